@@ -1,0 +1,62 @@
+/** What each yield produces: one role's output. */
+export type RoleOutput = {
+  role: string;
+  content: string;
+  meta: Record<string, unknown>;
+};
+
+/** What the generator returns when it is done. A `returnCode` of 0 means success. */
+export type WorkflowResult = {
+  returnCode: number;
+  summary: string;
+};
+
+/** A role output that stands in a thread's log. `timestamp` is in milliseconds since the epoch. */
+export type Step = RoleOutput & { timestamp: number };
+
+/**
+ * Input to a workflow: the prompt, and the steps that are already in the log.
+ *
+ * `steps` is empty for a new thread and holds every committed step after a resume or a fork; a
+ * workflow goes on after them. `params` is what the starter gave as structured input, if anything.
+ */
+export type ThreadInput = {
+  prompt: string;
+  steps: (RoleOutput & { timestamp?: number })[];
+  params?: unknown;
+};
+
+/**
+ * The second argument of `run`.
+ *
+ * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
+ * those of the command that started the thread: one process runs many threads, so a workflow must
+ * read these and never `process.cwd()` or `process.env`. Whatever else the starter gave in
+ * `parameters.options` stands here under its own name.
+ */
+export type WorkflowOptions = {
+  threadId: string;
+  maxRounds: number;
+  signal?: AbortSignal;
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  [option: string]: unknown;
+};
+
+/** The bundle contract: `run` is an async generator function, not one that returns a promise. */
+export type WorkflowFn = (
+  input: ThreadInput,
+  options: WorkflowOptions,
+) => AsyncGenerator<RoleOutput, WorkflowResult>;
+
+/** A JSON Schema, as data. */
+export type JsonSchema = boolean | { [keyword: string]: unknown };
+
+/** What a bundle says of itself: the named export `descriptor`. */
+export type Descriptor = {
+  description: string;
+  roles: Record<string, { description: string; schema: JsonSchema }>;
+};
+
+/** The module that a bundle is, once loaded. */
+export type Bundle = { run: WorkflowFn; descriptor: Descriptor };

@@ -1,0 +1,63 @@
+/** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
+export type ErrorKind = "failed" | "usage" | "missing";
+
+const brand = Symbol.for("uncaged.workflow.error");
+
+/** An error as JSON: what crosses the control socket and stands in `--json` output. */
+export type ErrorRecord = {
+  code: string;
+  kind: ErrorKind;
+  message: string;
+  hint?: string;
+};
+
+/**
+ * An error that a user can act on: `message` says what is wrong and where, `hint` what to do.
+ *
+ * It is recognised by a brand and not by its class, for a bundle carries its own copy of this file.
+ */
+export class WorkflowError extends Error {
+  readonly code: string;
+  readonly kind: ErrorKind;
+  readonly hint: string | undefined;
+
+  constructor(record: ErrorRecord, options?: { cause?: unknown }) {
+    super(record.message, options);
+    this.name = "WorkflowError";
+    this.code = record.code;
+    this.kind = record.kind;
+    this.hint = record.hint;
+    Object.defineProperty(this, brand, { value: true });
+  }
+}
+
+/** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
+export function isWorkflowError(value: unknown): value is WorkflowError {
+  return typeof value === "object" && value !== null && brand in value;
+}
+
+/** An error as a record. Anything that is no {@link WorkflowError} becomes `INTERNAL`. */
+export function toErrorRecord(error: unknown): ErrorRecord {
+  if (isWorkflowError(error)) {
+    const { code, kind, message, hint } = error;
+    return hint === undefined ? { code, kind, message } : { code, kind, message, hint };
+  }
+  return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
+}
+
+/** The error that a record describes. */
+export function fromErrorRecord(record: ErrorRecord): WorkflowError {
+  return new WorkflowError(record);
+}
+
+/** The text of whatever was thrown, on one line at most 2,000 characters long. Never throws. */
+export function messageOf(thrown: unknown): string {
+  let text: string;
+  try {
+    text = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+  } catch {
+    text = "a value that can't be shown was thrown";
+  }
+  const line = text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ").trim() || "no message";
+  return line.length > 2000 ? `${line.slice(0, 2000)}…` : line;
+}

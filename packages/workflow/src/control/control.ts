@@ -1,0 +1,83 @@
+import type { ErrorRecord } from "../contract/error.ts";
+
+/**
+ * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
+ * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}.
+ *
+ *     GET    /threads             -> LiveThreads
+ *     POST   /threads             StartRequest  -> Started
+ *     POST   /threads/:id/pause   -> Controlled
+ *     POST   /threads/:id/resume  ResumeRequest -> Controlled
+ *     POST   /threads/:id/input   InputRequest  -> Controlled
+ *     POST   /threads/:id/kill    -> Controlled
+ *     DELETE /threads/:id         RemoveRequest -> Controlled
+ */
+export const controlTimeoutMs = 10_000;
+
+/** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
+export type Durability = "step" | "os";
+
+/** What the process that drives a thread gives it and no log may hold. */
+export type Surroundings = {
+  env: Record<string, string>;
+  durability?: Durability;
+};
+
+/** Which steps a fork takes from where, and what it puts after them. */
+export type ForkRequest = {
+  hash: string;
+  threadId: string;
+  /** The numbers of the steps to keep, from 0, ascending. */
+  keep: number[] | { first: number };
+  /** Replaces parts of the last kept step. */
+  edit?: { content?: string; meta?: Record<string, unknown> };
+  /** An `__input__` step to put after the kept ones. */
+  input?: InputRequest;
+};
+
+/** Starts a thread; `threadId` is the caller's, so that asking twice starts one. */
+export type StartRequest = Surroundings & {
+  threadId: string;
+  workflow: string;
+  /** With `fork`: the source's prompt and maxRounds when absent. */
+  prompt?: string;
+  maxRounds?: number;
+  params?: unknown;
+  options?: Record<string, unknown>;
+  fork?: ForkRequest;
+};
+
+export type ResumeRequest = Surroundings;
+
+/** An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON. */
+export type InputRequest = {
+  content: string;
+  value?: unknown;
+  meta?: Record<string, unknown>;
+};
+
+export type AnswerRequest = Surroundings & { input: InputRequest };
+
+export type RemoveRequest = { force: boolean };
+
+/** `started` is false when the thread was there already. */
+export type Started = { threadId: string; started: boolean };
+
+export type LiveStatus = "running" | "paused" | "waiting";
+
+export type LiveThread = {
+  threadId: string;
+  status: LiveStatus;
+  /** The role of the last committed step. */
+  role: string | null;
+  steps: number;
+  workflow: string;
+  /** How long this worker has driven it, in milliseconds. */
+  elapsedMs: number;
+};
+
+export type LiveThreads = { pid: number; threads: LiveThread[] };
+
+export type Controlled = { threadId: string };
+
+export type Failure = { error: ErrorRecord };

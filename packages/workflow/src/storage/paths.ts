@@ -1,0 +1,24 @@
+import { join } from "node:path";
+
+/** An absolute path that `openRoot` has checked. */
+export type Root = string & { readonly __root: true };
+
+/** Where each file of a storage root lies. Ids and hashes must have been checked (`names.ts`). */
+export const registryPath = (root: Root) => join(root, "workflow.yaml");
+export const bundlesDir = (root: Root) => join(root, "bundles");
+export const bundlePath = (root: Root, hash: string) => join(root, "bundles", `${hash}.esm.js`);
+export const descriptorPath = (root: Root, hash: string) => join(root, "bundles", `${hash}.yaml`);
+export const typesPath = (root: Root, hash: string) => join(root, "bundles", `${hash}.d.ts`);
+export const mapPath = (root: Root, hash: string) => join(root, "bundles", `${hash}.map`);
+export const logsDir = (root: Root) => join(root, "logs");
+export const threadsDir = (root: Root, hash: string) => join(root, "logs", hash);
+export const dataPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.data.jsonl`);
+export const infoPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.info.jsonl`);
+export const runDir = (root: Root) => join(root, "run");
+/** The socket's own name in `runDir`: a whole path may be too long for a Unix socket. */
+export const socketName = (hash: string) => `${hash}.sock`;
+export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
+export const holderPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
+export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
