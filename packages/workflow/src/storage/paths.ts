@@ -21,4 +21,6 @@ export const runDir = (root: Root) => join(root, "run");
 export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
 export const holderPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
+/** The lock under which the registry changes. */
+export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);

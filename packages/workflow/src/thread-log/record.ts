@@ -22,7 +22,11 @@ export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 export type EndRecord = {
   role: END;
   content: string;
-  meta: { returnCode: number; reason: EndReason; error?: { name: string; step: number; stack?: string } };
+  meta: {
+    returnCode: number;
+    reason: EndReason;
+    error?: { name: string; step: number; stack?: string };
+  };
   timestamp: number;
 };
 

@@ -1,0 +1,75 @@
+import { Database } from "bun:sqlite";
+import { closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { diskError, systemCode } from "./disk-error.ts";
+
+const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+
+/** A lock that the operating system holds for this process until it is released or the process ends. */
+export type Lock = { release(): void };
+
+/**
+ * Takes the lock that the file stands for, or returns null when another process still holds it after
+ * `waitMs` milliseconds. The lock is an exclusive SQLite transaction: SQLite knows each platform's
+ * file locks, and they go with the process however it ends, so no stale lock can exist.
+ *
+ * Blocks the thread while it waits.
+ */
+export function takeLock(path: string, waitMs: number): Lock | null {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    const inode = prepare(path);
+    const db = begin(path, Math.max(0, deadline - Date.now()));
+    if (!db) return null;
+    // The file may have been removed between our look at it and the lock: then we locked nothing.
+    if (inodeOf(path) === inode) return { release: () => db.close() };
+    db.close();
+  }
+}
+
+function begin(path: string, waitMs: number): Database | null {
+  const db = new Database(path, { create: true, readwrite: true });
+  try {
+    db.run(`PRAGMA busy_timeout=${waitMs}`);
+    db.run("PRAGMA journal_mode=MEMORY");
+    db.run("BEGIN EXCLUSIVE");
+    return db;
+  } catch (error) {
+    db.close();
+    if (systemCode(error)?.startsWith("SQLITE_BUSY")) return null;
+    if (systemCode(error) === "SQLITE_NOTADB") throw notALock(path);
+    throw diskError(error, "lock", path);
+  }
+}
+
+function prepare(path: string): number {
+  try {
+    const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    try {
+      const found = fstatSync(fd);
+      if (!found.isFile()) throw notALock(path);
+      return found.ino;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw error instanceof WorkflowError ? error : diskError(error, "open the lock", path);
+  }
+}
+
+function inodeOf(path: string): number | null {
+  try {
+    return statSync(path).ino;
+  } catch {
+    return null;
+  }
+}
+
+function notALock(path: string): WorkflowError {
+  return new WorkflowError({
+    code: "NOT_A_LOCK",
+    kind: "failed",
+    message: `${path} is no lock of ours`,
+    hint: "remove the file when no worker runs",
+  });
+}

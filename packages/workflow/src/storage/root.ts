@@ -1,0 +1,81 @@
+import { mkdirSync, type Stats, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { diskError, systemCode } from "./disk-error.ts";
+import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
+
+/** The environment variable that moves the storage root. */
+export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else `~/.uncaged/workflow`.
+ *
+ * Writes nothing: a root that does not exist yet is an empty one, and {@link createRoot} makes it.
+ * @throws WorkflowError `NO_HOME`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
+ */
+export function openRoot(options: { path?: string; env?: Environment } = {}): Root {
+  const root = resolve(options.path ?? fromEnvironment(options.env ?? process.env)) as Root;
+  const found = statOf(root);
+  if (found) checkRoot(root, found);
+  return root;
+}
+
+/** Makes the root and its folders, mode 0700, where they are missing. */
+export function createRoot(root: Root): void {
+  for (const folder of [root, bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
+}
+
+/** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
+export function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw diskError(error, "make the folder", folder);
+  }
+}
+
+function fromEnvironment(env: Environment): string {
+  const named = env[rootVariable];
+  if (named) return named;
+  if (env.HOME) return join(env.HOME, ".uncaged", "workflow");
+  throw new WorkflowError({
+    code: "NO_HOME",
+    kind: "usage",
+    message: "there is no storage root: HOME is not set",
+    hint: `set ${rootVariable} to a folder`,
+  });
+}
+
+function statOf(root: Root): Stats | null {
+  try {
+    return statSync(root);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw diskError(error, "open the storage root", root);
+  }
+}
+
+function checkRoot(root: Root, found: Stats): void {
+  const refuse = (code: string, message: string, hint: string) =>
+    new WorkflowError({
+      code,
+      kind: "failed",
+      message: `the storage root ${root} ${message}`,
+      hint,
+    });
+  if (!found.isDirectory()) {
+    throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `set ${rootVariable} to a folder`);
+  }
+  if (process.geteuid && found.uid !== process.geteuid()) {
+    throw refuse(
+      "ROOT_NOT_OURS",
+      "belongs to another user",
+      `set ${rootVariable} to a folder of your own`,
+    );
+  }
+  if ((found.mode & 0o022) !== 0) {
+    throw refuse("ROOT_OPEN_TO_OTHERS", "can be written by other users", `run: chmod 700 ${root}`);
+  }
+}
