@@ -1,0 +1,133 @@
+// Runs a script with the pinned Bun on a machine that may have nothing but Node and npm:
+//
+//     node scripts/with-bun.mjs <script> [arguments]
+//
+// Bun's version stands once, in package.json. npm can fetch Bun but can't read the `workspace:`
+// dependencies of this repository, so npm brings Bun and Bun installs everything else.
+import { spawn, spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const cache = join(root, ".cache");
+const pinned = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.bun;
+
+const say = (line) => process.stderr.write(`${line}\n`);
+
+function fail(line) {
+  say(`error: ${line}`);
+  process.exit(1);
+}
+
+/** What to do about a failed install, in a few words, from what it printed. */
+function reason(output) {
+  if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|UnableToConnect|ConnectionClosed/i.test(output)) {
+    return "the package registry can't be reached; check the network and try again";
+  }
+  if (/ENOSPC|NoSpaceLeft/i.test(output)) return "the disk is full";
+  const lines = output.split("\n").map((line) => line.trim());
+  return lines.find((line) => /error/i.test(line)) ?? lines.filter(Boolean).at(-1) ?? "no message";
+}
+
+/** The environment for npm and Bun: a cache of our own where the home can't take one. */
+function environment() {
+  const env = { ...process.env };
+  try {
+    const home = homedir();
+    mkdirSync(home, { recursive: true });
+    accessSync(home, constants.W_OK);
+  } catch {
+    env.BUN_INSTALL_CACHE_DIR ??= join(cache, "bun-install");
+    env.npm_config_cache = join(cache, "npm");
+  }
+  return env;
+}
+
+const versionOf = (bun) => {
+  const { status, stdout } = spawnSync(bun, ["--version"], { encoding: "utf8" });
+  return status === 0 ? stdout.trim() : null;
+};
+
+/** The real binary of the npm package `bun` in a node_modules, when it is the pinned one. */
+function bunIn(modules) {
+  const manifest = join(modules, "bun", "package.json");
+  if (!existsSync(manifest)) return null;
+  if (JSON.parse(readFileSync(manifest, "utf8")).version !== pinned) return null;
+  const candidates = [join(modules, "bun", "bin", "bun.exe")];
+  // npm may leave install scripts out; then bun.exe is a text and the binary lies beside the package.
+  const scope = join(modules, "@oven");
+  if (existsSync(scope)) {
+    for (const name of readdirSync(scope)) candidates.push(join(scope, name, "bin", "bun"));
+  }
+  return candidates.find((bun) => existsSync(bun) && versionOf(bun) === pinned) ?? null;
+}
+
+function fetchBun(env) {
+  const major = Number(process.versions.node.split(".")[0]);
+  if (major < 20) fail(`Node 20 or newer is needed, this is ${process.versions.node}`);
+  const prefix = join(cache, `bun-${pinned}`);
+  const modules = join(prefix, "node_modules");
+  const fetched = bunIn(modules);
+  if (fetched) return fetched;
+  say(`Fetching Bun ${pinned} with npm…`);
+  mkdirSync(prefix, { recursive: true });
+  const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
+    ? [process.execPath, process.env.npm_execpath]
+    : ["npm"];
+  const args = ["install", "--no-save", "--no-package-lock", "--prefer-offline", "--prefix", prefix];
+  const done = spawnSync(npm[0], [...npm.slice(1), ...args, `bun@${pinned}`], {
+    cwd: prefix,
+    env,
+    encoding: "utf8",
+  });
+  if (done.error) fail(`npm can't be run: ${done.error.message}`);
+  if (done.status !== 0) fail(`Bun can't be fetched: ${reason(done.stderr)}`);
+  return bunIn(modules) ?? fail(`npm brought no Bun ${pinned} that runs on ${process.platform} ${process.arch}`);
+}
+
+/** A Bun to install with: the one that runs us, the one installed here, or one that npm brings. */
+function findBun(env) {
+  if (process.versions.bun) return process.execPath;
+  const launcher = process.env.npm_execpath;
+  const byBun = process.env.npm_config_user_agent?.startsWith("bun/");
+  if (byBun && launcher && versionOf(launcher)) return launcher;
+  return bunIn(join(root, "node_modules")) ?? fetchBun(env);
+}
+
+function install(bun, env) {
+  const fresh = !existsSync(join(root, "node_modules"));
+  if (fresh) say("Installing the packages with Bun…");
+  const args = ["install", "--frozen-lockfile"];
+  const done = spawnSync(bun, args, { cwd: root, env, encoding: "utf8" });
+  if (done.error) fail(`Bun can't be run: ${done.error.message}`);
+  if (done.status !== 0) fail(`the packages can't be installed: ${reason(done.stderr)}`);
+}
+
+function run(bun, args, env) {
+  const path = join(root, "node_modules", ".bin") + delimiter + (env.PATH ?? "");
+  const child = spawn(bun, ["--no-env-file", ...args], {
+    stdio: "inherit",
+    env: { ...env, PATH: path },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      // A terminal has sent ^C to the whole group already.
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  child.on("error", (error) => fail(`Bun can't be run: ${error.message}`));
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+const [script, ...args] = process.argv.slice(2);
+if (!script) fail("usage: node scripts/with-bun.mjs <script> [arguments]");
+const env = environment();
+const bun = findBun(env);
+install(bun, env);
+run(bunIn(join(root, "node_modules")) ?? bun, [join(root, script), ...args], env);
