@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
-import { closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, lstatSync, openSync, type Stats, statSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
-const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+const { O_CREAT, O_EXCL, O_RDWR } = constants;
 
 /** A lock that the operating system holds for this process until it is released or the process ends. */
 export type Lock = { release(): void };
@@ -44,17 +44,23 @@ function begin(path: string, waitMs: number): Database | null {
 
 function prepare(path: string): number {
   try {
-    const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
-    try {
-      const found = fstatSync(fd);
-      if (!found.isFile()) throw notALock(path);
-      return found.ino;
-    } finally {
-      closeSync(fd);
-    }
+    const found = lstatSync(path, { throwIfNoEntry: false }) ?? create(path);
+    if (!found.isFile()) throw notALock(path);
+    return found.ino;
   } catch (error) {
     throw error instanceof WorkflowError ? error : diskError(error, "open the lock", path);
   }
+}
+
+// A file that exists is never opened here: closing any descriptor of a file drops all the POSIX locks
+// that this process has on it.
+function create(path: string): Stats {
+  try {
+    closeSync(openSync(path, O_RDWR | O_CREAT | O_EXCL, 0o600));
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error;
+  }
+  return lstatSync(path);
 }
 
 function inodeOf(path: string): number | null {
