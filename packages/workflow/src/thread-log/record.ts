@@ -1,5 +1,5 @@
 import type { Step } from "../contract/contract.ts";
-import type { END } from "../contract/reserved.ts";
+import { END } from "../contract/reserved.ts";
 
 /** Line 1 of a thread's log. */
 export type StartRecord = {
@@ -35,9 +35,10 @@ export type Break = { line: number; offset: number; reason: string };
 
 /**
  * A log as it was read. `size` counts the bytes of its whole records; `torn` the bytes after them
- * that are no whole record yet; with `broken`, `steps` holds those before the break.
+ * that are no whole record; with `broken`, `steps` holds those before the break.
  */
 export type ThreadLog = {
+  kind: "thread";
   start: StartRecord;
   steps: Step[];
   end: EndRecord | null;
@@ -45,3 +46,49 @@ export type ThreadLog = {
   torn: number;
   broken: Break | null;
 };
+
+/** A file whose first record was never whole (`unborn`: no thread was ever acknowledged) or is broken. */
+export type Unreadable = { kind: "unborn"; torn: number } | { kind: "headless"; broken: Break };
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Why a value is no start record, or null when it is one. */
+export function faultOfStart(value: unknown): string | null {
+  if (!isFields(value)) return "the start record is no object";
+  const { parameters, forkFrom } = value;
+  for (const key of ["name", "hash", "threadId"]) {
+    if (typeof value[key] !== "string") return `the start record has no ${key}`;
+  }
+  if (!Number.isFinite(value.timestamp)) return "the start record has no timestamp";
+  if (!isFields(parameters) || typeof parameters.prompt !== "string") {
+    return "the start record has no prompt";
+  }
+  if (!isFields(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
+    return "the start record has no maxRounds";
+  }
+  if (forkFrom !== undefined && !isFields(forkFrom)) return "forkFrom is no object";
+  return null;
+}
+
+/** Why a value is no step or end record, or null when it is one. */
+export function faultOfRecord(value: unknown): string | null {
+  if (!isFields(value)) return "the record is no object";
+  if (typeof value.role !== "string") return "the record has no role";
+  if (typeof value.content !== "string") return "the record has no content";
+  if (!isFields(value.meta)) return "the record has no meta";
+  if (!Number.isFinite(value.timestamp)) return "the record has no timestamp";
+  if (value.role === END && !Number.isInteger(value.meta.returnCode)) {
+    return "the end record has no returnCode";
+  }
+  return null;
+}
+
+/** Whether a sound record is the end of its thread. */
+export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
+
+/** A record as a line of a log. */
+export const lineOf = (record: StartRecord | EndRecord | Step): string =>
+  `${JSON.stringify(record)}\n`;

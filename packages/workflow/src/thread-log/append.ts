@@ -1,0 +1,171 @@
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { asideName } from "../storage/atomic.ts";
+import { diskError } from "../storage/disk-error.ts";
+import { type Disk, realDisk } from "./disk.ts";
+import { type EndRecord, lineOf } from "./record.ts";
+import { Syncer } from "./sync.ts";
+
+/** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
+export type Writing = { disk: Disk; syncer: Syncer | null };
+
+/** Writing to this machine's disk, synced at each step. */
+export const durableWriting = (): Writing => ({ disk: realDisk, syncer: new Syncer(realDisk) });
+
+/** The longest record that is written, in bytes. */
+export const maxRecordBytes = 64 * 1024 * 1024;
+
+const encoder = new TextEncoder();
+
+/**
+ * The one writer of a thread's log.
+ *
+ * L1 what `append` has resolved for is on the disk. L2 a failed append leaves no part of a record
+ * behind, or else every later append is refused. L3 after a failed sync nothing is written any more:
+ * the pages may be lost though they look clean. L4 when the file is not as long as this writer left
+ * it, another has written to it, and this one stops.
+ */
+export class LogWriter {
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #writing: Writing;
+  #size: number;
+  #refusal: WorkflowError | null = null;
+  #last: Promise<void> | null = null;
+
+  private constructor(path: string, fd: number, size: number, writing: Writing) {
+    this.#path = path;
+    this.#fd = fd;
+    this.#size = size;
+    this.#writing = writing;
+  }
+
+  /** Makes a log that holds these bytes. It appears whole or not at all, and is durable on return. */
+  static create(path: string, bytes: Uint8Array, writing: Writing): LogWriter {
+    const { disk, syncer } = writing;
+    const aside = asideName(path);
+    let fd: number | null = null;
+    try {
+      fd = disk.open(aside, true);
+      const writer = new LogWriter(path, fd, 0, writing);
+      writer.#write(bytes);
+      if (syncer) disk.sync(fd);
+      disk.rename(aside, path);
+      if (syncer) disk.syncDir(dirname(path));
+      return writer;
+    } catch (error) {
+      if (fd !== null) disk.close(fd);
+      rmSync(aside, { force: true });
+      throw error instanceof WorkflowError ? error : diskError(error, "write", path);
+    }
+  }
+
+  /** Opens a log that is `size` bytes long. */
+  static open(path: string, size: number, writing: Writing): LogWriter {
+    try {
+      return new LogWriter(path, writing.disk.open(path, false), size, writing);
+    } catch (error) {
+      throw diskError(error, "open", path);
+    }
+  }
+
+  /** The length of the log in bytes. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Commits a record, after those that are being committed.
+   *
+   * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`,
+   * `RECORD_TOO_LARGE` …
+   */
+  async append(record: Step | EndRecord): Promise<void> {
+    while (this.#last) await this.#last.catch(() => undefined);
+    const pending = this.#commit(encoder.encode(lineOf(record)));
+    if (!pending) return;
+    this.#last = pending;
+    try {
+      await pending;
+    } finally {
+      this.#last = null;
+    }
+  }
+
+  /** Closes the file. What was being committed is waited for. */
+  async close(): Promise<void> {
+    while (this.#last) await this.#last.catch(() => undefined);
+    this.#refusal ??= refusal(
+      "LOG_CLOSED",
+      `the log ${this.#path} is closed`,
+      "start the thread again",
+    );
+    this.#writing.disk.close(this.#fd);
+  }
+
+  #commit(bytes: Uint8Array): Promise<void> | null {
+    if (this.#refusal) throw this.#refusal;
+    if (bytes.length > maxRecordBytes) {
+      const size = `${(bytes.length / 1048576).toFixed(1)} MiB`;
+      throw refusal(
+        "RECORD_TOO_LARGE",
+        `a record of ${size} is too large`,
+        "put large data into a file and its path into the step",
+      );
+    }
+    this.#checkAlone();
+    this.#write(bytes);
+    return this.#sync();
+  }
+
+  #checkAlone(): void {
+    const size = this.#writing.disk.size(this.#fd);
+    if (size === this.#size) return;
+    this.#refusal = refusal(
+      "FOREIGN_WRITE",
+      `another process wrote to ${this.#path}: it is ${size} bytes long and not ${this.#size}`,
+      "see which worker runs it: uncaged-workflow ps",
+    );
+    throw this.#refusal;
+  }
+
+  #write(bytes: Uint8Array): void {
+    const { disk } = this.#writing;
+    try {
+      for (let done = 0; done < bytes.length; ) done += disk.write(this.#fd, bytes, done);
+      this.#size += bytes.length;
+    } catch (error) {
+      this.#takeBack(error);
+      throw diskError(error, "write", this.#path);
+    }
+  }
+
+  #takeBack(cause: unknown): void {
+    try {
+      this.#writing.disk.truncate(this.#fd, this.#size);
+    } catch {
+      this.#refusal = diskError(cause, "write", this.#path);
+    }
+  }
+
+  #sync(): Promise<void> | null {
+    const { syncer } = this.#writing;
+    if (!syncer) return null;
+    try {
+      return syncer.sync(this.#fd, this)?.catch((error) => this.#failSync(error)) ?? null;
+    } catch (error) {
+      return this.#failSync(error);
+    }
+  }
+
+  #failSync(error: unknown): never {
+    this.#refusal = diskError(error, "sync", this.#path);
+    throw this.#refusal;
+  }
+}
+
+function refusal(code: string, message: string, hint: string): WorkflowError {
+  return new WorkflowError({ code, kind: "failed", message, hint });
+}

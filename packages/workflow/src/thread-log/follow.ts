@@ -1,0 +1,115 @@
+import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { systemCode } from "../storage/disk-error.ts";
+
+const newline = 10;
+const pieceSize = 1024 * 1024;
+
+/** A line of a log: its JSON value (undefined when it is none) and the position after it, in bytes. */
+export type Tailed = { value: unknown; position: number };
+
+/**
+ * Reads what a log has gained since it was last asked, whole lines only. A position is a number of
+ * bytes: a reader that kept one goes on there, also in another process.
+ */
+export class LogTail {
+  readonly #path: string;
+  position: number;
+
+  constructor(path: string, position = 0) {
+    this.#path = path;
+    this.position = position;
+  }
+
+  /**
+   * The lines that are new. A file that is not there has none.
+   *
+   * @throws WorkflowError `LOG_REPLACED` when the file is shorter than what was already read.
+   */
+  *read(): Generator<Tailed> {
+    const fd = this.#open();
+    if (fd === null) return;
+    try {
+      yield* this.#lines(fd);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #open(): number | null {
+    try {
+      return openSync(this.#path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return null;
+      throw error;
+    }
+  }
+
+  *#lines(fd: number): Generator<Tailed> {
+    const total = fstatSync(fd).size;
+    if (total < this.position) throw this.#replaced();
+    let capacity = pieceSize;
+    while (this.position < total) {
+      const buffer = Buffer.allocUnsafe(Math.min(capacity, total - this.position));
+      const length = readSync(fd, buffer, 0, buffer.length, this.position);
+      const end = buffer.subarray(0, length).lastIndexOf(newline) + 1;
+      if (end === 0 && length < total - this.position) {
+        capacity *= 2;
+        continue;
+      }
+      if (end === 0) return;
+      yield* this.#values(buffer.subarray(0, end));
+      capacity = pieceSize;
+    }
+  }
+
+  *#values(bytes: Buffer): Generator<Tailed> {
+    for (let offset = 0; offset < bytes.length; ) {
+      const end = bytes.indexOf(newline, offset);
+      this.position += end + 1 - offset;
+      yield { value: parse(bytes.toString("utf8", offset, end)), position: this.position };
+      offset = end + 1;
+    }
+  }
+
+  #replaced(): WorkflowError {
+    return new WorkflowError({
+      code: "LOG_REPLACED",
+      kind: "failed",
+      message: `${this.#path} is shorter than what was read of it`,
+      hint: "read it again from the start",
+    });
+  }
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Resolves when the file may have changed: the system says so, `atMostMs` have passed, or `signal` is
+ * aborted. Not every file system tells of changes, hence the bound.
+ */
+export function changed(path: string, atMostMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, atMostMs);
+  const watcher = watchFile(path, resolve);
+  signal?.addEventListener("abort", () => resolve(), { once: true });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    watcher?.close();
+  });
+}
+
+function watchFile(path: string, onChange: () => void) {
+  try {
+    return watch(path, { persistent: false }, onChange).on("error", onChange);
+  } catch {
+    return null;
+  }
+}

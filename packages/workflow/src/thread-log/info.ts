@@ -1,0 +1,117 @@
+import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { LogTail } from "./follow.ts";
+
+/** A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too. */
+export type InfoRecord = {
+  tag: string;
+  content: string;
+  timestamp: number;
+  type?: string;
+  stepID?: string | null;
+  payload?: unknown;
+  seq?: number;
+};
+
+const flushAfterMs = 50;
+const flushAtBytes = 64 * 1024;
+const longestLine = 256 * 1024;
+
+/**
+ * The writer of a thread's debug log, `.info.jsonl`. Lines are gathered and written in batches, not
+ * synced, and never in the way of a step: what can't be written is dropped. It never throws.
+ */
+export class InfoLog {
+  readonly #path: string;
+  readonly #mask: (text: string) => string;
+  #fd: number | null = null;
+  #lines: string[] = [];
+  #bytes = 0;
+  #seq: number | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  /** `mask` takes secrets out of a text before it is written. */
+  constructor(path: string, mask: (text: string) => string = (text) => text) {
+    this.#path = path;
+    this.#mask = mask;
+  }
+
+  /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
+  log(tag: string, content: string): void {
+    this.#add({ tag, content, timestamp: Date.now() });
+  }
+
+  /** Adds an event; its number is one more than that of the thread's last. */
+  event(tag: string, type: string, stepID: string | null, payload: unknown): void {
+    this.#seq = (this.#seq ?? lastSeq(this.#path)) + 1;
+    this.#add({ tag, content: type, timestamp: Date.now(), type, stepID, payload, seq: this.#seq });
+  }
+
+  /** Writes what is gathered. */
+  flush(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#lines.length === 0) return;
+    const text = this.#lines.join("");
+    this.#lines = [];
+    this.#bytes = 0;
+    try {
+      this.#fd ??= open(this.#path);
+      writeSync(this.#fd, text);
+    } catch {
+      // A debug log that can't be written must not stop the thread that it is about.
+    }
+  }
+
+  close(): void {
+    this.flush();
+    if (this.#fd !== null) closeSync(this.#fd);
+    this.#fd = null;
+  }
+
+  #add(record: InfoRecord): void {
+    const line = this.#lineOf(record);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    if (this.#bytes >= flushAtBytes) this.flush();
+    else this.#timer ??= setTimeout(() => this.flush(), flushAfterMs);
+  }
+
+  #lineOf(record: InfoRecord): string {
+    try {
+      const line = this.#mask(JSON.stringify(record));
+      if (line.length <= longestLine) return `${line}\n`;
+    } catch {
+      // What has no JSON (a cycle, a BigInt) is shown by its type alone.
+    }
+    const { tag, content, timestamp, type, stepID, seq } = record;
+    const short = this.#mask(content.slice(0, 1000));
+    const kept = {
+      tag,
+      content: short,
+      timestamp,
+      type,
+      stepID,
+      payload: { _truncated: true },
+      seq,
+    };
+    return `${JSON.stringify(type === undefined ? { tag, content: short, timestamp } : kept)}\n`;
+  }
+}
+
+function open(path: string): number {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+}
+
+function lastSeq(path: string): number {
+  let last = 0;
+  try {
+    for (const { value } of new LogTail(path).read()) {
+      const { seq } = (value ?? {}) as Partial<InfoRecord>;
+      if (typeof seq === "number" && seq > last) last = seq;
+    }
+  } catch {
+    // An unreadable debug log numbers its events anew.
+  }
+  return last;
+}
