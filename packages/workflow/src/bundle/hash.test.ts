@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { isHash } from "../storage/names.ts";
+import { crockford } from "./crockford.ts";
+import { hashOf } from "./hash.ts";
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+test("the hash of no bytes is the one that the format names", async () => {
+  expect(await hashOf(new Uint8Array())).toBe("EYHPV6X8XHTCS");
+});
+
+test("known XXH64 values stand in their Crockford digits", async () => {
+  expect(await hashOf(utf8("a"))).toBe(crockford(0xd24ec4f1a98c6e5bn));
+  expect(await hashOf(utf8("abc"))).toBe(crockford(0x44bc2cf5ad770999n));
+  expect(await hashOf(utf8("a"))).toBe("D4KP4Y6MRRVJV");
+});
+
+test("another implementation of XXH64 gives the same hash at every length", async () => {
+  for (const length of [1, 3, 4, 7, 8, 31, 32, 33, 63, 64, 1023, 65_536, 3_000_001]) {
+    const bytes = Uint8Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 255);
+    expect(await hashOf(bytes)).toBe(crockford(Bun.hash.xxHash64(bytes, 0n)));
+  }
+});
+
+test("bytes that are no UTF-8 are hashed as they are", async () => {
+  const lone = new Uint8Array([0x61, 0xff]);
+  expect(await hashOf(lone)).not.toBe(await hashOf(utf8(new TextDecoder().decode(lone))));
+});
+
+test("a view into a larger buffer is hashed without its surroundings", async () => {
+  const whole = utf8("xxabcxx");
+  expect(await hashOf(whole.subarray(2, 5))).toBe(await hashOf(utf8("abc")));
+});
+
+test("small numbers are padded on the left, most significant digit first", () => {
+  expect(crockford(0n)).toBe("0000000000000");
+  expect(crockford(1n)).toBe("0000000000001");
+  expect(crockford(32n)).toBe("0000000000010");
+  expect(crockford(2n ** 64n - 1n)).toBe("FZZZZZZZZZZZZ");
+  expect(isHash(crockford(123456789n))).toBe(true);
+});
+
+test("a number that is not 64 bits long is refused", () => {
+  expect(() => crockford(-1n)).toThrow(RangeError);
+  expect(() => crockford(2n ** 64n)).toThrow(RangeError);
+});

@@ -1,0 +1,16 @@
+import type { XXHashAPI } from "xxhash-wasm";
+import { crockford } from "./crockford.ts";
+
+let loading: Promise<XXHashAPI> | undefined;
+
+/**
+ * The hash that names a bundle: XXH64, seed 0, of its bytes, as 13 digits of Crockford Base32.
+ *
+ * It takes bytes, never text: two files that differ only in invalid UTF-8 are two bundles.
+ * @example await hashOf(new Uint8Array()) // "EYHPV6X8XHTCS"
+ */
+export async function hashOf(bytes: Uint8Array): Promise<string> {
+  loading ??= import("xxhash-wasm").then((module) => module.default());
+  const { h64Raw } = await loading;
+  return crockford(h64Raw(bytes, 0n));
+}
