@@ -1,4 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+
+export { show };
 
 /** Workflow names: what is a file name on every system and an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -33,13 +36,4 @@ export function checkThreadId(id: string): string {
     message: `${show(id)} is no thread id`,
     hint: "a thread id is a ULID: 26 digits and capital letters",
   });
-}
-
-/** A user's text as an error may quote it: on one line, with no control character, not long. */
-export function show(text: string): string {
-  const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
-  return JSON.stringify(short).replace(
-    /[\u007f-\u009f\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

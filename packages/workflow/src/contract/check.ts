@@ -1,0 +1,121 @@
+import type { RoleOutput, WorkflowResult } from "./contract.ts";
+import { messageOf } from "./error.ts";
+import { isPlainObject, kindOf, maxJsonLength, toJson } from "./json.ts";
+import { WAIT } from "./reserved.ts";
+import { show } from "./show.ts";
+
+/** Why a value breaks the contract, naming the path: `meta.files[2] is a function`. */
+export type Refused = { ok: false; reason: string };
+
+/**
+ * A step that may be committed. `json` is its text, with exactly the keys role, content and meta in
+ * this order; `step` is what a reader of that text gets, and shares nothing with what was yielded.
+ */
+export type CheckedStep = { ok: true; step: RoleOutput; json: string } | Refused;
+
+export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
+
+// A bundle shares this process: what it does to JSON later must not reach a log.
+const { parse, stringify } = JSON;
+
+/**
+ * Judges what a generator yielded: a string role and content, and meta that is a plain object and
+ * survives JSON (see `toJson` for what does). Runs once for every step, so it compiles no schema.
+ *
+ * A role is not empty, has no control character, and does not begin with `__`, but for `__wait__`,
+ * whose meta must hold a `for`, and may hold a `schema` (object or boolean) and an `expiresAt`.
+ * Whatever else stands beside role, content and meta is left out.
+ *
+ * Every property is read once and the text is made from what was read, so a getter, a `toJSON` or a
+ * Proxy can't show one thing here and another to the log. Never throws.
+ */
+export function checkStep(value: unknown): CheckedStep {
+  try {
+    return judgeStep(value);
+  } catch (error) {
+    return refuse(`the step can't be read: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * Judges what a generator returned: `returnCode` a whole number from 0 to 255, `summary` a string.
+ * The result that comes back has these two keys only. Never throws.
+ */
+export function checkResult(value: unknown): CheckedResult {
+  try {
+    return judgeResult(value);
+  } catch (error) {
+    return refuse(`the result can't be read: ${messageOf(error)}`);
+  }
+}
+
+function judgeStep(value: unknown): CheckedStep {
+  if (!isObject(value)) return refuse(`the step is ${kindOf(value)}, not {role, content, meta}`);
+  if (Symbol.asyncIterator in value) {
+    return refuse("the step is a generator: write yield* instead of yield");
+  }
+  const { role, content, meta: given } = value;
+  const problem = problemOfRole(role) ?? problemOfText("content", content);
+  if (problem !== null) return refuse(problem);
+  if (!isPlainObject(given)) return refuse(`meta is ${kindOf(given)}, not a plain object`);
+  const meta = toJson(given, "meta");
+  if (!meta.ok) return meta;
+  const json = `{"role":${stringify(role)},"content":${stringify(content)},"meta":${meta.json}}`;
+  if (json.length > maxJsonLength) return refuse(tooLong("the step"));
+  const step = parse(json) as RoleOutput;
+  const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
+  return wrong === null ? { ok: true, step, json } : refuse(wrong);
+}
+
+function judgeResult(value: unknown): CheckedResult {
+  if (!isObject(value)) {
+    return refuse(`the result is ${kindOf(value)}, not {returnCode, summary}`);
+  }
+  const { returnCode, summary } = value;
+  if (typeof returnCode !== "number") {
+    return refuse(`returnCode is ${kindOf(returnCode)}, not a number`);
+  }
+  if (!Number.isInteger(returnCode) || returnCode < 0 || returnCode > 255) {
+    return refuse(`returnCode is ${returnCode}, not a whole number from 0 to 255`);
+  }
+  const problem = problemOfText("summary", summary);
+  if (problem !== null) return refuse(problem);
+  return { ok: true, result: { returnCode: returnCode + 0, summary: String(summary) } };
+}
+
+const refuse = (reason: string): Refused => ({ ok: false, reason });
+
+const tooLong = (what: string): string =>
+  `${what} is longer than ${maxJsonLength / 1024 / 1024} Mi characters`;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function problemOfText(name: string, value: unknown): string | null {
+  if (typeof value !== "string") return `${name} is ${kindOf(value)}, not a string`;
+  return value.length > maxJsonLength ? tooLong(name) : null;
+}
+
+function problemOfRole(role: unknown): string | null {
+  if (typeof role !== "string") return `role is ${kindOf(role)}, not a string`;
+  if (role === "") return "role is empty";
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(role)) {
+    return `role ${show(role)} has a control character`;
+  }
+  if (role.startsWith("__") && role !== WAIT) {
+    return `role ${show(role)} is reserved: a workflow may yield no role that begins with "__" but ${WAIT}`;
+  }
+  return null;
+}
+
+function problemOfWait({ for: what, schema, expiresAt }: RoleOutput["meta"]): string | null {
+  if (typeof what !== "string") return `meta.for is ${kindOf(what)}, not a string`;
+  if (what === "") return "meta.for is empty";
+  if (schema !== undefined && typeof schema !== "boolean" && !isObject(schema)) {
+    return `meta.schema is ${kindOf(schema)}, not a JSON Schema`;
+  }
+  if (expiresAt !== undefined && typeof expiresAt !== "number") {
+    return `meta.expiresAt is ${kindOf(expiresAt)}, not milliseconds since the epoch`;
+  }
+  return null;
+}

@@ -1,0 +1,147 @@
+import { messageOf } from "./error.ts";
+import { show } from "./show.ts";
+
+/** How deeply values may be nested; the value itself is the first level. */
+export const maxJsonDepth = 1000;
+/** The longest JSON text that is made of a value, in characters: as long as a log's longest record. */
+export const maxJsonLength = 64 * 1024 * 1024;
+
+/** A value as JSON text, or why it can't be one; the reason names the path to the culprit. */
+export type JsonText = { ok: true; json: string } | { ok: false; reason: string };
+
+// A bundle shares this process: what it does to JSON later must not reach a log.
+const { stringify } = JSON;
+
+class Refusal extends Error {}
+
+type Walk = { keys: (string | number)[]; parents: object[]; length: number };
+
+/**
+ * Writes a value as JSON, or refuses what JSON would lose without a word.
+ *
+ * Refused: functions, symbols, BigInt, NaN, the infinities, `undefined` and holes in arrays, every
+ * object that is neither plain nor an array (a Date, a Map, an instance of a class), a value inside
+ * itself, more than {@link maxJsonDepth} levels, more than {@link maxJsonLength} characters.
+ * Left out, as JSON does: properties that are `undefined`, have a symbol as key or can't be listed,
+ * and those an array has beside its elements. `-0` becomes 0. A lone surrogate is escaped and so
+ * survives; `__proto__` is a key like any other.
+ *
+ * Each property is read once, and no `toJSON` is called: a getter or a Proxy that answers
+ * differently the next time can't put into the log what was not checked. Never throws.
+ *
+ * @param name What the value is called in the reason, `meta` in `meta.files[2] is a function`.
+ */
+export function toJson(value: unknown, name: string): JsonText {
+  const walk: Walk = { keys: [], parents: [], length: 0 };
+  try {
+    return { ok: true, json: write(walk, value) };
+  } catch (error) {
+    const at = pathOf(name, walk.keys);
+    if (error instanceof Refusal) return { ok: false, reason: `${at} ${error.message}` };
+    return { ok: false, reason: `${at} can't be read: ${messageOf(error)}` };
+  }
+}
+
+/** What a value is, in words that follow "is". */
+export function kindOf(value: unknown): string {
+  if (value === undefined || value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "bigint") return "a BigInt";
+  if (typeof value === "number") return Number.isFinite(value) ? "a number" : String(value);
+  if (typeof value !== "object") return `a ${typeof value}`;
+  if (Array.isArray(value)) return "an array";
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+  if (typeof name !== "string" || name === "" || name === "Object") return "an object";
+  return `an instance of ${/^[\w$]{1,80}$/.test(name) ? name : show(name)}`;
+}
+
+/** Whether a value is an object made by `{}`, also in another realm, or one without a prototype. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function write(walk: Walk, value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      if (value.length > maxJsonLength) throw tooLong();
+      return counted(walk, stringify(value));
+    case "number":
+      if (!Number.isFinite(value)) throw new Refusal(`is ${kindOf(value)}`);
+      return counted(walk, String(value));
+    case "boolean":
+      return counted(walk, String(value));
+    case "object":
+      return value === null ? counted(walk, "null") : writeNested(walk, value);
+    default:
+      throw new Refusal(`is ${kindOf(value)}`);
+  }
+}
+
+function writeNested(walk: Walk, value: object): string {
+  if (walk.parents.length >= maxJsonDepth) throw tooDeep(walk, value);
+  walk.parents.push(value);
+  const json = Array.isArray(value) ? writeArray(walk, value) : writeObject(walk, value);
+  walk.parents.pop();
+  walk.length += 2;
+  return json;
+}
+
+function writeArray(walk: Walk, list: readonly unknown[]): string {
+  const { length } = list;
+  let json = "";
+  for (let i = 0; i < length; i++) {
+    walk.keys.push(i);
+    json += (i === 0 ? "" : ",") + write(walk, list[i]);
+    walk.length += 1;
+    walk.keys.pop();
+  }
+  return `[${json}]`;
+}
+
+function writeObject(walk: Walk, value: object): string {
+  if (!isPlainObject(value)) throw new Refusal(`is ${kindOf(value)}, not a plain object`);
+  let json = "";
+  for (const key of Object.keys(value)) {
+    walk.keys.push(key);
+    const item = value[key];
+    if (item !== undefined) {
+      const label = counted(walk, stringify(key));
+      json += `${json === "" ? "" : ","}${label}:${write(walk, item)}`;
+      walk.length += 2;
+    }
+    walk.keys.pop();
+  }
+  return `{${json}}`;
+}
+
+function counted(walk: Walk, piece: string): string {
+  walk.length += piece.length;
+  if (walk.length > maxJsonLength) throw tooLong();
+  return piece;
+}
+
+const tooLong = (): Refusal =>
+  new Refusal(`makes the JSON longer than ${maxJsonLength / 1024 / 1024} Mi characters`);
+
+/** A value inside itself is only looked for here, where it must end: it costs nothing before. */
+function tooDeep(walk: Walk, value: object): Refusal {
+  const seen = new Set<object>();
+  for (const [depth, parent] of [...walk.parents, value].entries()) {
+    if (seen.has(parent)) {
+      walk.keys.length = depth;
+      return new Refusal("contains itself");
+    }
+    seen.add(parent);
+  }
+  return new Refusal(`is nested deeper than ${maxJsonDepth} levels`);
+}
+
+function pathOf(name: string, keys: readonly (string | number)[]): string {
+  let path = name;
+  for (const key of keys) {
+    if (typeof key === "number") path += `[${key}]`;
+    else path += /^[A-Za-z_$][\w$]{0,79}$/.test(key) ? `.${key}` : `[${show(key)}]`;
+  }
+  return path.length > 200 ? `${path.slice(0, 120)}…${path.slice(-60)}` : path;
+}
