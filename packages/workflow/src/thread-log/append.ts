@@ -1,11 +1,9 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { asideName } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { type Disk, realDisk } from "./disk.ts";
-import { type EndRecord, lineOf } from "./record.ts";
 import { Syncer } from "./sync.ts";
 
 /** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
@@ -77,14 +75,14 @@ export class LogWriter {
   }
 
   /**
-   * Commits a record, after those that are being committed.
+   * Commits a record, given as its JSON text, after those that are being committed.
    *
    * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`,
    * `RECORD_TOO_LARGE` …
    */
-  async append(record: Step | EndRecord): Promise<void> {
+  async append(record: string): Promise<void> {
     while (this.#last) await this.#last.catch(() => undefined);
-    const pending = this.#commit(encoder.encode(lineOf(record)));
+    const pending = this.#commit(encoder.encode(`${record}\n`));
     if (!pending) return;
     this.#last = pending;
     try {

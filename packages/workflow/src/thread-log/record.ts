@@ -25,7 +25,7 @@ export type EndRecord = {
   meta: {
     returnCode: number;
     reason: EndReason;
-    error?: { name: string; step: number; stack?: string };
+    error?: { name: string; step: number };
   };
   timestamp: number;
 };
@@ -89,6 +89,12 @@ export function faultOfRecord(value: unknown): string | null {
 /** Whether a sound record is the end of its thread. */
 export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
 
-/** A record as a line of a log. */
-export const lineOf = (record: StartRecord | EndRecord | Step): string =>
-  `${JSON.stringify(record)}\n`;
+// A bundle shares its worker's process: what it does to JSON later must not reach a log.
+const { stringify } = JSON;
+
+/** A record as it stands in a log, without its newline. */
+export const textOf = (record: StartRecord | EndRecord | Step): string => stringify(record);
+
+/** A checked step's text with its timestamp put at its end. */
+export const stampedText = (json: string, timestamp: number): string =>
+  `${json.slice(0, -1)},"timestamp":${timestamp}}`;

@@ -1,0 +1,54 @@
+import type { RoleOutput } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
+import type { InputRequest } from "../control/control.ts";
+
+/** Says why a value does not fit a JSON Schema, or null when it does. */
+export type SchemaJudge = (schema: unknown, value: unknown) => Promise<string | null>;
+
+/**
+ * The `__input__` step that an answer becomes.
+ *
+ * @throws WorkflowError `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
+ */
+export async function answerStep(
+  wait: WaitMeta,
+  input: InputRequest,
+  now: number,
+  judge: SchemaJudge,
+): Promise<RoleOutput> {
+  if (isOver(wait, now)) {
+    const late = new Date(wait.expiresAt as number).toISOString();
+    throw refused(
+      "ANSWER_LATE",
+      `the answer comes too late: ${wait.for} could be answered until ${late}`,
+    );
+  }
+  const value = "value" in input ? input.value : input.content;
+  const fault = wait.schema === undefined ? null : await judge(wait.schema, value);
+  if (fault)
+    throw refused("ANSWER_INVALID", `the answer does not fit what ${wait.for} asks for: ${fault}`);
+  const meta: InputMeta = { ...input.meta, for: wait.for };
+  if ("value" in input) meta.value = input.value;
+  return { role: INPUT, content: input.content, meta };
+}
+
+/** The `__input__` step of a wait that nobody answered in time. */
+export function timeoutStep(wait: WaitMeta): RoleOutput {
+  const meta: InputMeta = { for: wait.for, timedOut: true };
+  if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
+  return { role: INPUT, content: "", meta };
+}
+
+/** Whether the time for an answer is over. */
+export const isOver = (wait: WaitMeta, now: number): boolean =>
+  wait.expiresAt !== undefined && now >= wait.expiresAt;
+
+function refused(code: string, message: string): WorkflowError {
+  return new WorkflowError({
+    code,
+    kind: "failed",
+    message,
+    hint: "see the question: uncaged-workflow thread <id>",
+  });
+}

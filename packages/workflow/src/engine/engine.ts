@@ -1,0 +1,417 @@
+/**
+ * The engine drives one thread: next, append, check, again.
+ *
+ * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes
+ * (thread-log), processes and sockets (worker). Called by: worker.
+ *
+ * E1 A step is durable before the generator is asked for the next.
+ * E2 `next()` is called here only, one at a time per thread.
+ * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a
+ *    pending `next()`.
+ * E4 A generator that was never advanced runs no `finally`: nothing relies on it.
+ * E5 Replaying recorded steps has no effect and writes no record.
+ * E6 Exactly one end record; a process's exit is never read as an outcome.
+ */
+import { checkResult, checkStep } from "../contract/check.ts";
+import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { WAIT, type WaitMeta } from "../contract/reserved.ts";
+import type { InputRequest, LiveStatus } from "../control/control.ts";
+import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
+import { answerStep, isOver, type SchemaJudge, timeoutStep } from "./answer.ts";
+import { failed, killed, outOfRounds, returned } from "./ending.ts";
+
+/** What the engine needs of its surroundings. */
+export type EngineParts = {
+  log: { append(record: string): Promise<void> };
+  /** Runs a function in the thread's own async context. */
+  scope: <T>(fn: () => T) => T;
+  note: (tag: string, content: string) => void;
+  judge: SchemaJudge;
+  mask: (text: string) => string;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** How long a generator may take to close, in milliseconds. */
+  closingMs: number;
+};
+
+/** The thread as its log has it, and what `run` gets. */
+export type EngineThread = {
+  run: WorkflowFn;
+  prompt: string;
+  steps: Step[];
+  params?: unknown;
+  options: WorkflowOptions;
+};
+
+/**
+ * How the driving of a thread ended: with an end record; released with its log as it is (the worker
+ * shuts down, or the thread waits); or broken off because the log could not be written.
+ */
+export type Outcome =
+  | { kind: "ended"; end: EndRecord }
+  | { kind: "released" }
+  | { kind: "brokenOff"; error: unknown };
+
+type Generator = ReturnType<WorkflowFn>;
+type Pulled = IteratorResult<RoleOutput, unknown>;
+const stopped = Symbol("stopped");
+const longestTimer = 2 ** 31 - 1;
+
+/** Drives one thread from its committed steps on. */
+export class Engine {
+  /** Resolves when the thread is no longer driven here. Never rejects. */
+  readonly done: Promise<Outcome>;
+
+  readonly #thread: EngineThread;
+  readonly #parts: EngineParts;
+  readonly #abort = new AbortController();
+  readonly #settled = Promise.withResolvers<Outcome>();
+  #generator: Generator | null = null;
+  #count: number;
+  #lastStep: Step | null;
+  #paused: PromiseWithResolvers<void> | null = null;
+  #parked = false;
+  #answer: PromiseWithResolvers<Step> | null = null;
+  #answering = false;
+  #ending: Promise<void> | null = null;
+  #released = false;
+  #halted = false;
+  #onHalt: (() => void) | null = null;
+
+  constructor(thread: EngineThread, parts: EngineParts) {
+    this.#thread = thread;
+    this.#parts = parts;
+    this.#count = thread.steps.length;
+    this.#lastStep = thread.steps.at(-1) ?? null;
+    this.done = this.#settled.promise;
+    if (this.#lastStep?.role === WAIT) this.#answer = Promise.withResolvers();
+  }
+
+  /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
+  start(): void {
+    this.#drive().catch((error) => this.#breakOff(error));
+  }
+
+  get status(): LiveStatus {
+    if (this.#answer) return "waiting";
+    return this.#parked ? "paused" : "running";
+  }
+
+  get steps(): number {
+    return this.#count;
+  }
+
+  /** The role of the last committed step. */
+  get role(): string | null {
+    return this.#lastStep?.role ?? null;
+  }
+
+  /** Whether a pause was asked for, in effect or not yet. */
+  get pausing(): boolean {
+    return this.#paused !== null;
+  }
+
+  /** Stops the thread at its next yield. */
+  pause(): void {
+    this.#paused ??= Promise.withResolvers();
+  }
+
+  /** Lets a paused thread go on. Returns false when it was not paused. */
+  resume(): boolean {
+    if (!this.#paused) return false;
+    this.#paused.resolve();
+    this.#paused = null;
+    return true;
+  }
+
+  /** Ends the thread: its end record is durable when this resolves. */
+  async kill(): Promise<void> {
+    await this.#interrupt(killed(this.#parts.now()));
+  }
+
+  /** Ends the thread as failed, for something that was thrown outside its generator. */
+  async fail(thrown: unknown): Promise<void> {
+    await this.#interrupt(this.#failure(thrown));
+  }
+
+  /** Stops driving and leaves the log as it is, so that the thread can be resumed. */
+  async release(): Promise<void> {
+    this.#released = true;
+    this.#halt();
+    await this.#close();
+    this.#settled.resolve({ kind: "released" });
+  }
+
+  /**
+   * Gives a waiting thread its answer; the `__input__` step is durable when this resolves.
+   *
+   * @throws WorkflowError `NOT_WAITING`, `ANSWER_LATE`, `ANSWER_INVALID`; what was refused is logged.
+   */
+  async answer(input: InputRequest): Promise<void> {
+    try {
+      const wait = this.#claimWait();
+      const step = await answerStep(wait, input, this.#parts.now(), this.#parts.judge).catch(
+        (error) => {
+          this.#answering = false;
+          throw error;
+        },
+      );
+      await this.#commitAnswer(step);
+    } catch (error) {
+      this.#parts.note(
+        "7GX2W9QA",
+        `answer refused: ${error instanceof Error ? error.message : error}`,
+      );
+      throw error;
+    }
+  }
+
+  async #drive(): Promise<void> {
+    if (this.#answer && (await this.#awaitAnswer(this.#answer.promise)) === stopped) return;
+    if (await this.#outOfRounds()) return;
+    let answer: Step | undefined;
+    for (;;) {
+      if ((await this.#gate()) === stopped) return;
+      const pulled = await this.#pull(answer);
+      if (pulled === stopped) return;
+      answer = undefined;
+      if (pulled.done) return await this.#finish(pulled.value);
+      const step = await this.#commit(pulled.value);
+      if (!step || this.#isStopped() || (await this.#outOfRounds())) return;
+      if (step.role !== WAIT) continue;
+      this.#answer = Promise.withResolvers();
+      const given = await this.#awaitAnswer(this.#answer.promise);
+      if (given === stopped || (await this.#outOfRounds())) return;
+      answer = given;
+    }
+  }
+
+  async #gate(): Promise<typeof stopped | undefined> {
+    while (this.#paused) {
+      this.#parked = true;
+      const passed = await this.#orHalted(this.#paused.promise);
+      this.#parked = false;
+      if (passed === stopped) return stopped;
+    }
+    return this.#isStopped() ? stopped : undefined;
+  }
+
+  async #pull(answer: Step | undefined): Promise<Pulled | typeof stopped> {
+    try {
+      const next = this.#parts.scope(() => (this.#generator ??= this.#begin()).next(answer));
+      return await this.#orHalted(next);
+    } catch (thrown) {
+      if (!this.#isStopped()) await this.#end(this.#failure(thrown));
+      return stopped;
+    }
+  }
+
+  #begin(): Generator {
+    const { run, prompt, steps, params, options } = this.#thread;
+    const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
+    const generator = run(input, { ...options, signal: this.#abort.signal });
+    if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) {
+      return generator;
+    }
+    throw new WorkflowError({
+      code: "NO_GENERATOR",
+      kind: "failed",
+      message: "run did not return an async generator",
+      hint: "write it as: export const run = async function* (input, options) { … }",
+    });
+  }
+
+  async #commit(yielded: unknown): Promise<Step | null> {
+    const checked = checkStep(yielded);
+    if (!checked.ok) {
+      await this.#end(this.#failure(new Error(`step ${this.#count + 1}: ${checked.reason}`)));
+      return null;
+    }
+    if (this.#isStopped()) return null;
+    return await this.#append(checked.step, checked.json);
+  }
+
+  async #append(output: RoleOutput, json: string): Promise<Step> {
+    const timestamp = this.#parts.now();
+    await this.#parts.log.append(stampedText(json, timestamp));
+    const step = { ...output, timestamp };
+    this.#count += 1;
+    this.#lastStep = step;
+    return step;
+  }
+
+  async #finish(value: unknown): Promise<void> {
+    if (this.#isStopped()) return;
+    const checked = checkResult(value);
+    const end = checked.ok
+      ? returned(checked.result, this.#parts.now())
+      : this.#failure(new Error(`the return value: ${checked.reason}`));
+    await this.#end(end);
+  }
+
+  async #outOfRounds(): Promise<boolean> {
+    const { maxRounds } = this.#thread.options;
+    if (this.#count < maxRounds) return false;
+    await this.#end(outOfRounds(maxRounds, this.#parts.now()));
+    return true;
+  }
+
+  async #awaitAnswer(answered: Promise<Step>): Promise<Step | typeof stopped> {
+    const { expiresAt } = this.#waitMeta();
+    const timer = new AbortController();
+    if (expiresAt !== undefined) void this.#timeOut(timer.signal);
+    try {
+      return await this.#orHalted(answered);
+    } finally {
+      timer.abort();
+      this.#answer = null;
+    }
+  }
+
+  async #timeOut(signal: AbortSignal): Promise<void> {
+    const wait = this.#waitMeta();
+    while (!isOver(wait, this.#parts.now())) {
+      const left = (wait.expiresAt as number) - this.#parts.now();
+      await sleep(Math.min(left, longestTimer), signal);
+      if (signal.aborted) return;
+    }
+    if (this.#answering || !this.#answer) return;
+    this.#answering = true;
+    this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
+    await this.#commitAnswer(timeoutStep(wait)).catch((error) => this.#breakOff(error));
+  }
+
+  #claimWait(): WaitMeta {
+    if (!this.#answer || this.#answering || this.#isStopped()) throw notWaiting();
+    this.#answering = true;
+    return this.#waitMeta();
+  }
+
+  async #commitAnswer(output: RoleOutput): Promise<void> {
+    try {
+      if (this.#isStopped()) throw notWaiting();
+      const answer = this.#answer;
+      const { role, content, meta } = output;
+      const step = await this.#append(output, JSON.stringify({ role, content, meta }));
+      if (!this.#generator) this.#thread.steps.push(step);
+      answer?.resolve(step);
+    } finally {
+      this.#answering = false;
+    }
+  }
+
+  #waitMeta(): WaitMeta {
+    return this.#lastStep?.meta as WaitMeta;
+  }
+
+  #failure(thrown: unknown): EndRecord {
+    return failed(thrown, this.#count + 1, this.#parts.now(), this.#parts.mask);
+  }
+
+  #isStopped(): boolean {
+    return this.#released || this.#ending !== null;
+  }
+
+  #halt(): void {
+    this.#halted = true;
+    this.#onHalt?.();
+    this.#abort.abort();
+  }
+
+  // Not Promise.race with one promise for the thread's whole life: each race would leave a reaction
+  // on it, and a step would cost what is already stored.
+  #orHalted<T>(promise: Promise<T>): Promise<T | typeof stopped> {
+    return new Promise((resolve, reject) => {
+      this.#onHalt = () => resolve(stopped);
+      promise.then(resolve, reject);
+      if (this.#halted) resolve(stopped);
+    });
+  }
+
+  async #interrupt(end: EndRecord): Promise<void> {
+    if (this.#released) throw notLive();
+    const ending = this.#end(end);
+    this.#halt();
+    await ending;
+  }
+
+  // The first to come writes the end (E6); the others wait until it is on the disk.
+  #end(end: EndRecord): Promise<void> {
+    this.#ending ??= this.#writeEnd(end);
+    return this.#ending;
+  }
+
+  async #writeEnd(end: EndRecord): Promise<void> {
+    try {
+      await this.#parts.log.append(textOf(end));
+    } catch (error) {
+      this.#breakOff(error);
+      throw error;
+    }
+    void this.#close().then(() => this.#settled.resolve({ kind: "ended", end }));
+  }
+
+  #breakOff(error: unknown): void {
+    this.#released = true;
+    this.#halt();
+    void this.#close().then(() => this.#settled.resolve({ kind: "brokenOff", error }));
+  }
+
+  async #close(): Promise<void> {
+    this.#abort.abort();
+    const generator = this.#generator;
+    if (!generator) return;
+    const over = new AbortController();
+    const closing = this.#parts.scope(async () => {
+      await generator.return({ returnCode: 0, summary: "" });
+    });
+    const late = await Promise.race([
+      closing.then(
+        () => false,
+        (thrown) => {
+          this.#parts.note(
+            "C6N4ZR1H",
+            `closing the generator threw: ${this.#parts.mask(String(thrown))}`,
+          );
+          return false;
+        },
+      ),
+      sleep(this.#parts.closingMs, over.signal).then(() => true),
+    ]);
+    over.abort();
+    if (late) {
+      this.#parts.note(
+        "0WJ5PYBE",
+        `the generator did not close within ${this.#parts.closingMs} ms`,
+      );
+    }
+  }
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+const notLive = () =>
+  new WorkflowError({
+    code: "NOT_LIVE",
+    kind: "failed",
+    message: "the thread is being released by its worker",
+    hint: "try again",
+  });
+
+const notWaiting = () =>
+  new WorkflowError({
+    code: "NOT_WAITING",
+    kind: "failed",
+    message: "the thread waits for no answer, or has got one",
+    hint: "see how it stands: uncaged-workflow thread <id>",
+  });
