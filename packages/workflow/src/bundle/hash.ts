@@ -11,6 +11,5 @@ let loading: Promise<XXHashAPI> | undefined;
  */
 export async function hashOf(bytes: Uint8Array): Promise<string> {
   loading ??= import("xxhash-wasm").then((module) => module.default());
-  const { h64Raw } = await loading;
-  return crockford(h64Raw(bytes, 0n));
+  return crockford((await loading).h64Raw(bytes, 0n));
 }

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { checkBytes, checkSource } from "./check.ts";
+
+const sound = "export const descriptor = {};\nexport async function* run() {}\n";
+const findings = (source: string) => checkSource(source, "b.esm.js");
+const rules = (source: string) => findings(source).map(({ rule }) => rule);
+/** `rule line:column` of each finding in a source that is otherwise sound. */
+const places = (source: string) =>
+  findings(`${source}\n${sound}`).map(({ rule, line, column }) => `${rule} ${line}:${column}`);
+
+describe("a sound bundle passes", () => {
+  const spellings: Record<string, string> = {
+    "exported where they are declared": sound,
+    "exported at the end": "const descriptor={};var run=make();export { run, descriptor };",
+    "exported under other names": "const w=1,d={};export {w as run,d as descriptor}",
+    "exported under string names": 'const w=1,d={};export {w as "run",d as "descriptor"}',
+    "exported before they are declared": "export{run,descriptor};const run=1,descriptor={};",
+    "exported from a pattern": "export const {a:run,b:[descriptor]=[]}={}",
+    "exported among others": `${sound}export class Other {}`,
+  };
+  for (const [name, source] of Object.entries(spellings)) {
+    test(name, () => expect(findings(source)).toEqual([]));
+  }
+
+  const syntax: Record<string, string> = {
+    "a hashbang": "#!/usr/bin/env bun",
+    "a byte order mark": "\ufeff",
+    "import attributes": 'import a from "node:fs" with { type: "x" };',
+    "top-level await and import.meta": "await f(import.meta.url);",
+    using: "{ using a = f(); await using b = g(); }",
+    "class fields, private names and static blocks":
+      "class A { #x = 1; static y = 2; static { this.z = 3 } has(o) { return #x in o } }",
+    "the v flag, modifiers and named groups": "/[\\p{L}--[a-z]]/v.test(x); /(?i:a)b/; /(?<g>a)/d;",
+    "logical assignment, bigint, separators": "a ??= b || 1_000n; c ||= d?.[0];",
+    "every line break in text": 'const s = "\u2028\u2029\\0"; `\r\n`;',
+  };
+  for (const [name, source] of Object.entries(syntax)) {
+    test(name, () => expect(findings(`${source}\n${sound}`)).toEqual([]));
+  }
+
+  test("built-ins with and without their prefix, and re-exports of them", () => {
+    const source = `import fs from "fs"; import * as p from "node:fs/promises"; import "node:test";
+      export { join } from "path"; export * as os from "node:os"; export * from "node:util";`;
+    expect(findings(source + sound)).toEqual([]);
+  });
+});
+
+describe("what breaks a rule is told with its place", () => {
+  const cases: [string, string, string[]][] = [
+    ["a dynamic import", 'const a = import("node:fs");', ["no-dynamic-import 1:11"]],
+    ["a package", 'import z from "zod";', ["builtins-only 1:15"]],
+    ["a file beside it", 'export * from "./x.js";', ["builtins-only 1:15"]],
+    ["Bun's own modules", 'import { Database } from "bun:sqlite";', ["builtins-only 1:26"]],
+    ["Bun itself", '\n  import "bun";', ["builtins-only 2:10"]],
+    ["a URL", 'import "https://example.com/x.js";', ["builtins-only 1:8"]],
+    ["a module that Node has under its prefix only", 'import "sqlite";', ["builtins-only 1:8"]],
+    ["a default export", "export default 1;", ["no-default-export 1:1"]],
+    ["a renamed default", "const d = 1; export { d as default };", ["no-default-export 1:28"]],
+    ["require", 'const a = require("node:fs");', ["no-require 1:11"]],
+    ["require passed on", "wrap(typeof require === 'function' && require);", ["no-require 1:39"]],
+  ];
+  for (const [name, source, expected] of cases) {
+    test(name, () => expect(places(source)).toEqual(expected));
+  }
+
+  test("Bun's modules are named as Bun's", () => {
+    expect(findings(`import "bun:ffi"; ${sound}`)[0]?.message).toBe(
+      'imports "bun:ffi", which is Bun\'s own',
+    );
+  });
+
+  test("an export that is missing is told at the end", () => {
+    expect(findings("export const run = 1;\n")).toEqual([
+      {
+        rule: "named-exports",
+        message: "exports no descriptor",
+        file: "b.esm.js",
+        line: 2,
+        column: 1,
+      },
+    ]);
+    expect(rules("")).toEqual(["named-exports", "named-exports"]);
+  });
+
+  test("`export * from` leaves the names to the loaded module", () => {
+    expect(rules('export * from "node:test"; export const descriptor = {}')).toEqual([]);
+  });
+
+  test("a syntax error is told with its line and column", () => {
+    expect(findings("const a = 1;\nconst b = = 2;")).toEqual([
+      { rule: "syntax", message: "Unexpected token", file: "b.esm.js", line: 2, column: 11 },
+    ]);
+    expect(rules("type A = string; const b: A = 1")).toEqual(["syntax"]);
+    expect(rules("<div/>")).toEqual(["syntax"]);
+    expect(rules("return 1")).toEqual(["syntax"]);
+    expect(rules("#!/usr/bin/env node\n#!/twice")).toEqual(["syntax"]);
+  });
+
+  test("all findings are told, in order of place", () => {
+    const source = 'require("x");\nimport "zod";\nexport default import("y");';
+    expect(rules(source)).toEqual([
+      "no-require",
+      "builtins-only",
+      "no-default-export",
+      "no-dynamic-import",
+      "named-exports",
+      "named-exports",
+    ]);
+  });
+});
+
+describe("a name is judged by what it means", () => {
+  const allowed = [
+    "function f(require) { return require('x') } ",
+    "{ const require = (x) => x; require('zod') }",
+    "for (const { require } of list) require(1);",
+    "function require() {} require('zod'); wrap(require);",
+    "const o = { require: 1, import: 2 }; o.require('x'); o.import('y'); class A { require() {} }",
+    "require: for (;;) break require;",
+    "if (typeof require === 'function') go();",
+    "// require('x') import('y')\nconst s = \"require('x') import('y') export default\";",
+    "const r = /require\\('x'\\)/; `import('y')`;",
+  ];
+  for (const source of allowed) test(source, () => expect(places(source)).toEqual([]));
+
+  const refused = [
+    "{ const require = 1; } require('x');",
+    "function f(a = require('x')) {}",
+    "class A { #p = require('x') }",
+    "`${require('x')}`;",
+    "require = 1;",
+  ];
+  for (const source of refused) {
+    test(source, () => expect(rules(`${source}\n${sound}`)).toEqual(["no-require"]));
+  }
+});
+
+describe("bytes", () => {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+
+  test("bytes that are no UTF-8 are told with their place", () => {
+    const bad = new Uint8Array([...bytes("// é\nab"), 0xff, ...bytes(sound)]);
+    expect(checkBytes(bad, "b.esm.js")).toEqual([
+      { rule: "utf-8", message: "byte 8 is no UTF-8", file: "b.esm.js", line: 2, column: 3 },
+    ]);
+    expect(checkBytes(new Uint8Array([0xc3]), "b")[0]?.rule).toBe("utf-8");
+    expect(checkBytes(new Uint8Array([0xed, 0xa0, 0x80]), "b")[0]?.rule).toBe("utf-8");
+  });
+
+  test("a byte order mark and a real replacement character are UTF-8", () => {
+    expect(checkBytes(bytes(`\ufeff// \ufffd \u0000\n${sound}`), "b")).toEqual([]);
+  });
+
+  test("whatever the bytes are, the answer is findings", () => {
+    const anything = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.string({ unit: "binary" }).map(bytes),
+    );
+    fc.assert(
+      fc.property(anything, (input) => {
+        for (const { line, column } of checkBytes(input, "b")) {
+          expect(line).toBeGreaterThan(0);
+          expect(column).toBeGreaterThan(0);
+        }
+      }),
+    );
+  });
+
+  test("whatever words follow one another, the answer is findings", () => {
+    const words =
+      "import export default from as run require createRequire ( ) { } [ ] ; , . * ` ${ = => ' \" / x 1 " +
+      "class static # async function* yield await using const 'node:module' import.meta typeof ?. \n";
+    const text = fc.array(fc.constantFrom(...words.split(" ")), { maxLength: 40 });
+    fc.assert(
+      fc.property(text, (parts) => {
+        expect(Array.isArray(checkSource(parts.join(" "), "b"))).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("deep nesting is a finding and no crash", () => {
+    expect(rules("(".repeat(100_000))).toEqual(["syntax"]);
+    expect(rules(`x = ${"[".repeat(50_000)}${"]".repeat(50_000)}`)).toEqual(["syntax"]);
+    expect(rules(`${"a+".repeat(200_000)}a`)[0]).toBeDefined();
+  });
+});

@@ -1,0 +1,148 @@
+import type { AnyNode, Program } from "acorn";
+import { messageOf } from "../contract/error.ts";
+import { isBuiltin } from "./builtins.ts";
+import { checkRequire, type Report } from "./require-rule.ts";
+import { parseModule, placeOf, type Syntax } from "./syntax.ts";
+
+/** The rules that a bundle's source must keep. */
+export type Rule =
+  | "utf-8"
+  | "syntax"
+  | "no-dynamic-import"
+  | "no-require"
+  | "builtins-only"
+  | "no-default-export"
+  | "named-exports";
+
+/** One breach of a rule: `line` and `column` count from 1, columns in UTF-16 code units. */
+export type Finding = { rule: Rule; message: string; file: string; line: number; column: number };
+
+/**
+ * What in a bundle's bytes breaks the rules, in order of place; nothing when it is sound.
+ *
+ * It reads and never runs the bundle, and throws nothing, whatever the bytes are.
+ */
+export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
+  const source = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const bad = firstDifference(bytes, new TextEncoder().encode(source));
+  if (bad === -1) return checkSource(source, file);
+  const before = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, bad));
+  const message = `byte ${bad} is no UTF-8`;
+  return [{ rule: "utf-8", message, file, ...placeOf(before, before.length) }];
+}
+
+/** As {@link checkBytes}, of a source that is text already. */
+export function checkSource(source: string, file: string): Finding[] {
+  const found: { rule: Rule; message: string; offset: number }[] = [];
+  try {
+    const syntax = parseModule(source);
+    const as =
+      (rule: Rule): Report =>
+      (node, message) =>
+        found.push({ rule, message, offset: node.start });
+    checkDynamicImports(syntax, as("no-dynamic-import"));
+    checkImports(syntax.program, as("builtins-only"));
+    checkRequire(syntax, as("no-require"));
+    checkDefaultExport(syntax.program, as("no-default-export"));
+    for (const message of missingExports(syntax.program)) {
+      found.push({ rule: "named-exports", message, offset: source.length });
+    }
+  } catch (error) {
+    found.push({ rule: "syntax", ...syntaxProblem(error) });
+  }
+  found.sort((a, b) => a.offset - b.offset);
+  return found.map(({ rule, message, offset }) => {
+    return { rule, message, file, ...placeOf(source, offset) };
+  });
+}
+
+function checkDynamicImports(syntax: Syntax, report: Report): void {
+  for (const node of syntax.nodes) {
+    if (node.type !== "ImportExpression") continue;
+    report(node, "import() is not allowed: import at the top, and bundle what you import");
+  }
+}
+
+function checkImports(program: Program, report: Report): void {
+  for (const node of program.body) {
+    if (!("source" in node) || !node.source) continue;
+    const name = String(node.source.value);
+    if (!isBuiltin(name)) report(node.source, foreignImport(name));
+  }
+}
+
+function foreignImport(name: string): string {
+  const what = /^bun(:|$)/.test(name) ? "is Bun's own" : "is no Node built-in";
+  return `imports ${JSON.stringify(name)}, which ${what}`;
+}
+
+function checkDefaultExport(program: Program, report: Report): void {
+  for (const { name, node } of exportsOf(program)) {
+    if (name === "default") {
+      report(node, "there must be no default export: export run and descriptor by name");
+    }
+  }
+}
+
+function missingExports(program: Program): string[] {
+  // `export * from` a built-in may bring in any name: the loaded module tells.
+  if (program.body.some((node) => node.type === "ExportAllDeclaration" && !node.exported))
+    return [];
+  const names = new Set(exportsOf(program).map(({ name }) => name));
+  return ["run", "descriptor"].filter((name) => !names.has(name)).map((n) => `exports no ${n}`);
+}
+
+function exportsOf(program: Program): { name: string; node: AnyNode }[] {
+  return program.body.flatMap((node) => {
+    if (node.type === "ExportDefaultDeclaration") return [{ name: "default", node }];
+    if (node.type === "ExportAllDeclaration") {
+      return node.exported ? [{ name: nameOf(node.exported), node: node.exported }] : [];
+    }
+    if (node.type !== "ExportNamedDeclaration") return [];
+    const listed = node.specifiers.map(({ exported }) => ({
+      name: nameOf(exported),
+      node: exported,
+    }));
+    return [...listed, ...(node.declaration ? namesBoundBy(node.declaration) : [])];
+  });
+}
+
+/** The names that a declaration or a pattern binds. */
+function namesBoundBy(node: AnyNode): { name: string; node: AnyNode }[] {
+  switch (node.type) {
+    case "Identifier":
+      return [{ name: node.name, node }];
+    case "FunctionDeclaration":
+    case "ClassDeclaration":
+      return node.id ? namesBoundBy(node.id) : [];
+    case "VariableDeclaration":
+      return node.declarations.flatMap(({ id }) => namesBoundBy(id));
+    case "ObjectPattern":
+      return node.properties.flatMap((property) =>
+        namesBoundBy(property.type === "Property" ? property.value : property),
+      );
+    case "ArrayPattern":
+      return node.elements.flatMap((element) => (element ? namesBoundBy(element) : []));
+    case "AssignmentPattern":
+      return namesBoundBy(node.left);
+    case "RestElement":
+      return namesBoundBy(node.argument);
+    default:
+      return [];
+  }
+}
+
+const nameOf = (node: AnyNode) =>
+  node.type === "Identifier" ? node.name : node.type === "Literal" ? String(node.value) : "";
+
+function syntaxProblem(error: unknown): { message: string; offset: number } {
+  if (error instanceof RangeError) return { message: "is nested too deeply to be read", offset: 0 };
+  const offset = error instanceof SyntaxError && "pos" in error ? Number(error.pos) : 0;
+  return { message: messageOf(error).replace(/ \(\d+:\d+\)$/, ""), offset };
+}
+
+function firstDifference(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) if (a[at] !== b[at]) return at;
+  return a.length === b.length ? -1 : length;
+}

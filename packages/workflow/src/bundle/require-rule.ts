@@ -1,0 +1,160 @@
+import type {
+  AnyNode,
+  CallExpression,
+  Identifier,
+  ImportDeclaration,
+  MemberExpression,
+} from "acorn";
+import type { Variable } from "eslint-scope";
+import { isBuiltin } from "./builtins.ts";
+import { isRequireShim, requiresInShim } from "./shim.ts";
+import { nameOf, type Syntax } from "./syntax.ts";
+
+/** Tells of a rule that a node breaks. */
+export type Report = (node: AnyNode, message: string) => unknown;
+
+/**
+ * The rule `no-require`: a bundle requires nothing but Node's own modules.
+ *
+ * A bundler that met a CommonJS package emits a `require` of its own, made by `createRequire`, by
+ * Bun's `import.meta.require` or by the shim in `shim.ts`. Every value of such an expression is
+ * followed through variables; each use must be a call that names a built-in literally. The name
+ * `require` alone means nothing: it may be a parameter or a local.
+ */
+export function checkRequire(syntax: Syntax, report: Report): void {
+  const rule = new RequireRule(syntax, report);
+  const shims = syntax.nodes.filter(isRequireShim);
+  const own = new Set(shims.flatMap(requiresInShim));
+  rule.ignore(own);
+  for (const shim of shims) rule.followValue(shim);
+  for (const node of syntax.nodes) {
+    if (node.type === "ImportDeclaration") rule.followImport(node);
+    if (isMetaRequire(node)) rule.followValue(node);
+  }
+  for (const name of syntax.free) {
+    if (name.name === "require" && !own.has(name)) rule.refuseFree(name);
+  }
+}
+
+class RequireRule {
+  private readonly followed = new Set<Variable>();
+  private ignored: ReadonlySet<Identifier> = new Set();
+
+  constructor(
+    private readonly syntax: Syntax,
+    private readonly report: Report,
+  ) {}
+
+  ignore(names: ReadonlySet<Identifier>): void {
+    this.ignored = names;
+  }
+
+  /** What an import of `node:module` brings in may make a `require`. */
+  followImport(node: ImportDeclaration): void {
+    if (node.source.value !== "module" && node.source.value !== "node:module") return;
+    for (const specifier of node.specifiers) {
+      const named = specifier.type === "ImportSpecifier" ? keyOf(specifier.imported) : "default";
+      for (const use of this.syntax.declared(specifier).flatMap(usesOf)) {
+        if (named === "createRequire") this.followMaker(use);
+        if (named === "default") this.followModule(use);
+      }
+    }
+  }
+
+  /** An expression whose value is a `require`: judges what is done with it. */
+  followValue(value: AnyNode): void {
+    const node = this.outermost(value);
+    const user = this.syntax.parent(node);
+    if (user === undefined || isHarmless(user, node)) return;
+    if (user.type === "CallExpression" && user.callee === node) return this.checkCall(user);
+    if (user.type === "VariableDeclarator" && user.id.type === "Identifier") {
+      return this.followVariable(this.syntax.declared(user)[0]);
+    }
+    if (user.type === "AssignmentExpression" && user.left.type === "Identifier") {
+      this.followVariable(this.syntax.variable(user.left));
+      return this.followValue(user);
+    }
+    if (user.type === "ArrowFunctionExpression") {
+      const call = this.syntax.parent(user);
+      if (call?.type === "CallExpression" && call.callee === user) return this.followValue(call);
+    }
+    this.report(node, "uses require as a value: only a call that names a Node built-in may stand");
+  }
+
+  /** A `require` that the module does not declare: only `typeof require` asks for nothing. */
+  refuseFree(name: Identifier): void {
+    const user = this.syntax.parent(name);
+    if (user?.type === "UnaryExpression" && user.operator === "typeof") return;
+    this.report(name, "uses require: a bundle is an ES module and imports what it needs");
+  }
+
+  private followModule(use: Identifier): void {
+    const user = this.syntax.parent(use);
+    if (user?.type !== "MemberExpression" || user.object !== use) return;
+    if (propertyOf(user) === "createRequire") this.followMaker(user);
+  }
+
+  private followMaker(maker: AnyNode): void {
+    const node = this.outermost(maker);
+    const user = this.syntax.parent(node);
+    if (user?.type === "CallExpression" && user.callee === node) return this.followValue(user);
+    if (user === undefined || isHarmless(user, node)) return;
+    this.report(node, "uses createRequire as a value: only the call of it may stand");
+  }
+
+  private followVariable(variable: Variable | undefined): void {
+    if (variable === undefined || this.followed.has(variable)) return;
+    this.followed.add(variable);
+    for (const use of usesOf(variable)) if (!this.ignored.has(use)) this.followValue(use);
+  }
+
+  private checkCall(call: CallExpression): void {
+    const name = literalOf(call.arguments[0]);
+    if (name === undefined) {
+      this.report(call, "requires a module whose name is no literal");
+    } else if (!isBuiltin(name)) {
+      this.report(call, `requires ${JSON.stringify(name)}, which is no Node built-in`);
+    }
+  }
+
+  // `(0, require)` has the value of its last part.
+  private outermost(node: AnyNode): AnyNode {
+    const user = this.syntax.parent(node);
+    const isLast = user?.type === "SequenceExpression" && user.expressions.at(-1) === node;
+    return isLast ? this.outermost(user) : node;
+  }
+}
+
+const usesOf = (variable: Variable) =>
+  variable.references.filter((reference) => reference.isRead()).map(nameOf);
+
+// `require.main` and `require.module` are what bundlers make of `import.meta.main`.
+function isHarmless(user: AnyNode, node: AnyNode): boolean {
+  if (user.type === "MemberExpression" && user.object === node) {
+    return ["main", "module"].includes(propertyOf(user) ?? "");
+  }
+  return (
+    user.type === "ExpressionStatement" ||
+    user.type === "SequenceExpression" ||
+    (user.type === "UnaryExpression" && user.operator === "typeof")
+  );
+}
+
+const isMetaRequire = (node: AnyNode) =>
+  node.type === "MemberExpression" &&
+  node.object.type === "MetaProperty" &&
+  propertyOf(node) === "require";
+
+function propertyOf({ property, computed }: MemberExpression): string | undefined {
+  if (!computed) return property.type === "Identifier" ? property.name : undefined;
+  return property.type === "PrivateIdentifier" ? undefined : literalOf(property);
+}
+
+/** The text of a string literal, also of a template without a hole. */
+function literalOf(node: AnyNode | undefined): string | undefined {
+  if (node?.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node?.type !== "TemplateLiteral" || node.expressions.length > 0) return undefined;
+  return node.quasis[0]?.value.cooked ?? undefined;
+}
+
+const keyOf = (node: AnyNode) => (node.type === "Identifier" ? node.name : literalOf(node));
