@@ -1,0 +1,137 @@
+import { existsSync } from "node:fs";
+import type { Descriptor } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { changeRegistry } from "../registry/change.ts";
+import { readRegistry } from "../registry/read.ts";
+import type { Version } from "../registry/registry.ts";
+import { type Resolved, resolve } from "../registry/resolve.ts";
+import { rollBack, unregister, versionsOf, workflowOf } from "../registry/versions.ts";
+import { storedHashes, threadIdsOf } from "../storage/list.ts";
+import { bundlePath, descriptorPath, type Root } from "../storage/paths.ts";
+
+/** A line of `list --json`. `versions` is their number, the current one included. */
+export type WorkflowRow = {
+  name: string;
+  hash: string;
+  timestamp: number;
+  description: string;
+  versions: number;
+};
+
+/** A workflow whole, as `show --json` prints it. `descriptor` is null when its file can't be read. */
+export type WorkflowView = {
+  name: string;
+  hash: string;
+  timestamp: number;
+  history: Version[];
+  descriptor: Descriptor | null;
+};
+
+/** A line of `history --json`. `threads` is how many threads the version has run. */
+export type VersionRow = { hash: string; timestamp: number; current: boolean; threads: number };
+
+/**
+ * The registered workflows, by name. A workflow whose descriptor can't be read has the description
+ * `""`; `verifyStore` says why.
+ * @throws WorkflowError `REGISTRY_BROKEN`.
+ */
+export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
+  const rows: WorkflowRow[] = [];
+  for (const [name, workflow] of await readRegistry(root)) {
+    const { hash, timestamp, history } = workflow;
+    const description = (await descriptorOf(root, hash))?.description ?? "";
+    rows.push({ name, hash, timestamp, description, versions: history.length + 1 });
+  }
+  return rows.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * A workflow with its history, newest first, and its descriptor.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`.
+ */
+export async function showWorkflow(root: Root, name: string): Promise<WorkflowView> {
+  const workflow = workflowOf(await readRegistry(root), name);
+  const { hash, timestamp } = workflow;
+  const history = versionsOf(workflow).filter((version) => version.hash !== hash);
+  return { name, hash, timestamp, history, descriptor: await descriptorOf(root, hash) };
+}
+
+/**
+ * All versions of a workflow, the last registered first.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`.
+ */
+export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
+  const workflow = workflowOf(await readRegistry(root), name);
+  return versionsOf(workflow).map(({ hash, timestamp }) => ({
+    hash,
+    timestamp,
+    current: hash === workflow.hash,
+    threads: threadIdsOf(root, hash).length,
+  }));
+}
+
+/**
+ * Moves a name back to the version registered before its current one, or to the one that `version`
+ * (a hash, or its unique beginning) names, which may be a later one too. Threads keep their bundle.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
+ * (usage), `NOTHING_TO_ROLL_BACK`, `BUNDLE_MISSING`, and those of `changeRegistry`.
+ */
+export async function rollbackWorkflow(
+  root: Root,
+  name: string,
+  version?: string,
+): Promise<{ name: string; hash: string; previous: string }> {
+  workflowOf(await readRegistry(root), name);
+  const { hash, previous } = await changeRegistry(root, (registry) => {
+    const moved = rollBack(registry, name, version);
+    checkStored(root, name, moved.hash);
+    return moved;
+  });
+  return { name, hash, previous };
+}
+
+/**
+ * Removes a name and its history. Its threads stay, and so do the bundles that they need.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`.
+ */
+export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
+  workflowOf(await readRegistry(root), name);
+  await changeRegistry(root, (registry) => ({ registry: unregister(registry, name) }));
+  return { name };
+}
+
+/**
+ * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique beginning,
+ * of at least 4 digits when no name stands before it.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
+ * (usage), `BUNDLE_MISSING`, `REGISTRY_BROKEN`.
+ */
+export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
+  const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root));
+  checkStored(root, found.name, found.hash);
+  return found;
+}
+
+function checkStored(root: Root, name: string, hash: string): void {
+  const path = bundlePath(root, hash);
+  if (existsSync(path)) return;
+  throw new WorkflowError({
+    code: "BUNDLE_MISSING",
+    kind: "failed",
+    message: `the bundle of ${name} is gone: ${path}`,
+    hint: "add the same file again, or roll back to another version",
+  });
+}
+
+// A list is for finding one's way, also in a damaged store.
+async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
+  try {
+    const text = await Bun.file(descriptorPath(root, hash)).text();
+    const { parse } = await import("yaml");
+    return parse(text) as Descriptor;
+  } catch {
+    return null;
+  }
+}

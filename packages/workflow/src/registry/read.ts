@@ -1,0 +1,90 @@
+import { lstatSync } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { type Root, registryPath } from "../storage/paths.ts";
+import { readOwnFile } from "../storage/read.ts";
+import { readCanonical } from "./canonical.ts";
+import { type Fault, type Parsed, parseRegistry } from "./parse.ts";
+import { maxRegistryBytes, type Registry } from "./registry.ts";
+
+/** The registry as it lay on the disk. `text` is null when there is no file yet. */
+export type Found = { registry: Registry; text: string | null; unknown: Fault | null };
+
+/** The copy of the registry as it was before its last change. */
+export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
+
+/**
+ * The registry of a storage root. A root that never had one has an empty one; a file that is empty,
+ * cut, or anything else than a registry is an error, and stays as it is.
+ *
+ * A registry in the form that we write is read without the YAML library.
+ * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
+ */
+export async function readRegistry(root: Root): Promise<Registry> {
+  return (await findRegistry(root)).registry;
+}
+
+/** {@link readRegistry} with the text, for who will write it again or look for faults. */
+export async function findRegistry(root: Root): Promise<Found> {
+  const path = registryPath(root);
+  const bytes = readOwnFile(path, maxRegistryBytes);
+  if (!bytes) {
+    if (exists(backupPath(root))) throw lost(root);
+    return { registry: new Map(), text: null, unknown: null };
+  }
+  const parsed = await parseBytes(bytes);
+  if (parsed.kind === "broken") throw broken(root, parsed.fault);
+  return { registry: parsed.registry, text: parsed.text, unknown: parsed.unknown };
+}
+
+type ParsedBytes =
+  | (Extract<Parsed, { kind: "registry" }> & { text: string })
+  | Extract<Parsed, { kind: "broken" }>;
+
+async function parseBytes(bytes: Uint8Array): Promise<ParsedBytes> {
+  const text = decode(bytes);
+  if (text === null) return { kind: "broken", fault: badByte(bytes) };
+  const registry = readCanonical(text);
+  if (registry) return { kind: "registry", registry, unknown: null, text };
+  const parsed = await parseRegistry(text);
+  return parsed.kind === "broken" ? parsed : { ...parsed, text };
+}
+
+// The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function badByte(bytes: Uint8Array): Fault {
+  const lines = Buffer.from(bytes).toString("latin1").split("\n");
+  const bad = lines.findIndex((line) => decode(Buffer.from(line, "latin1")) === null);
+  return { line: bad + 1, column: 1, reason: "the line is no UTF-8" };
+}
+
+function broken(root: Root, { line, column, reason }: Fault): WorkflowError {
+  const copy = exists(backupPath(root))
+    ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
+    : "correct it; there is no older copy";
+  return new WorkflowError({
+    code: "REGISTRY_BROKEN",
+    kind: "failed",
+    message: `${registryPath(root)}:${line}:${column}: ${reason}`,
+    hint: copy,
+  });
+}
+
+function lost(root: Root): WorkflowError {
+  return new WorkflowError({
+    code: "REGISTRY_BROKEN",
+    kind: "failed",
+    message: `${registryPath(root)} is gone, but there was one`,
+    hint: `copy ${backupPath(root)} there, or remove that file too to begin anew`,
+  });
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}

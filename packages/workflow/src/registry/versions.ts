@@ -1,0 +1,167 @@
+import { WorkflowError } from "../contract/error.ts";
+import { checkWorkflowName, show } from "../storage/names.ts";
+import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
+
+/**
+ * The registry with this bundle as the name's current version. The version that was current goes into
+ * the history; one that stood in the history comes out of it and counts as registered now. A name
+ * whose current version it is already stays `unchanged`.
+ *
+ * `now` is in milliseconds. Within a name every registration is later than all before it, also when
+ * two fall into one millisecond and when the clock was set back.
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only).
+ */
+export function register(
+  registry: Registry,
+  name: string,
+  hash: string,
+  now: number,
+): { registry: Registry; unchanged: boolean } {
+  checkWorkflowName(name);
+  const found = registry.get(name);
+  if (!found) {
+    refuseCasePair(registry, name);
+    return {
+      registry: put(registry, name, { hash, timestamp: now, history: [] }),
+      unchanged: false,
+    };
+  }
+  if (found.hash === hash) return { registry, unchanged: true };
+  const versions = versionsOf(found);
+  const timestamp = Math.max(now, (versions[0]?.timestamp ?? 0) + 1);
+  if (!isTimestamp(timestamp)) throw timeIsUp(name);
+  const history = versions.filter((version) => version.hash !== hash);
+  return { registry: put(registry, name, { hash, timestamp, history }), unchanged: false };
+}
+
+/**
+ * The registry with the name's pointer moved: to the version registered before the current one, or to
+ * the one that `version` (a hash, or its unique beginning) names. No version and no timestamp changes.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
+ * `NOTHING_TO_ROLL_BACK` (failed) at the first version.
+ */
+export function rollBack(
+  registry: Registry,
+  name: string,
+  version?: string,
+): { registry: Registry; hash: string; previous: string } {
+  const workflow = workflowOf(registry, name);
+  const target =
+    version === undefined ? versionBefore(name, workflow) : versionOf(name, workflow, version);
+  const previous = workflow.hash;
+  if (target.hash === previous) return { registry, hash: previous, previous };
+  const history = versionsOf(workflow).filter(({ hash }) => hash !== target.hash);
+  return { registry: put(registry, name, { ...target, history }), hash: target.hash, previous };
+}
+
+/** The registry without the name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
+export function unregister(registry: Registry, name: string): Registry {
+  workflowOf(registry, name);
+  const rest = new Map(registry);
+  rest.delete(name);
+  return rest;
+}
+
+/** The workflow of a name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
+export function workflowOf(registry: Registry, name: string): Workflow {
+  const found = registry.get(name);
+  if (found) return found;
+  throw workflowNotFound(registry, name);
+}
+
+/** The error that there is no such workflow. */
+export function workflowNotFound(registry: Registry, name: string): WorkflowError {
+  const meant = casePair(registry, name);
+  return new WorkflowError({
+    code: "WORKFLOW_NOT_FOUND",
+    kind: "missing",
+    message: `there is no workflow ${show(name)}`,
+    hint: meant ? `did you mean ${meant}?` : "list them: uncaged-workflow list",
+  });
+}
+
+/**
+ * All versions of a workflow, the current one included, the last registered first. Versions of one
+ * millisecond, which only another program writes, are put in order by their hash.
+ */
+export function versionsOf({ hash, timestamp, history }: Workflow): Version[] {
+  return [{ hash, timestamp }, ...history].sort(
+    (a, b) => b.timestamp - a.timestamp || (a.hash < b.hash ? 1 : -1),
+  );
+}
+
+/**
+ * The version of a workflow that a hash, or its unique beginning, names.
+ * @throws WorkflowError `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
+ */
+export function versionOf(name: string, workflow: Workflow, text: string): Version {
+  const wanted = text.toUpperCase();
+  const found = versionsOf(workflow).filter(({ hash }) => wanted && hash.startsWith(wanted));
+  const [only] = found;
+  if (only && found.length === 1) return only;
+  if (only)
+    throw ambiguousHash(
+      text,
+      found.map(({ hash }) => hash),
+    );
+  throw new WorkflowError({
+    code: "VERSION_NOT_FOUND",
+    kind: "missing",
+    message: `${name} has no version ${show(text)}`,
+    hint: `list them: uncaged-workflow history ${name}`,
+  });
+}
+
+/** The error that a beginning of a hash fits several. */
+export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
+  const shown = hashes.slice(0, 5).join(", ");
+  const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
+  return new WorkflowError({
+    code: "VERSION_AMBIGUOUS",
+    kind: "usage",
+    message: `${show(text)} is the beginning of ${hashes.length} hashes`,
+    hint: `give more of the hash: ${shown}${more}`,
+  });
+}
+
+function versionBefore(name: string, workflow: Workflow): Version {
+  const versions = versionsOf(workflow);
+  const before = versions[versions.findIndex(({ hash }) => hash === workflow.hash) + 1];
+  if (before) return before;
+  throw new WorkflowError({
+    code: "NOTHING_TO_ROLL_BACK",
+    kind: "failed",
+    message: `${name} is at its first version ${workflow.hash}`,
+    hint: `to go forward name a version: uncaged-workflow history ${name}`,
+  });
+}
+
+function put(registry: Registry, name: string, workflow: Workflow): Registry {
+  return new Map(registry).set(name, workflow);
+}
+
+function casePair(registry: Registry, name: string): string | undefined {
+  const folded = name.toLowerCase();
+  return [...registry.keys()].find((other) => other.toLowerCase() === folded);
+}
+
+function refuseCasePair(registry: Registry, name: string): void {
+  const other = casePair(registry, name);
+  if (other === undefined) return;
+  throw new WorkflowError({
+    code: "NAME_TAKEN",
+    kind: "usage",
+    message: `${name} differs only by case from the workflow ${other}`,
+    hint: `use ${other}, or a name that is easier to tell from it`,
+  });
+}
+
+function timeIsUp(name: string): WorkflowError {
+  return new WorkflowError({
+    code: "REGISTRY_BROKEN",
+    kind: "failed",
+    message: `${name} has a version from the end of time: no later timestamp exists`,
+    hint: "correct the timestamp in workflow.yaml",
+  });
+}
