@@ -1,6 +1,7 @@
 import type { RoleOutput, WorkflowResult } from "./contract.ts";
 import { messageOf } from "./error.ts";
-import { isPlainObject, kindOf, maxJsonLength, toJson } from "./json.ts";
+import { maxJsonLength, toJson } from "./json.ts";
+import { isPlainObject, kindOf } from "./kind.ts";
 import { WAIT } from "./reserved.ts";
 import { show } from "./show.ts";
 

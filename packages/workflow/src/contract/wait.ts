@@ -1,0 +1,58 @@
+import type { JsonSchema, RoleOutput } from "./contract.ts";
+import { WorkflowError } from "./error.ts";
+import { INPUT, type InputMeta, WAIT } from "./reserved.ts";
+import { show } from "./show.ts";
+
+/**
+ * What is asked. `content` is the question as people read it (what is waited for, when absent); an
+ * answer must fit `schema`; after `expiresAt` (milliseconds since the epoch) nobody is asked any
+ * more and the value is `onTimeout`. Further keys are kept in the step's meta.
+ */
+export type WaitRequest = {
+  content?: string;
+  schema?: JsonSchema;
+  expiresAt?: number;
+  onTimeout?: unknown;
+  [key: string]: unknown;
+};
+
+/**
+ * An answer. `value` is its JSON value, or its text when it is no JSON; `content` the text as given;
+ * `timedOut` says that nobody answered in time; `meta` is the `__input__` step's.
+ */
+export type Answer<T = unknown> = {
+  value: T;
+  content: string;
+  timedOut: boolean;
+  meta: InputMeta;
+};
+
+/** The `__wait__` step that asks for `what`. */
+export function waitOutput(what: string, request: WaitRequest): RoleOutput {
+  const { content = what, ...meta } = request;
+  return { role: WAIT, content, meta: { ...meta, for: what } };
+}
+
+/** The answer that an `__input__` step is. */
+export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer<T> {
+  const { content, meta } = input;
+  const value = (Object.hasOwn(meta, "value") ? meta.value : content) as T;
+  return { value, content, timedOut: meta.timedOut === true, meta };
+}
+
+/**
+ * The `__input__` step that a driver must send as the value of the `yield` of a `__wait__`.
+ *
+ * @throws WorkflowError `NO_ANSWER` when it sent something else.
+ */
+export function sentInput(sent: unknown, what: string): RoleOutput {
+  if (typeof sent === "object" && sent !== null && "role" in sent && sent.role === INPUT) {
+    return sent as RoleOutput;
+  }
+  throw new WorkflowError({
+    code: "NO_ANSWER",
+    kind: "failed",
+    message: `the workflow waits for ${show(what)} and was asked to go on without an answer`,
+    hint: "what drives it must send the __input__ step with next(), or start it again with that step",
+  });
+}

@@ -1,0 +1,59 @@
+import type { Step } from "../contract/contract.ts";
+import type { END, START } from "../contract/reserved.ts";
+
+/** Maps role names to their meta types: the one generic that drives all inference. */
+export type RoleMeta = Record<string, Record<string, unknown>>;
+
+/** The typed output of a role. */
+export type RoleResult<Meta> = { content: string; meta: Meta };
+
+/** The thread's first frame: the prompt and who the thread is. */
+export type StartStep = {
+  role: START;
+  /** The user's prompt. */
+  content: string;
+  meta: { maxRounds: number; threadId: string };
+  timestamp: number;
+};
+
+/** A finished step of a role. `timestamp` is in milliseconds since the epoch. */
+export type RoleStep<M extends RoleMeta> = {
+  [K in keyof M & string]: { role: K; meta: M[K]; content: string; timestamp: number };
+}[keyof M & string];
+
+/**
+ * What a role and a moderator see: the whole thread. They read it and don't change it.
+ *
+ * `steps` are the roles' steps. A role that asked with `waitFor` stands there once it is answered,
+ * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
+ * `allSteps`, which is the log as it is. The rest is what `run` was given: see `WorkflowOptions`.
+ */
+export type ThreadContext<M extends RoleMeta = RoleMeta> = {
+  threadId: string;
+  start: StartStep;
+  steps: RoleStep<M>[];
+  allSteps?: readonly Step[];
+  signal?: AbortSignal;
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  params?: unknown;
+};
+
+/** A role: an agent, a model call, a script. It gets the whole thread and returns content and meta. */
+export type Role<Meta> = (ctx: ThreadContext) => Promise<RoleResult<Meta>>;
+
+/** The interface of adapters to models and agents: text in, text out. */
+export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<string>;
+
+/**
+ * The routing function: the name of the role that is next, or `END`. It is synchronous and
+ * depends on the context alone, so a thread goes on rightly from any of its steps.
+ */
+export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
+
+/** A workflow of roles, whole. */
+export type WorkflowDefinition<M extends RoleMeta> = {
+  name: string;
+  roles: { [K in keyof M & string]: Role<M[K]> };
+  moderator: Moderator<M>;
+};

@@ -1,0 +1,97 @@
+import type { WorkflowFn } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { isPlainObject, kindOf } from "../contract/kind.ts";
+import { END } from "../contract/reserved.ts";
+import { show } from "../contract/show.ts";
+import { sentInput } from "../contract/wait.ts";
+import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
+import { History } from "./history.ts";
+import { waitOf } from "./wait.ts";
+
+/**
+ * Makes a workflow of roles and a routing function.
+ *
+ * The moderator is called with the whole thread and names the next role; the role's output becomes a
+ * step; and again, until the moderator returns `END` or the thread has `maxRounds` steps. A thread
+ * that is resumed or forked goes on by itself: the moderator sees the steps that are there already.
+ *
+ *     export const run = createRoleModerator<{ planner: { files: string[] }; coder: { diff: string } }>({
+ *       roles: { planner, coder },
+ *       moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
+ *     });
+ *
+ * @param definition `summary` makes the result's summary; without it, it is the last step's content,
+ *   on one line and at most 200 characters long.
+ * @param clock `now` gives the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
+ * @throws WorkflowError from the running thread: `UNKNOWN_ROLE` when the moderator names no role,
+ *   `BAD_ROLE_RESULT` when a role returns something else than content and meta, `CONTEXT_CHANGED`
+ *   when one of them adds to or takes from `ctx.steps`. What a role throws is passed on.
+ */
+export function createRoleModerator<M extends RoleMeta>(
+  definition: {
+    roles: { [K in keyof M & string]: Role<M[K]> };
+    moderator: Moderator<M>;
+    summary?: (ctx: ThreadContext<M>) => string;
+  },
+  { now = Date.now }: { now?: () => number } = {},
+): WorkflowFn {
+  const { roles, moderator, summary = lastContent } = definition;
+  return async function* run(input, options) {
+    const history = new History(input, options, now);
+    const { context } = history;
+    const typed = context as unknown as ThreadContext<M> & ThreadContext;
+    while (history.length < options.maxRounds) {
+      const name = moderator(typed);
+      if (name === END) break;
+      const result = resultOf(name, await roleNamed<M>(roles, name)(context));
+      history.checkUnchanged(name);
+      const wait = waitOf(name, result);
+      const output = wait ?? { role: name, content: result.content, meta: result.meta };
+      const sent: unknown = yield output;
+      history.add(output);
+      if (wait !== null) history.add(sentInput(sent, String(wait.meta.for)));
+    }
+    return { returnCode: 0, summary: summary(typed) };
+  };
+}
+
+function roleNamed<M extends RoleMeta>(
+  roles: { [K in keyof M & string]: Role<M[K]> },
+  name: keyof M & string,
+): Role<RoleMeta[string]> {
+  const role: unknown =
+    typeof name === "string" && Object.hasOwn(roles, name) ? roles[name] : undefined;
+  if (typeof role === "function") return role as Role<RoleMeta[string]>;
+  const given = typeof name === "string" ? show(name) : kindOf(name);
+  throw new WorkflowError({
+    code: "UNKNOWN_ROLE",
+    kind: "failed",
+    message: `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
+    hint: "a moderator returns, at once and not as a promise, the name of a role or END",
+  });
+}
+
+function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
+  const fault = faultOf(result);
+  if (fault === null) return result as RoleResult<RoleMeta[string]>;
+  throw new WorkflowError({
+    code: "BAD_ROLE_RESULT",
+    kind: "failed",
+    message: `role ${show(role)} returned ${fault}`,
+    hint: "a role returns {content, meta}: a string and a plain object",
+  });
+}
+
+function faultOf(result: unknown): string | null {
+  if (typeof result !== "object" || result === null) {
+    return `${kindOf(result)}, not {content, meta}`;
+  }
+  const { content, meta } = result as Partial<RoleResult<unknown>>;
+  if (typeof content !== "string") return `content that is ${kindOf(content)}, not a string`;
+  return isPlainObject(meta) ? null : `meta that is ${kindOf(meta)}, not a plain object`;
+}
+
+function lastContent({ steps }: ThreadContext): string {
+  const line = steps.at(-1)?.content.slice(0, 1000).trim().replace(/\s+/g, " ") ?? "nothing to do";
+  return line.length > 200 ? `${line.slice(0, 199)}…` : line;
+}
