@@ -23,21 +23,24 @@ function fail(line) {
 
 /** What to do about a failed install, in a few words, from what it printed. */
 function reason(output) {
-  if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|UnableToConnect|ConnectionClosed/i.test(output)) {
+  if (
+    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|UnableToConnect|ConnectionClosed/i.test(
+      output,
+    )
+  ) {
     return "the package registry can't be reached; check the network and try again";
   }
   if (/ENOSPC|NoSpaceLeft/i.test(output)) return "the disk is full";
   const lines = output.split("\n").map((line) => line.trim());
-  return lines.find((line) => /error/i.test(line)) ?? lines.filter(Boolean).at(-1) ?? "no message";
+  const named = lines.find((line) => /error/i.test(line));
+  return named?.replace(/^(npm )?error:? */i, "") ?? lines.filter(Boolean).at(-1) ?? "no message";
 }
 
 /** The environment for npm and Bun: a cache of our own where the home can't take one. */
 function environment() {
   const env = { ...process.env };
   try {
-    const home = homedir();
-    mkdirSync(home, { recursive: true });
-    accessSync(home, constants.W_OK);
+    accessSync(homedir(), constants.W_OK);
   } catch {
     env.BUN_INSTALL_CACHE_DIR ??= join(cache, "bun-install");
     env.npm_config_cache = join(cache, "npm");
@@ -76,15 +79,17 @@ function fetchBun(env) {
   const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
     ? [process.execPath, process.env.npm_execpath]
     : ["npm"];
-  const args = ["install", "--no-save", "--no-package-lock", "--prefer-offline", "--prefix", prefix];
-  const done = spawnSync(npm[0], [...npm.slice(1), ...args, `bun@${pinned}`], {
-    cwd: prefix,
-    env,
-    encoding: "utf8",
-  });
+  const args = ["install", `bun@${pinned}`, "--prefix", prefix, "--no-save", "--no-package-lock"];
+  // npm's own waits add up to more than a minute before it owns up to a missing network.
+  args.push("--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000");
+  const options = { cwd: prefix, env, encoding: "utf8" };
+  const done = spawnSync(npm[0], [...npm.slice(1), ...args], options);
   if (done.error) fail(`npm can't be run: ${done.error.message}`);
   if (done.status !== 0) fail(`Bun can't be fetched: ${reason(done.stderr)}`);
-  return bunIn(modules) ?? fail(`npm brought no Bun ${pinned} that runs on ${process.platform} ${process.arch}`);
+  return (
+    bunIn(modules) ??
+    fail(`npm brought no Bun ${pinned} that runs on ${process.platform} ${process.arch}`)
+  );
 }
 
 /** A Bun to install with: the one that runs us, the one installed here, or one that npm brings. */
@@ -106,7 +111,8 @@ function install(bun, env) {
 }
 
 function run(bun, args, env) {
-  const path = join(root, "node_modules", ".bin") + delimiter + (env.PATH ?? "");
+  // What the script starts as `bun` is the same Bun, also where .bin/bun is only npm's text.
+  const path = [dirname(bun), join(root, "node_modules", ".bin"), env.PATH ?? ""].join(delimiter);
   const child = spawn(bun, ["--no-env-file", ...args], {
     stdio: "inherit",
     env: { ...env, PATH: path },
