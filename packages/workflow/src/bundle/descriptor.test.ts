@@ -1,0 +1,233 @@
+import { describe, expect, test } from "bun:test";
+import { isWorkflowError } from "../contract/error.ts";
+import { checkDescriptor, descriptorYaml, readDescriptor, toDescriptor } from "./descriptor.ts";
+
+const sound = {
+  description: "Fix a bug",
+  roles: {
+    planner: {
+      description: "Plans",
+      schema: {
+        type: "object",
+        properties: { files: { type: "array", items: { type: "string" } } },
+      },
+    },
+  },
+};
+const withSchema = (schema: unknown) => ({
+  description: "x",
+  roles: { a: { description: "y", schema } },
+});
+const problem = async (value: unknown) => {
+  try {
+    await checkDescriptor(value);
+  } catch (error) {
+    if (isWorkflowError(error) && error.code === "BAD_DESCRIPTOR") return error.message;
+    throw error;
+  }
+  return null;
+};
+
+describe("a descriptor is checked as data", () => {
+  test("a sound one comes back as a copy", async () => {
+    const checked = await checkDescriptor(sound);
+    expect(checked).toEqual(sound);
+    expect(checked.roles.planner).not.toBe(sound.roles.planner);
+  });
+
+  test("keys that the contract does not name are kept, undefined ones left out", async () => {
+    const value = { ...sound, version: 2, missing: undefined };
+    expect(JSON.stringify(await checkDescriptor(value))).toContain('"version":2');
+    expect(await checkDescriptor(value)).not.toHaveProperty("missing");
+  });
+
+  const class_ = new (class Schema {})();
+  const cycle: Record<string, unknown> = { description: "x", roles: {} };
+  cycle.self = cycle;
+  const cases: [string, unknown, string][] = [
+    ["nothing", undefined, "descriptor is undefined, which JSON can't hold"],
+    ["null", null, "descriptor must be an object, not null"],
+    ["an array", [], "descriptor must be an object, not an array"],
+    ["no description", { roles: {} }, "descriptor.description must be a string, not missing"],
+    ["no roles", { description: "x" }, "descriptor.roles must be an object, not missing"],
+    [
+      "roles in an array",
+      { description: "x", roles: [] },
+      "descriptor.roles must be an object, not an array",
+    ],
+    [
+      "a role that is text",
+      { description: "x", roles: { a: "b" } },
+      "descriptor.roles.a must be an object, not a string",
+    ],
+    [
+      "a role without a schema",
+      { description: "x", roles: { a: { description: "" } } },
+      "descriptor.roles.a.schema must be a JSON Schema (an object or a boolean), not missing",
+    ],
+    [
+      "a class instance as schema",
+      withSchema(class_),
+      "descriptor.roles.a.schema is an instance of a class, not a plain object",
+    ],
+    [
+      "a function in a schema",
+      withSchema({ check: () => true }),
+      "descriptor.roles.a.schema.check is function, which JSON can't hold",
+    ],
+    [
+      "a BigInt",
+      withSchema({ maximum: 1n }),
+      "descriptor.roles.a.schema.maximum is bigint, which JSON can't hold",
+    ],
+    [
+      "NaN",
+      withSchema({ enum: [1, Number.NaN] }),
+      "descriptor.roles.a.schema.enum[1] is NaN, which JSON can't hold",
+    ],
+    [
+      "half a character",
+      withSchema({ title: "\ud800" }),
+      "descriptor.roles.a.schema.title holds half of a surrogate pair",
+    ],
+    [
+      "__proto__",
+      withSchema(JSON.parse('{"__proto__":1}')),
+      "descriptor.roles.a.schema has a key __proto__",
+    ],
+    ["a cycle", cycle, "descriptor.self.self.self.self.self is nested too deeply"],
+    [
+      "a reserved role",
+      { description: "x", roles: { __end__: withSchema(true).roles.a } },
+      "descriptor.roles.__end__ is a reserved role",
+    ],
+    [
+      "a type that JSON Schema does not know",
+      withSchema({ properties: { p: { type: "text" } } }),
+      "descriptor.roles.a.schema.properties.p.type must be equal to one of the allowed values",
+    ],
+    [
+      "a reference to nowhere",
+      withSchema({ $ref: "#/$defs/x" }),
+      "descriptor.roles.a.schema does not compile: can't resolve reference #/$defs/x from id #",
+    ],
+    [
+      "a reference to another file",
+      withSchema({ $ref: "https://example.com/s.json" }),
+      "descriptor.roles.a.schema does not compile: can't resolve reference https://example.com/s.json from id #",
+    ],
+    [
+      "an unknown draft",
+      withSchema({ $schema: "http://json-schema.org/draft-04/schema#" }),
+      "descriptor.roles.a.schema.$schema names no draft that is known (06, 07, 2019-09, 2020-12)",
+    ],
+    [
+      "1 MiB of text",
+      { ...sound, description: "x".repeat(1 << 20) },
+      "descriptor is larger than 1 MiB",
+    ],
+  ];
+  for (const [name, value, message] of cases) {
+    test(`${name} is refused`, async () => expect(await problem(value)).toBe(message));
+  }
+
+  test("a pattern that is no regular expression is refused", async () => {
+    expect(await problem(withSchema({ pattern: "(" }))).toContain("descriptor.roles.a.schema");
+  });
+
+  test("a role's name without a letter, or with a line break, is refused", async () => {
+    for (const name of ["", " ", "a\nb", "x".repeat(201)]) {
+      const roles = { [name]: { description: "", schema: true } };
+      expect(await problem({ description: "x", roles })).toContain("a role's name must be");
+    }
+  });
+});
+
+describe("the schemas of each draft compile", () => {
+  const schemas: Record<string, unknown> = {
+    "a boolean": true,
+    "none named": { type: ["string", "null"], items: [{ type: "string" }] },
+    "draft 06": { $schema: "http://json-schema.org/draft-06/schema#", exclusiveMinimum: 1 },
+    "draft 07": {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      propertyNames: { const: "a" },
+    },
+    "draft 2019-09": {
+      $schema: "https://json-schema.org/draft/2019-09/schema",
+      $recursiveRef: "#",
+    },
+    "draft 2020-12": {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      prefixItems: [{ $ref: "#/$defs/a" }],
+      $defs: { a: { type: "string" } },
+    },
+    "unknown keywords and formats": { "x-order": 1, format: "colour", discriminator: { a: 1 } },
+  };
+  for (const [name, schema] of Object.entries(schemas)) {
+    test(name, async () => expect(await problem(withSchema(schema))).toBeNull());
+  }
+
+  test("two roles may bear schemas of the same $id", async () => {
+    const schema = { $id: "https://example.com/s", type: "string" };
+    const role = { description: "", schema };
+    expect(await problem({ description: "x", roles: { a: role, b: { ...role } } })).toBeNull();
+    expect(
+      await problem({
+        description: "x",
+        roles: { a: role, b: { ...role, schema: { ...schema } } },
+      }),
+    ).toBeNull();
+  });
+});
+
+describe("the descriptor's YAML", () => {
+  test("reads back as what was written", async () => {
+    const hard = toDescriptor({
+      description: "yes: no\n# not a comment\n  é \u2028 \"quoted\" 'x' \t",
+      roles: {
+        "12": {
+          description: "null",
+          schema: { const: "1e3", default: "~", enum: [1e21, -0.5, null, ""] },
+        },
+        "a: b": { description: "- x", schema: { $ref: "#" } },
+      },
+    });
+    expect(await readDescriptor(await descriptorYaml(hard), "x.yaml")).toEqual(hard);
+  });
+
+  test("has no anchors where one schema is used twice", async () => {
+    const schema = { type: "string" };
+    const role = { description: "", schema };
+    expect(await descriptorYaml({ description: "x", roles: { a: role, b: role } })).not.toContain(
+      "&",
+    );
+  });
+
+  const broken: [string, string, string][] = [
+    ["no YAML", "description: [1\n", "x.yaml:2:1: "],
+    [
+      "the same key twice",
+      "description: a\ndescription: b\n",
+      "x.yaml:2:1: Map keys must be unique",
+    ],
+    ["nothing", "", "x.yaml: descriptor must be an object, not null"],
+    [
+      "another shape",
+      "description: 3\nroles: {}\n",
+      "x.yaml: descriptor.description must be a string, not a number",
+    ],
+    [
+      "an anchor bomb",
+      `a: &a [${"x,".repeat(9)}x]\nb: &b [${"*a,".repeat(9)}*a]\nc: &c [${"*b,".repeat(9)}*b]\nd: [${"*c,".repeat(9)}*c]\n`,
+      "x.yaml: Excessive alias count",
+    ],
+  ];
+  for (const [name, text, message] of broken) {
+    test(`${name} is told with its file`, async () => {
+      const error: unknown = await readDescriptor(text, "x.yaml").catch((e: unknown) => e);
+      if (!isWorkflowError(error)) throw error;
+      expect(error.message).toStartWith(message);
+      expect(error.message).not.toContain("\n");
+    });
+  }
+});

@@ -1,0 +1,133 @@
+import type { Descriptor, JsonSchema } from "../contract/contract.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { END, START } from "../contract/reserved.ts";
+import { type Json, type JsonPath, showPath, toJson } from "./json.ts";
+import { compileSchema } from "./schema.ts";
+
+/** The longest descriptor, in characters of JSON. */
+export const maxDescriptorLength = 1 << 20;
+
+/**
+ * The descriptor that a bundle exports, as data: a deep copy, its JSON Schemas compiled once.
+ *
+ * Keys that the contract does not name are kept.
+ * @throws WorkflowError `BAD_DESCRIPTOR`, naming the place: `descriptor.roles.planner.schema …`.
+ */
+export async function checkDescriptor(value: unknown): Promise<Descriptor> {
+  const descriptor = toDescriptor(value);
+  for (const [name, role] of Object.entries(descriptor.roles)) {
+    const compiled = await compileSchema(role.schema);
+    if ("message" in compiled) {
+      throw bad(["roles", name, "schema", ...compiled.path], compiled.message);
+    }
+  }
+  return descriptor;
+}
+
+/**
+ * As {@link checkDescriptor}, without compiling the schemas.
+ *
+ * @throws WorkflowError `BAD_DESCRIPTOR`.
+ */
+export function toDescriptor(value: unknown): Descriptor {
+  const json = toJson(value);
+  if ("problem" in json) throw bad(json.problem.path, json.problem.message);
+  const whole = json.value;
+  if (JSON.stringify(whole).length > maxDescriptorLength) throw bad([], "is larger than 1 MiB");
+  const { description, roles, ...rest } = object(whole, []);
+  return { ...rest, description: text(description, ["description"]), roles: checkRoles(roles) };
+}
+
+/** The descriptor as the YAML text that stands beside its bundle. */
+export async function descriptorYaml(descriptor: Descriptor): Promise<string> {
+  const { stringify } = await import("yaml");
+  return stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
+}
+
+/**
+ * The descriptor that a YAML text holds; `file` is named in errors.
+ *
+ * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column when the text is no YAML.
+ */
+export async function readDescriptor(yaml: string, file: string): Promise<Descriptor> {
+  const { LineCounter, parseDocument } = await import("yaml");
+  const lines = new LineCounter();
+  const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
+  const [error] = document.errors;
+  if (error) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    throw broken(file, `${file}:${line}:${col}: ${messageOf(error)}`);
+  }
+  try {
+    return toDescriptor(document.toJS());
+  } catch (problem) {
+    throw broken(file, `${file}: ${messageOf(problem)}`);
+  }
+}
+
+function checkRoles(value: Json | undefined): Descriptor["roles"] {
+  const roles = object(value, ["roles"]);
+  return Object.fromEntries(
+    Object.entries(roles).map(([name, role]) => {
+      const path = ["roles", name];
+      checkRoleName(name, path);
+      const { description, schema, ...rest } = object(role, path);
+      return [
+        name,
+        {
+          ...rest,
+          description: text(description, [...path, "description"]),
+          schema: jsonSchema(schema, [...path, "schema"]),
+        },
+      ];
+    }),
+  );
+}
+
+function checkRoleName(name: string, path: JsonPath): void {
+  if (name === START || name === END) throw bad(path, "is a reserved role");
+  if (name.trim() === "" || name.length > 200 || /\p{Cc}/u.test(name)) {
+    throw bad(path, "a role's name must be 1 to 200 characters, none of them a control character");
+  }
+}
+
+function object(value: Json | undefined, path: JsonPath): { [key: string]: Json } {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw bad(path, `must be an object, not ${nameOf(value)}`);
+}
+
+function text(value: Json | undefined, path: JsonPath): string {
+  if (typeof value === "string") return value;
+  throw bad(path, `must be a string, not ${nameOf(value)}`);
+}
+
+function jsonSchema(value: Json | undefined, path: JsonPath): JsonSchema {
+  if (typeof value === "boolean") return value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw bad(path, `must be a JSON Schema (an object or a boolean), not ${nameOf(value)}`);
+}
+
+function nameOf(value: Json | undefined): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
+}
+
+function bad(path: JsonPath, message: string): WorkflowError {
+  const place = showPath(["descriptor", ...path]);
+  return new WorkflowError({
+    code: "BAD_DESCRIPTOR",
+    kind: "failed",
+    message: `${place} ${message}`.slice(0, 2000),
+    hint: "a descriptor is plain data: {description, roles: {name: {description, schema}}}",
+  });
+}
+
+function broken(file: string, message: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_DESCRIPTOR",
+    kind: "failed",
+    message,
+    hint: `add the bundle again to write ${file} anew`,
+  });
+}

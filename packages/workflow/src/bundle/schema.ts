@@ -1,0 +1,100 @@
+import type { Ajv, Options } from "ajv";
+import type { JsonSchema } from "../contract/contract.ts";
+import { messageOf } from "../contract/error.ts";
+import type { JsonPath } from "./json.ts";
+
+/** Why a value does not fit the schema, on one line; null when it does. */
+export type Validate = (value: unknown) => string | null;
+
+/** A schema that is ready, or what is wrong with it and where in it. */
+export type CompiledSchema = { validate: Validate } | { path: JsonPath; message: string };
+
+// Keywords and formats that ajv does not know say nothing, as JSON Schema has it.
+const options: Options = {
+  strict: false,
+  validateFormats: false,
+  addUsedSchema: false,
+  logger: false,
+  unicodeRegExp: true,
+};
+
+type Draft = "draft-07" | "2019-09" | "2020-12";
+const drafts = new Map<Draft, Promise<Ajv>>();
+
+/**
+ * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one).
+ *
+ * Every `$ref` must lead to a place in the schema itself: nothing is fetched.
+ */
+export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema> {
+  const named = typeof schema === "boolean" ? undefined : schema.$schema;
+  const draft = draftOf(named);
+  if (draft === null) {
+    return {
+      path: ["$schema"],
+      message: "names no draft that is known (06, 07, 2019-09, 2020-12)",
+    };
+  }
+  if (typeof schema === "object" && "$async" in schema) {
+    return { path: ["$async"], message: "is no keyword of JSON Schema" };
+  }
+  const ajv = await loadDraft(draft);
+  try {
+    const check = ajv.compile(withoutDraft(schema));
+    return {
+      validate: (value) =>
+        check(value) ? null : ajv.errorsText(check.errors, { dataVar: "value" }),
+    };
+  } catch (error) {
+    return problemOf(ajv, error);
+  }
+}
+
+function draftOf(named: unknown): Draft | null {
+  if (named === undefined) return "draft-07";
+  if (typeof named !== "string") return null;
+  if (/^https?:\/\/json-schema\.org\/(draft-0[67]\/)?schema#?$/.test(named)) return "draft-07";
+  const year = /^https?:\/\/json-schema\.org\/draft\/(2019-09|2020-12)\/schema#?$/.exec(named)?.[1];
+  return year === "2019-09" || year === "2020-12" ? year : null;
+}
+
+function loadDraft(draft: Draft): Promise<Ajv> {
+  let loading = drafts.get(draft);
+  if (!loading) {
+    loading = makeAjv(draft);
+    drafts.set(draft, loading);
+  }
+  return loading;
+}
+
+async function makeAjv(draft: Draft): Promise<Ajv> {
+  switch (draft) {
+    case "draft-07":
+      return new (await import("ajv")).Ajv(options);
+    case "2019-09":
+      return new (await import("ajv/dist/2019.js")).Ajv2019(options);
+    case "2020-12":
+      return new (await import("ajv/dist/2020.js")).Ajv2020(options);
+  }
+}
+
+function withoutDraft(schema: JsonSchema): JsonSchema {
+  if (typeof schema === "boolean") return schema;
+  const { $schema: _draft, ...rest } = schema;
+  return rest;
+}
+
+function problemOf(ajv: Ajv, error: unknown): { path: JsonPath; message: string } {
+  const first = ajv.errors?.[0];
+  if (first && messageOf(error).startsWith("schema is invalid")) {
+    return { path: keysOf(first.instancePath), message: first.message ?? "is no JSON Schema" };
+  }
+  return { path: [], message: `does not compile: ${messageOf(error)}` };
+}
+
+// A JSON pointer (RFC 6901).
+const keysOf = (pointer: string) =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
