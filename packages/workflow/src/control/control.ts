@@ -14,6 +14,9 @@ import type { ErrorRecord } from "../contract/error.ts";
  */
 export const controlTimeoutMs = 10_000;
 
+/** The number of steps that a thread may have when its starter does not say. */
+export const defaultMaxRounds = 100;
+
 /** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
 export type Durability = "step" | "os";
 

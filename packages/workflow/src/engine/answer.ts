@@ -1,10 +1,20 @@
-import type { RoleOutput } from "../contract/contract.ts";
+import type { JsonSchema, RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest } from "../control/control.ts";
 
-/** Says why a value does not fit a JSON Schema, or null when it does. */
-export type SchemaJudge = (schema: unknown, value: unknown) => Promise<string | null>;
+/** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
+export type Judgement = { validate: (value: unknown) => string | null } | { problem: string };
+
+/** Compiles a JSON Schema. */
+export type SchemaJudge = (schema: JsonSchema) => Promise<Judgement>;
+
+/** What is wrong with the schema of a `__wait__` step that was yielded, or null. */
+export async function problemOfSchema(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
+  if (wait.schema === undefined) return null;
+  const judgement = await judge(wait.schema);
+  return "problem" in judgement ? `meta.schema is no JSON Schema: ${judgement.problem}` : null;
+}
 
 /**
  * The `__input__` step that an answer becomes.
@@ -25,12 +35,18 @@ export async function answerStep(
     );
   }
   const value = "value" in input ? input.value : input.content;
-  const fault = wait.schema === undefined ? null : await judge(wait.schema, value);
+  const fault = await faultOf(wait, value, judge);
   if (fault)
     throw refused("ANSWER_INVALID", `the answer does not fit what ${wait.for} asks for: ${fault}`);
   const meta: InputMeta = { ...input.meta, for: wait.for };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
+}
+
+async function faultOf(wait: WaitMeta, value: unknown, judge: SchemaJudge): Promise<string | null> {
+  if (wait.schema === undefined) return null;
+  const judgement = await judge(wait.schema);
+  return "problem" in judgement ? judgement.problem : judgement.validate(value);
 }
 
 /** The `__input__` step of a wait that nobody answered in time. */

@@ -18,7 +18,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
-import { answerStep, isOver, type SchemaJudge, timeoutStep } from "./answer.ts";
+import { answerStep, isOver, problemOfSchema, type SchemaJudge, timeoutStep } from "./answer.ts";
 import { failed, killed, outOfRounds, returned } from "./ending.ts";
 
 /** What the engine needs of its surroundings. */
@@ -224,12 +224,17 @@ export class Engine {
 
   async #commit(yielded: unknown): Promise<Step | null> {
     const checked = checkStep(yielded);
-    if (!checked.ok) {
-      await this.#end(this.#failure(new Error(`step ${this.#count + 1}: ${checked.reason}`)));
+    const fault = checked.ok ? await this.#faultOfWait(checked.step) : checked.reason;
+    if (!checked.ok || fault !== null) {
+      await this.#end(this.#failure(new Error(`step ${this.#count + 1}: ${fault}`)));
       return null;
     }
     if (this.#isStopped()) return null;
     return await this.#append(checked.step, checked.json);
+  }
+
+  async #faultOfWait({ role, meta }: RoleOutput): Promise<string | null> {
+    return role === WAIT ? problemOfSchema(meta as WaitMeta, this.#parts.judge) : null;
   }
 
   async #append(output: RoleOutput, json: string): Promise<Step> {

@@ -1,6 +1,7 @@
 import { mkdirSync, type Stats, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
+import { syncDir } from "./atomic.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
 
@@ -30,7 +31,8 @@ export function createRoot(root: Root): void {
 /** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
 export function makeFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) syncDir(dirname(first));
   } catch (error) {
     throw diskError(error, "make the folder", folder);
   }

@@ -143,7 +143,7 @@ function readWindow(bytes: Buffer, onValue: (value: unknown) => string | null): 
   if (!values) return readSlowly(bytes, onValue);
   for (const [index, value] of values.entries()) {
     const reason = onValue(value);
-    if (reason) return { offset: offsetOf(bytes, index), reason, seen: true };
+    if (reason) return { offset: lineOffsets(bytes)[index] as number, reason, seen: true };
   }
   return null;
 }
@@ -182,18 +182,19 @@ function parseLine(line: Buffer): unknown {
   }
 }
 
-/** The number of newlines in the bytes. */
-export function countLines(bytes: Buffer): number {
+function countLines(bytes: Buffer): number {
   let count = 0;
   for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) count += 1;
   return count;
 }
 
-/** Where the line with this index (from 0) begins. */
-export function offsetOf(bytes: Buffer, index: number): number {
-  let offset = 0;
-  for (let line = 0; line < index; line += 1) offset = bytes.indexOf(newline, offset) + 1;
-  return offset;
+/** Where each whole line begins, and last where the line after them would. */
+export function lineOffsets(bytes: Buffer): number[] {
+  const offsets = [0];
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
+    offsets.push(at + 1);
+  }
+  return offsets;
 }
 
 // After a loss of power the last line may have its newline and holes of zeros before it: blocks that

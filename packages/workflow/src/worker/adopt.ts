@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { LogWriter, type Writing } from "../thread-log/append.ts";
+import { readLog } from "../thread-log/read.ts";
+import type { Break, EndRecord, ThreadLog } from "../thread-log/record.ts";
+import { type Cut, cutTail } from "../thread-log/repair.ts";
+import { notFound } from "../thread/find.ts";
+
+/** A log that this worker goes on with; `cut` tells of a torn tail that was cut off it. */
+export type Adopted = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
+
+/**
+ * Opens the log of a thread that nobody drives, to go on where it stands.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or what the disk says.
+ */
+export function adopt(root: Root, hash: string, threadId: string, writing: Writing): Adopted {
+  const path = dataPath(root, hash, threadId);
+  if (!existsSync(path)) throw notFound(threadId);
+  const log = readLog(path);
+  if (log.kind === "unborn") throw notFound(threadId);
+  if (log.kind === "headless") throw corrupt(path, log.broken);
+  if (log.broken) throw corrupt(path, log.broken);
+  if (log.end) throw ended(threadId, log.end);
+  const cut = log.torn > 0 ? cutTail(path, threadId, log.size, log.torn) : null;
+  return { log, writer: LogWriter.open(path, log.size, writing), cut };
+}
+
+/** The error that a thread's log is broken, naming the place. */
+export function corrupt(path: string, { line, offset, reason }: Break): WorkflowError {
+  return new WorkflowError({
+    code: "LOG_CORRUPT",
+    kind: "failed",
+    message: `${path}:${line}: ${reason} (byte ${offset})`,
+    hint: "nothing was changed; put the file back from a backup, or fork the steps before that line",
+  });
+}
+
+function ended(threadId: string, { meta }: EndRecord): WorkflowError {
+  const how = meta.reason === "returned" ? `returned ${meta.returnCode}` : meta.reason;
+  return new WorkflowError({
+    code: "THREAD_ENDED",
+    kind: "failed",
+    message: `${threadId} has ended (${how}), and an ended log is final`,
+    hint: `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+  });
+}

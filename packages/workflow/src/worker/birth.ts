@@ -1,0 +1,118 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { INPUT } from "../contract/reserved.ts";
+import {
+  defaultMaxRounds,
+  type ForkRequest,
+  type InputRequest,
+  type StartRequest,
+} from "../control/control.ts";
+import { checkThreadId, isHash } from "../storage/names.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { makeFolder } from "../storage/root.ts";
+import { LogWriter, type Writing } from "../thread-log/append.ts";
+import { lineOffsets, readLog } from "../thread-log/read.ts";
+import { type StartRecord, type ThreadLog, textOf } from "../thread-log/record.ts";
+import { notFound } from "../thread/find.ts";
+
+/** A thread whose log was just made, and the writer that goes on with it. */
+export type Born = { start: StartRecord; steps: Step[]; writer: LogWriter };
+
+/**
+ * Makes the log of a new thread: its start record, and the steps that a fork brings along, byte for
+ * byte. It is durable, whole, when this returns; on an error there is none.
+ */
+export function bear(root: Root, hash: string, request: StartRequest, writing: Writing): Born {
+  const path = dataPath(root, hash, checkThreadId(request.threadId));
+  const source = request.fork ? readSource(root, request.fork) : null;
+  const start = startRecord(hash, request, source);
+  const copied = source && request.fork ? copySteps(source, request.fork) : noSteps;
+  makeFolder(dirname(path));
+  const bytes = Buffer.concat([Buffer.from(`${textOf(start)}\n`), ...copied.bytes]);
+  return { start, steps: copied.steps, writer: LogWriter.create(path, bytes, writing) };
+}
+
+/** Whether a thread with this id has a log. */
+export const isBorn = (root: Root, hash: string, threadId: string): boolean =>
+  existsSync(dataPath(root, hash, checkThreadId(threadId)));
+
+type Source = { log: ThreadLog; bytes: Buffer; keep: number[] };
+type Copied = { steps: Step[]; bytes: Buffer[] };
+
+const noSteps: Copied = { steps: [], bytes: [] };
+
+function readSource(root: Root, fork: ForkRequest): Source {
+  if (!isHash(fork.hash)) throw notFound(fork.threadId);
+  const path = dataPath(root, fork.hash, checkThreadId(fork.threadId));
+  if (!existsSync(path)) throw notFound(fork.threadId);
+  const log = readLog(path);
+  const keep = "first" in fork.keep ? count(fork.keep.first) : fork.keep;
+  if (log.kind !== "thread") throw notFound(fork.threadId);
+  if ((keep.at(-1) ?? -1) < log.steps.length) return { log, bytes: readFileSync(path), keep };
+  throw new WorkflowError({
+    code: "NO_SUCH_STEP",
+    kind: "missing",
+    message: `the thread ${fork.threadId} has ${log.steps.length} whole steps`,
+    hint: `see them: uncaged-workflow thread ${fork.threadId}`,
+  });
+}
+
+const count = (first: number): number[] => Array.from({ length: first }, (_, index) => index);
+
+function startRecord(hash: string, request: StartRequest, source: Source | null): StartRecord {
+  const before = source?.log.start.parameters;
+  const options = { ...before?.options, ...request.options };
+  const maxRounds = request.maxRounds ?? before?.options.maxRounds ?? defaultMaxRounds;
+  const params = request.params === undefined ? before?.params : request.params;
+  return {
+    name: request.workflow,
+    hash,
+    threadId: request.threadId,
+    parameters: {
+      prompt: request.prompt ?? before?.prompt ?? "",
+      options: { ...options, maxRounds },
+      ...(params === undefined ? {} : { params }),
+    },
+    timestamp: Date.now(),
+    ...(source && request.fork
+      ? { forkFrom: { threadId: request.fork.threadId, steps: source.keep.length } }
+      : {}),
+  };
+}
+
+function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): Copied {
+  const steps = keep.map((index) => log.steps[index] as Step);
+  const last = steps.at(-1);
+  const edited = edit && last ? { ...last, ...definedOf(edit) } : null;
+  const pieces = piecesOf(bytes, edited ? keep.slice(0, -1) : keep);
+  const added = [edited, input ? inputStep(input) : null].filter((step) => step !== null);
+  if (edited) steps.pop();
+  return {
+    steps: [...steps, ...added],
+    bytes: [...pieces, ...added.map((step) => Buffer.from(`${textOf(step)}\n`))],
+  };
+}
+
+const definedOf = (edit: NonNullable<ForkRequest["edit"]>) =>
+  Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
+
+function inputStep({ content, value, meta }: InputRequest): Step {
+  const valued = value === undefined ? {} : { value };
+  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: Date.now() };
+}
+
+// Step n, from 0, stands on line n + 1, from 0. Neighbours are copied in one piece.
+function piecesOf(bytes: Buffer, keep: number[]): Buffer[] {
+  const offsets = lineOffsets(bytes);
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (let place = 1; place <= keep.length; place += 1) {
+    const previous = keep[place - 1] as number;
+    if (keep[place] === previous + 1) continue;
+    pieces.push(bytes.subarray(offsets[(keep[from] as number) + 1], offsets[previous + 2]));
+    from = place;
+  }
+  return pieces;
+}

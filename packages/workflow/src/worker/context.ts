@@ -1,0 +1,31 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
+import { eventsChannel } from "../events/event.ts";
+import type { InfoLog } from "../thread-log/info.ts";
+
+/** What belongs to one thread and is found through its async context. */
+export type ThreadContext = {
+  threadId: string;
+  info: InfoLog;
+  fail: (thrown: unknown) => void;
+};
+
+const contexts = new AsyncLocalStorage<ThreadContext>();
+
+/** Runs a function in a thread's async context. */
+export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
+  contexts.run(context, fn);
+
+/** The thread whose code is running, or null. */
+export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
+
+/** Brings what workflows publish on the events' channel into the debug log of their thread. */
+export function recordEvents(): void {
+  subscribe(eventsChannel, (message) => {
+    const info = currentContext()?.info;
+    if (!info || typeof message !== "object" || message === null) return;
+    const { type, stepID, payload } = message as Record<string, unknown>;
+    if (typeof type !== "string") return;
+    info.event("QK4DX8TM", type, typeof stepID === "string" ? stepID : null, payload);
+  });
+}

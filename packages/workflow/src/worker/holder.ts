@@ -1,0 +1,79 @@
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+
+/** A process that can't be taken for a later one with the same pid. */
+export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
+
+/** What `run/<hash>.holder` says: which process took the lock, and what it was driving. */
+export type Holder = { identity: ProcessIdentity; live: string[] };
+
+/**
+ * The worker's word on itself, for the one case in which it can't be asked: `kill --force`. It proves
+ * nothing by itself; the lock and the process's start time do.
+ */
+export class HolderFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+    const identity = identify(process.pid) ?? { pid: process.pid, startTime: null, bootId: null };
+    rmSync(path, { force: true });
+    writeFileSync(path, `${JSON.stringify(identity)}\n`, { flag: "wx", mode: 0o600 });
+  }
+
+  /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
+  note(threadId: string, live: boolean): void {
+    try {
+      appendFileSync(this.#path, `${live ? "+" : "-"}${threadId}\n`);
+    } catch {
+      // Without the note a forced kill leaves the thread interrupted; nothing is lost.
+    }
+  }
+
+  remove(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** Reads a holder file, or null when there is none that can be read. */
+export function readHolder(path: string): Holder | null {
+  try {
+    const [first = "", ...notes] = readFileSync(path, "utf8").split("\n");
+    const live = new Set<string>();
+    for (const note of notes) {
+      if (note.startsWith("+")) live.add(note.slice(1));
+      if (note.startsWith("-")) live.delete(note.slice(1));
+    }
+    return { identity: JSON.parse(first) as ProcessIdentity, live: [...live] };
+  } catch {
+    return null;
+  }
+}
+
+/** Who the process with this pid is, or null when there is none. */
+export function identify(pid: number): ProcessIdentity | null {
+  return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
+}
+
+// proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
+function identifyByProc(pid: number): ProcessIdentity | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return { pid, startTime, bootId };
+  } catch {
+    return null;
+  }
+}
+
+function identifyByPs(pid: number): ProcessIdentity | null {
+  const found = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)], { stderr: "ignore" });
+  const startTime = found.stdout.toString().trim();
+  return startTime === "" ? null : { pid, startTime, bootId: null };
+}
+
+/** Whether the process that an identity names still runs. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  const now = identify(identity.pid);
+  return now !== null && now.startTime === identity.startTime && now.bootId === identity.bootId;
+}

@@ -1,0 +1,84 @@
+/**
+ * The worker: the one process that runs all threads of one bundle hash.
+ *
+ *     bun worker/main.ts <root> <hash> <idleMs>
+ *
+ * Its folder is `<root>/run`. It takes the hash's lock or exits with 75; serves the control socket; and
+ * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle when
+ * the first request needs it, so that a bundle that can't be loaded is the answer to that request.
+ */
+import { join } from "node:path";
+import { loadBundle } from "../bundle/load.ts";
+import type { Bundle } from "../contract/contract.ts";
+import { takeLock } from "../storage/lock.ts";
+import { holderPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
+import { durableWriting } from "../thread-log/append.ts";
+import { capturePrints, guardExit } from "./capture.ts";
+import { recordEvents } from "./context.ts";
+import { catchCrashes } from "./crash.ts";
+import { HolderFile } from "./holder.ts";
+import { type ControlServer, serveControl } from "./server.ts";
+import { Threads } from "./threads.ts";
+
+/** The exit code of a worker that found another one in its place. */
+const busyCode = 75;
+
+process.umask(0o077);
+const [root, hash, idleText] = process.argv.slice(2) as [Root, string, string];
+const lock = takeLock(lockPath(root, hash), 0);
+if (!lock) process.exit(busyCode);
+
+const exit = guardExit();
+const idleMs = Number(idleText);
+const holder = new HolderFile(holderPath(root, hash));
+let bundle: Promise<Bundle> | null = null;
+let timer: ReturnType<typeof setTimeout> | null = null;
+let server: ControlServer | null = null;
+let closing = false;
+
+const threads = new Threads({
+  root,
+  hash,
+  load,
+  writing: durableWriting(),
+  note: (threadId, live) => holder.note(threadId, live),
+  onChange: rest,
+});
+
+process.on("SIGTERM", () => void close());
+process.on("SIGINT", () => void close());
+server = serveControl(socketName(hash), join(runDir(root), socketName(hash)), threads, rest);
+rest();
+
+function load(): Promise<Bundle> {
+  bundle ??= prepare().catch((error) => {
+    bundle = null;
+    throw error;
+  });
+  return bundle;
+}
+
+async function prepare(): Promise<Bundle> {
+  capturePrints();
+  recordEvents();
+  catchCrashes(threads);
+  return loadBundle(root, hash);
+}
+
+/** Arms the idle timer anew while there is nothing to run. */
+function rest(): void {
+  if (timer) clearTimeout(timer);
+  timer = null;
+  if (closing || threads.busy || (server && server.pending > 0)) return;
+  timer = setTimeout(() => void close(), idleMs);
+}
+
+async function close(): Promise<void> {
+  if (closing) return;
+  closing = true;
+  server?.close();
+  await threads.release();
+  holder.remove();
+  lock?.release();
+  exit(0);
+}

@@ -1,0 +1,299 @@
+import { readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Bundle, Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { WAIT, type WaitMeta } from "../contract/reserved.ts";
+import type {
+  AnswerRequest,
+  Controlled,
+  LiveThread,
+  RemoveRequest,
+  ResumeRequest,
+  Started,
+  StartRequest,
+  Surroundings,
+} from "../control/control.ts";
+import { isOver } from "../engine/answer.ts";
+import { killed } from "../engine/ending.ts";
+import { Engine, type Outcome } from "../engine/engine.ts";
+import { maskOf } from "../events/mask.ts";
+import { syncDir } from "../storage/atomic.ts";
+import { dataPath, infoPath, type Root } from "../storage/paths.ts";
+import type { LogWriter, Writing } from "../thread-log/append.ts";
+import { InfoLog } from "../thread-log/info.ts";
+import { type StartRecord, textOf } from "../thread-log/record.ts";
+import { notFound } from "../thread/find.ts";
+import { type Adopted, adopt } from "./adopt.ts";
+import { bear, isBorn } from "./birth.ts";
+import { runInContext, type ThreadContext } from "./context.ts";
+import { judgeBySchema } from "./judge.ts";
+
+/** What the table of threads needs of the worker that it lives in. */
+export type ThreadsParts = {
+  root: Root;
+  hash: string;
+  load: () => Promise<Bundle>;
+  writing: Writing;
+  /** Notes for a forced kill which threads are being driven. */
+  note: (threadId: string, live: boolean) => void;
+  onChange: () => void;
+};
+
+type Live = {
+  engine: Engine;
+  workflow: string;
+  since: number;
+  fail: (thrown: unknown) => void;
+};
+
+const closingMs = 5_000;
+
+/** The threads that a worker drives. Each is changed by one request at a time. */
+export class Threads {
+  readonly #parts: ThreadsParts;
+  readonly #live = new Map<string, Live>();
+  #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
+
+  constructor(parts: ThreadsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether any thread runs or is paused: one that waits lets its worker exit. */
+  get busy(): boolean {
+    for (const { engine } of this.#live.values()) if (engine.status !== "waiting") return true;
+    return false;
+  }
+
+  list(): LiveThread[] {
+    const now = performance.now();
+    return [...this.#live].map(([threadId, { engine, workflow, since }]) => ({
+      threadId,
+      workflow,
+      status: engine.status,
+      role: engine.role,
+      steps: engine.steps,
+      elapsedMs: Math.round(now - since),
+    }));
+  }
+
+  async start(request: StartRequest): Promise<Started> {
+    const { root, hash } = this.#parts;
+    const { threadId } = request;
+    if (isBorn(root, hash, threadId)) return { threadId, started: false };
+    const bundle = await this.#parts.load();
+    if (isBorn(root, hash, threadId)) return { threadId, started: false };
+    const { start, steps, writer } = bear(root, hash, request, this.#writing(request));
+    this.#drive(bundle, start, steps, writer, request);
+    return { threadId, started: true };
+  }
+
+  async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
+    const live = this.#live.get(threadId);
+    if (live) return this.#resumeLive(threadId, live.engine);
+    const bundle = await this.#parts.load();
+    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+    const adopted = this.#adopt(threadId, request);
+    const last = adopted.log.steps.at(-1);
+    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, Date.now())) {
+      await adopted.writer.close();
+      throw waits(threadId);
+    }
+    this.#driveAgain(bundle, adopted, request);
+    return { threadId };
+  }
+
+  pause(threadId: string): Controlled {
+    const live = this.#live.get(threadId);
+    if (!live) throw notRunning(threadId);
+    live.engine.pause();
+    this.#parts.note(threadId, false);
+    return { threadId };
+  }
+
+  async kill(threadId: string): Promise<Controlled> {
+    const live = this.#live.get(threadId);
+    if (live) await live.engine.kill();
+    else await this.#endDormant(threadId);
+    return { threadId };
+  }
+
+  async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
+    if (!this.#live.has(threadId)) {
+      const bundle = await this.#parts.load();
+      if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
+    }
+    await this.#live.get(threadId)?.engine.answer(request.input);
+    this.#parts.onChange();
+    return { threadId };
+  }
+
+  async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
+    const live = this.#live.get(threadId);
+    if (live && !force) throw refuse("THREAD_RUNNING", `${threadId} is ${live.engine.status}`);
+    if (live) {
+      await live.engine.kill();
+      await live.engine.done;
+    }
+    if (!isBorn(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
+    this.#unlink(threadId);
+    return { threadId };
+  }
+
+  /** Stops driving all threads and leaves their logs so that each can be resumed. */
+  async release(): Promise<void> {
+    await Promise.all([...this.#live.values()].map(({ engine }) => engine.release()));
+    await Promise.all([...this.#live.values()].map(({ engine }) => engine.done));
+  }
+
+  /** The one thread that can have thrown what nobody caught: the only one that is not waiting. */
+  onlyRunning(): ((thrown: unknown) => void) | null {
+    const running = [...this.#live.values()].filter(({ engine }) => engine.status !== "waiting");
+    return running.length === 1 ? (running[0]?.fail ?? null) : null;
+  }
+
+  #drive(
+    bundle: Bundle,
+    start: StartRecord,
+    steps: Step[],
+    writer: LogWriter,
+    surroundings: Surroundings,
+  ): InfoLog {
+    const { threadId } = start;
+    const env = this.#shared(surroundings.env);
+    const mask = maskOf(env);
+    const info = new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
+    const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
+    const context: ThreadContext = { threadId, info, fail };
+    const { prompt, options, params } = start.parameters;
+    const engine = new Engine(
+      { run: bundle.run, prompt, steps, params, options: { ...options, threadId, env } },
+      {
+        log: writer,
+        scope: (fn) => runInContext(context, fn),
+        note: (tag, content) => info.log(tag, content),
+        judge: judgeBySchema,
+        mask,
+        now: Date.now,
+        closingMs,
+      },
+    );
+    this.#live.set(threadId, { engine, workflow: start.name, since: performance.now(), fail });
+    this.#parts.note(threadId, true);
+    info.log(
+      "E9K2TNWD",
+      `worker ${process.pid} drives the thread from step ${steps.length + 1} on`,
+    );
+    void engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
+    engine.start();
+    this.#parts.onChange();
+    return info;
+  }
+
+  async #settle(
+    threadId: string,
+    outcome: Outcome,
+    info: InfoLog,
+    writer: LogWriter,
+  ): Promise<void> {
+    info.log("4SHB0GXR", describe(outcome));
+    await writer.close();
+    info.close();
+    this.#live.delete(threadId);
+    this.#parts.note(threadId, false);
+    this.#parts.onChange();
+  }
+
+  #resumeLive(threadId: string, engine: Engine): Controlled {
+    if (engine.resume()) {
+      this.#parts.note(threadId, true);
+      return { threadId };
+    }
+    if (engine.status === "waiting") throw waits(threadId);
+    throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+  }
+
+  #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
+    const adopted = this.#adopt(threadId, request);
+    if (adopted.log.steps.at(-1)?.role !== WAIT) {
+      void adopted.writer.close();
+      throw refuse("NOT_WAITING", `${threadId} waits for no answer`);
+    }
+    this.#driveAgain(bundle, adopted, request);
+  }
+
+  #driveAgain(bundle: Bundle, { log, writer, cut }: Adopted, request: Surroundings): void {
+    const info = this.#drive(bundle, log.start, log.steps, writer, request);
+    if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
+  }
+
+  async #endDormant(threadId: string): Promise<void> {
+    const { writer } = this.#adopt(threadId, { env: {} });
+    try {
+      await writer.append(textOf(killed(Date.now())));
+    } finally {
+      await writer.close();
+    }
+  }
+
+  #adopt(threadId: string, surroundings: Surroundings): Adopted {
+    const { root, hash } = this.#parts;
+    return adopt(root, hash, threadId, this.#writing(surroundings));
+  }
+
+  #unlink(threadId: string): void {
+    const { root, hash } = this.#parts;
+    const path = dataPath(root, hash, threadId);
+    const folder = dirname(path);
+    rmSync(path, { force: true });
+    rmSync(infoPath(root, hash, threadId), { force: true });
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith(`${threadId}.torn-`)) rmSync(join(folder, name), { force: true });
+    }
+    syncDir(folder);
+  }
+
+  #writing({ durability }: Surroundings): Writing {
+    return durability === "os" ? { ...this.#parts.writing, syncer: null } : this.#parts.writing;
+  }
+
+  // Threads that one shell starts share one copy of its environment.
+  #shared(env: Record<string, string>): Readonly<Record<string, string>> {
+    const text = JSON.stringify(env);
+    if (this.#env?.text !== text) this.#env = { text, env: Object.freeze(env) };
+    return this.#env.env;
+  }
+}
+
+function describe(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "ended":
+      return `ended: ${outcome.end.meta.reason}, return code ${outcome.end.meta.returnCode}`;
+    case "released":
+      return "released: the worker drives it no longer";
+    case "brokenOff":
+      return `broken off: ${outcome.error instanceof Error ? outcome.error.message : outcome.error}`;
+  }
+}
+
+function refuse(code: string, message: string): WorkflowError {
+  const hint = "see how it stands: uncaged-workflow thread <id>";
+  return new WorkflowError({ code, kind: "failed", message, hint });
+}
+
+function waits(threadId: string): WorkflowError {
+  return new WorkflowError({
+    code: "WAITING",
+    kind: "failed",
+    message: `${threadId} waits for an answer`,
+    hint: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+  });
+}
+
+function notRunning(threadId: string): WorkflowError {
+  return new WorkflowError({
+    code: "NOT_RUNNING",
+    kind: "failed",
+    message: `${threadId} does not run`,
+    hint: "see what runs: uncaged-workflow ps",
+  });
+}
