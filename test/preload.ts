@@ -1,0 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+// A test that forgets to name a storage root writes here, and never to the home of who runs it.
+const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
+process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
+process.env.HOME = join(scratch, "home");
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
