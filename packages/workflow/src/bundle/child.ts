@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { devNull } from "node:os";
+import { fileURLToPath } from "node:url";
+
+/** A program of ours to run apart, and its bounds. */
+export type ChildTask = {
+  /** The name of a file of this folder, without its ending. */
+  entry: "inspect-child" | "build-child";
+  /** What the program needs to know. */
+  request: object;
+  cwd: string;
+  env?: Record<string, string>;
+  timeoutMs: number;
+  /** The most resident memory, in bytes. Watched where the system tells it (Linux). */
+  maxMemory: number;
+};
+
+/** How a child ended; `answer` is JSON. */
+export type ChildEnd =
+  | { by: "answer"; answer: unknown }
+  | { by: "exit"; how: string }
+  | { by: "time" | "memory" };
+
+/** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
+export const bunFlags = ["--no-env-file", "--no-install", `--config=${devNull}`];
+
+const maxAnswer = 8 << 20;
+
+/**
+ * Runs a program of this folder in a process group of its own: no input, output to nowhere, the
+ * given environment and no other. It answers through {@link answerParent}; what else it prints is
+ * lost. When it has answered or has passed a bound, its whole group is killed.
+ *
+ * Bun ends such a child, and what that has started, also when this process dies. A process that
+ * leaves the group and outlives a killed child is out of reach.
+ */
+export async function runChild(task: ChildTask): Promise<ChildEnd> {
+  const suffix = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const entry = fileURLToPath(new URL(`./${task.entry}.${suffix}`, import.meta.url));
+  const token = crypto.randomUUID();
+  const child = spawn(process.execPath, [...bunFlags, entry, token, JSON.stringify(task.request)], {
+    cwd: task.cwd,
+    env: { ...task.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
+    detached: true,
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const bounds = watchBounds(child, task);
+  try {
+    return await Promise.race([endOf(child, token), bounds.passed]);
+  } finally {
+    bounds.stop();
+    await killGroup(child);
+  }
+}
+
+async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
+  const exited = once(child, "exit") as Promise<[number | null, string | null]>;
+  const answer = await answerIn(child, token);
+  if (answer !== null) return { by: "answer", answer };
+  const [code, signal] = await exited;
+  return { by: "exit", how: signal ? `was ended by ${signal}` : `ended with code ${code}` };
+}
+
+// A line counts as the answer when it begins with the token, which only the child's entry knows.
+async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
+  const channel = child.stdio[3];
+  if (!channel || !("setEncoding" in channel)) throw new Error("the child has no channel");
+  channel.setEncoding("utf8");
+  let rest = "";
+  for await (const chunk of channel as AsyncIterable<string>) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    const found = lines.find((line) => line.startsWith(token));
+    if (found !== undefined) return JSON.parse(found.slice(token.length));
+    if (rest.length > maxAnswer) rest = "";
+  }
+  return null;
+}
+
+function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
+  const { promise, resolve } = Promise.withResolvers<ChildEnd>();
+  const clock = setTimeout(() => resolve({ by: "time" }), timeoutMs);
+  const watch = setInterval(() => {
+    if (residentBytes(child.pid) > maxMemory) resolve({ by: "memory" });
+  }, 20);
+  return {
+    passed: promise,
+    stop() {
+      clearTimeout(clock);
+      clearInterval(watch);
+    },
+  };
+}
+
+function residentBytes(pid: number | undefined): number {
+  try {
+    const kilobytes = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return Number(kilobytes ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+async function killGroup(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // Nothing of the group is left.
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}

@@ -1,0 +1,33 @@
+// The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
+import { pathToFileURL } from "node:url";
+import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
+import { toBundle } from "./bundle.ts";
+import { openChannel } from "./child-channel.ts";
+import { checkDescriptor } from "./descriptor.ts";
+import type { InspectAnswer, InspectRequest } from "./inspect.ts";
+import { loadProblem } from "./load-error.ts";
+
+const { request: asked, answer } = openChannel();
+const request = asked as InspectRequest;
+const nextTurn = () => new Promise<void>((done) => later(done));
+const later = setImmediate;
+
+const answerError = (thrown: unknown) => {
+  const verdict: InspectAnswer = isWorkflowError(thrown)
+    ? { refused: toErrorRecord(thrown) }
+    : { problem: loadProblem(thrown, request.path) };
+  answer(verdict);
+};
+process.on("uncaughtException", answerError);
+process.on("unhandledRejection", answerError);
+
+try {
+  const module = (await import(pathToFileURL(request.path).href)) as object;
+  // A rejection that nobody handles is told a turn later.
+  await nextTurn();
+  const { descriptor } = toBundle(module);
+  const verdict: InspectAnswer = { descriptor: await checkDescriptor(descriptor) };
+  answer(verdict);
+} catch (thrown) {
+  answerError(thrown);
+}

@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Descriptor } from "../contract/contract.ts";
+import { type ErrorRecord, fromErrorRecord } from "../contract/error.ts";
+import { type ChildEnd, runChild } from "./child.ts";
+import { type LoadProblem, loadFailed } from "./load-error.ts";
+
+/** What `inspect-child` is asked. */
+export type InspectRequest = { path: string };
+
+/** What `inspect-child` answers. */
+export type InspectAnswer =
+  | { descriptor: Descriptor }
+  | { refused: ErrorRecord }
+  | { problem: LoadProblem };
+
+/**
+ * Loads a bundle in a process apart and judges what it exports; gives its descriptor.
+ *
+ * The bundle's top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with
+ * no environment, no input and an empty working directory. This keeps accidents away, not attacks:
+ * the process has the rights of the user.
+ * @param options.file the name of the bundle in messages; else `path`
+ * @param options.map its source map, so that a message names the author's own line
+ * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`.
+ */
+export async function inspectBundle(
+  path: string,
+  options: { timeoutMs?: number; maxMemory?: number; file?: string; map?: string } = {},
+): Promise<Descriptor> {
+  const { timeoutMs = 10_000, maxMemory = 1 << 30, file = path, map } = options;
+  const cwd = await mkdtemp(join(tmpdir(), "uncaged-inspect-"));
+  try {
+    const request: InspectRequest = { path: resolve(path) };
+    const entry = "inspect-child";
+    const end = await runChild({ entry, request, cwd, timeoutMs, maxMemory });
+    if (end.by !== "answer") {
+      throw await loadFailed({ message: describe(end, timeoutMs, maxMemory), place: null }, file);
+    }
+    const answer = end.answer as InspectAnswer;
+    if ("problem" in answer) throw await loadFailed(answer.problem, file, map);
+    if ("refused" in answer) {
+      throw fromErrorRecord({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
+    }
+    return answer.descriptor;
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+}
+
+function describe(end: Exclude<ChildEnd, { by: "answer" }>, time: number, memory: number): string {
+  if (end.by === "time") return `was not loaded within ${time / 1000} s`;
+  if (end.by === "exit") return `its process ${end.how} while it was loaded`;
+  return `took more than ${Math.round(memory / 2 ** 20)} MiB to load`;
+}

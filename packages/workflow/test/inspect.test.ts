@@ -1,0 +1,293 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspectBundle } from "../src/bundle/inspect.ts";
+import { isWorkflowError } from "../src/contract/error.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "inspect-test-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const end =
+  "export const descriptor = { description: 'x', roles: {} };\nexport async function* run() {}\n";
+
+async function inspect(source: string, options: { timeoutMs?: number; maxMemory?: number } = {}) {
+  const path = join(folder, "b.esm.js");
+  await writeFile(path, source);
+  return inspectBundle(path, { file: "b.esm.js", ...options });
+}
+
+async function refusal(source: string, options: { timeoutMs?: number; maxMemory?: number } = {}) {
+  const error: unknown = await inspect(source, options).then(
+    () => new Error("it was taken"),
+    (thrown: unknown) => thrown,
+  );
+  if (!isWorkflowError(error)) throw error;
+  return { code: error.code, message: error.message };
+}
+
+const failed = (message: string) => ({ code: "BUNDLE_LOAD_FAILED", message });
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  for (const late = Date.now() + 5000; !(await is()); await Bun.sleep(10)) {
+    if (Date.now() > late) throw new Error("it never came true");
+  }
+}
+
+describe("a sound bundle", () => {
+  test("gives its descriptor", async () => {
+    const roles = "{ a: { description: 'A', schema: { type: 'object' } } }";
+    const source = `export const descriptor = { description: "x", roles: ${roles} };
+      const make = () => async function* () {}; export const run = make();`;
+    expect(await inspect(source)).toEqual({
+      description: "x",
+      roles: { a: { description: "A", schema: { type: "object" } } },
+    });
+  });
+
+  test("may wait at its top level, read import.meta, and bind run", async () => {
+    const source = `await new Promise((done) => setTimeout(done, 20));
+      if (!import.meta.url.endsWith("b.esm.js")) throw new Error(import.meta.url);
+      async function* go() {} export const run = go.bind(null);
+      export const descriptor = { description: "", roles: {} };`;
+    expect(await inspect(source)).toEqual({ description: "", roles: {} });
+  });
+
+  test("may print 100 MB, and write to the channel's descriptor", async () => {
+    const source = `import { writeSync } from "node:fs"; const b = Buffer.alloc(1e6, 120);
+      for (let i = 0; i < 50; i++) { process.stdout.write(b); process.stderr.write(b); }
+      writeSync(3, '{"descriptor":1}\\n{"descriptor":2}\\nhalf a line\\n'); ${end}`;
+    expect(await inspect(source)).toEqual({ description: "x", roles: {} });
+  });
+
+  test("may replace what the verdict is made with", async () => {
+    const source = `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
+      JSON.stringify = () => "no"; fs.writeSync = () => 0; syncBuiltinESMExports();
+      globalThis.setImmediate = () => {}; globalThis.process = undefined; ${end}`;
+    expect(await inspect(source)).toEqual({ description: "x", roles: {} });
+  });
+});
+
+describe("the process that loads it", () => {
+  test("has no environment, no arguments, no input, and an empty folder of its own", async () => {
+    const source = `import { readdirSync, readFileSync } from "node:fs";
+      const seen = { env: Object.keys(process.env), argv: process.argv.length, cwd: readdirSync("."),
+        home: process.cwd() === ${JSON.stringify(process.cwd())}, stdin: readFileSync(0, "utf8") };
+      export const descriptor = { description: JSON.stringify(seen), roles: {} };
+      export async function* run() {}`;
+    expect(JSON.parse((await inspect(source)).description)).toEqual({
+      env: [],
+      argv: 2,
+      cwd: [],
+      home: false,
+      stdin: "",
+    });
+  });
+
+  test("reads no configuration and no .env of the folder that the user is in", async () => {
+    await writeFile(join(folder, "bunfig.toml"), 'preload = ["./evil.ts"]');
+    await writeFile(
+      join(folder, "evil.ts"),
+      `await Bun.write(${JSON.stringify(join(folder, "ran"))}, "")`,
+    );
+    await writeFile(join(folder, ".env"), "SECRET=1");
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      await inspect(`if (process.env.SECRET) throw new Error("read"); ${end}`);
+    } finally {
+      process.chdir(before);
+    }
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
+
+  test("leaves no folder behind, also when the bundle hides a file in it", async () => {
+    const own = async () =>
+      (await readdir(tmpdir())).filter((n) => n.startsWith("uncaged-inspect-"));
+    const before = new Set(await own());
+    await inspect(
+      `import fs from "node:fs"; fs.mkdirSync("a"); fs.writeFileSync("a/b", ""); ${end}`,
+    );
+    await refusal("throw 1");
+    expect((await own()).filter((name) => !before.has(name))).toEqual([]);
+  });
+
+  test("takes what the bundle started with it", async () => {
+    const pidFile = join(folder, "pid");
+    const source = `import { spawn } from "node:child_process"; import { writeFileSync } from "node:fs";
+      const child = spawn("/bin/sleep", ["100"], { stdio: "ignore" });
+      writeFileSync(${JSON.stringify(pidFile)}, String(child.pid)); ${end}`;
+    await inspect(source);
+    const pid = Number(await Bun.file(pidFile).text());
+    expect(pid).toBeGreaterThan(1);
+    await until(() => !isAlive(pid));
+  });
+});
+
+describe("a bundle that can't be loaded gives one error with its place", () => {
+  const throwing: [string, string, string][] = [
+    ["throws", "const a = 1;\n  throw new Error('boom\\nbang');", "b.esm.js:2:13: boom bang"],
+    [
+      "throws in a function of its own",
+      `function f() { throw new TypeError("t") }\n${end} f();`,
+      "b.esm.js:1:26: t",
+    ],
+    ["throws no error", "throw 'text'", "b.esm.js: text"],
+    ["throws nothing", "throw undefined", "b.esm.js: undefined"],
+    [
+      "throws what can't be shown",
+      "throw { toString() { throw 1 } }",
+      "b.esm.js: a value that can't be shown was thrown",
+    ],
+    [
+      "reads its environment",
+      "export const home = process.env.HOME.length",
+      "b.esm.js:1:33: undefined is not an object (evaluating 'process.env.HOME.length')",
+    ],
+    [
+      "rejects without a catch",
+      `${end}Promise.reject(new Error("later"));`,
+      "b.esm.js:3:20: later",
+    ],
+    ["is no JavaScript", "const a = 1;\nconst b = = 2;", "b.esm.js:2:11: Unexpected ="],
+    [
+      "imports a name that is not there",
+      'import { nope } from "node:fs"; nope;',
+      "b.esm.js: Export named 'nope' not found in module 'node:fs'.",
+    ],
+    ["exits", "process.exit(7)", "b.esm.js: its process ended with code 7 while it was loaded"],
+    [
+      "exits with 0",
+      "process.exit(0)",
+      "b.esm.js: its process ended with code 0 while it was loaded",
+    ],
+    ["aborts", "process.abort()", "b.esm.js: its process was ended by SIGABRT while it was loaded"],
+    [
+      "kills itself",
+      "process.kill(process.pid, 'SIGKILL')",
+      "b.esm.js: its process was ended by SIGKILL while it was loaded",
+    ],
+  ];
+  for (const [name, source, message] of throwing) {
+    test(`one that ${name}`, async () => expect(await refusal(source)).toEqual(failed(message)));
+  }
+
+  const endless: [string, string][] = [
+    ["loops", "for (;;);"],
+    ["waits for ever", `await new Promise(() => {}); ${end}`],
+    [
+      "waits for ever beside a timer",
+      `setInterval(() => {}, 1000); await new Promise(() => {}); ${end}`,
+    ],
+    ["catches the signal to end", "process.on('SIGTERM', () => {}); for (;;);"],
+    [
+      "has a getter that loops",
+      `export const descriptor = { get description() { for (;;); }, roles: {} };
+      export async function* run() {}`,
+    ],
+    ["loops once it was asked to exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
+  ];
+  for (const [name, source] of endless) {
+    test(`one that ${name}`, async () => {
+      expect(await refusal(source, { timeoutMs: 300 })).toEqual(
+        failed("b.esm.js: was not loaded within 0.3 s"),
+      );
+    });
+  }
+
+  test.if(process.platform === "linux")("one that takes memory without end", async () => {
+    const source = "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1));";
+    expect(await refusal(source, { maxMemory: 200 << 20 })).toEqual(
+      failed("b.esm.js: took more than 200 MiB to load"),
+    );
+  });
+
+  test("one with a source map is told by the author's own line", async () => {
+    await mkdir(join(folder, "out"));
+    const path = join(folder, "out", "b.esm.js");
+    await writeFile(path, "throw new Error('x')");
+    // Column 7 of line 1 comes from line 5, column 3 of flow.ts.
+    const map = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const error: unknown = await inspectBundle(path, { map }).catch((thrown: unknown) => thrown);
+    expect(isWorkflowError(error) && error.message).toBe("flow.ts:5:3: x");
+  });
+
+  test("a file that is not there", async () => {
+    const path = join(folder, "none.esm.js");
+    const error: unknown = await inspectBundle(path, { file: "n" }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(isWorkflowError(error) && error.code).toBe("BUNDLE_LOAD_FAILED");
+  });
+});
+
+describe("what it exports is judged on the loaded module", () => {
+  const descriptor = "export const descriptor = { description: '', roles: {} };";
+  const exported: [string, string, string][] = [
+    [
+      "a function",
+      `${descriptor} export function run() {}`,
+      "run is a plain function, not an async generator function",
+    ],
+    [
+      "an async function",
+      `${descriptor} export async function run() {}`,
+      "run is a plain AsyncFunction, not an async generator function",
+    ],
+    [
+      "a generator function",
+      `${descriptor} export function* run() {}`,
+      "run is a plain GeneratorFunction, not an async generator function",
+    ],
+    [
+      "a function that returns a generator",
+      `${descriptor} async function* go() {} export const run = () => go();`,
+      "run is a plain function, not an async generator function",
+    ],
+    [
+      "a function dressed as one",
+      `${descriptor} export function run() {} run[Symbol.toStringTag] = "AsyncGeneratorFunction";`,
+      "run is a plain function, not an async generator function",
+    ],
+    [
+      "a generator",
+      `${descriptor} export const run = (async function* () {})();`,
+      "run is an object, not an async generator function",
+    ],
+    ["nothing", descriptor, "run is undefined, not an async generator function"],
+    ["no descriptor", "export async function* run() {}", "descriptor is undefined, not an object"],
+    [
+      "text as descriptor",
+      "export async function* run() {} export const descriptor = 'x';",
+      "descriptor is a string, not an object",
+    ],
+    ["a default", `${end} export default 1;`, "there must be no default export"],
+  ];
+  for (const [name, source, message] of exported) {
+    test(`${name} is refused`, async () => {
+      expect(await refusal(source)).toEqual({
+        code: "BUNDLE_REFUSED",
+        message: `b.esm.js: ${message}`,
+      });
+    });
+  }
+
+  test("a descriptor with a broken schema is refused, with its place in it", async () => {
+    const source = `export async function* run() {}
+      export const descriptor = { description: "", roles: { a: { description: "", schema: { type: 1 } } } };`;
+    const { code, message } = await refusal(source);
+    expect(code).toBe("BAD_DESCRIPTOR");
+    expect(message).toStartWith("b.esm.js: descriptor.roles.a.schema.type ");
+  });
+});
