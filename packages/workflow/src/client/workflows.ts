@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { readDescriptor } from "../bundle/descriptor.ts";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
@@ -8,6 +9,9 @@ import { type Resolved, resolve } from "../registry/resolve.ts";
 import { rollBack, unregister, versionsOf, workflowOf } from "../registry/versions.ts";
 import { storedHashes, threadIdsOf } from "../storage/list.ts";
 import { bundlePath, descriptorPath, type Root } from "../storage/paths.ts";
+import { readOwnFile } from "../storage/read.ts";
+
+const maxDescriptorBytes = 8 * 1024 * 1024;
 
 /** A line of `list --json`. `versions` is their number, the current one included. */
 export type WorkflowRow = {
@@ -125,12 +129,12 @@ function checkStored(root: Root, name: string, hash: string): void {
   });
 }
 
-// A list is for finding one's way, also in a damaged store.
+// A list is for finding one's way, in a damaged store too.
 async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
+  const path = descriptorPath(root, hash);
   try {
-    const text = await Bun.file(descriptorPath(root, hash)).text();
-    const { parse } = await import("yaml");
-    return parse(text) as Descriptor;
+    const bytes = readOwnFile(path, maxDescriptorBytes);
+    return bytes && (await readDescriptor(new TextDecoder().decode(bytes), path));
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
-import { checkWorkflowName, isHash } from "../storage/names.ts";
+import { checkWorkflowName } from "../storage/names.ts";
 import {
   isTimestamp,
+  isVersionHash,
   type Registry,
   serialiseRegistry,
   type Version,
@@ -9,9 +10,10 @@ import {
 
 type Draft = { name: string; versions: Partial<{ hash: string; timestamp: number }>[] };
 
-const nameLine = /^ {2}"?([^":]+)"?:$/;
+const nameLine = /^ {2}"?([^": ]+)"?:$/;
 const hashLine = /^(?: {4}| {6}- )hash: "([^"]*)"$/;
 const timestampLine = /^(?: {4}| {8})timestamp: (\d{1,16})$/;
+const historyLine = /^ {4}history:( \[\])?$/;
 
 /**
  * Reads a registry in the form that we write, without the YAML library, whose start costs more than
@@ -34,6 +36,14 @@ export function readCanonical(text: string): Registry | null {
   return hasRepeats(registry) || serialiseRegistry(registry) !== text ? null : registry;
 }
 
+/** The line, from 1, at which a text first shows that it is not in the form that we write. */
+export function firstOddLine(text: string): number {
+  const lines = text.split("\n");
+  const known = [/^workflows:$/, nameLine, hashLine, timestampLine, historyLine];
+  const odd = lines.findIndex((line) => !known.some((pattern) => pattern.test(line)));
+  return odd < 0 ? 1 : odd + 1;
+}
+
 function readLines(lines: string[]): Draft[] | null {
   const drafts: Draft[] = [];
   for (const line of lines) {
@@ -53,7 +63,7 @@ function readLines(lines: string[]): Draft[] | null {
 }
 
 function isVersion(draft: Partial<Version>): draft is Version {
-  return draft.hash !== undefined && isHash(draft.hash) && isTimestamp(draft.timestamp);
+  return draft.hash !== undefined && isVersionHash(draft.hash) && isTimestamp(draft.timestamp);
 }
 
 function hasRepeats(registry: Registry): boolean {

@@ -1,7 +1,13 @@
-import type { LineCounter, Node, Pair, ParsedNode, YAMLError, YAMLMap } from "yaml";
+import type { Node, Pair, ParsedNode, YAMLError, YAMLMap } from "yaml";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
-import { checkWorkflowName, isHash, show } from "../storage/names.ts";
-import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
+import { checkWorkflowName, show } from "../storage/names.ts";
+import {
+  isTimestamp,
+  isVersionHash,
+  type Registry,
+  type Version,
+  type Workflow,
+} from "./registry.ts";
 
 /** Where a registry is wrong, counted from 1. */
 export type Fault = { line: number; column: number; reason: string };
@@ -13,6 +19,9 @@ export type Fault = { line: number; column: number; reason: string };
 export type Parsed =
   | { kind: "registry"; registry: Registry; unknown: Fault | null }
   | { kind: "broken"; fault: Fault };
+
+/** The longest text that the YAML library is given, in characters: it needs seconds for more. */
+export const maxYamlLength = 2 * 1024 * 1024;
 
 type Yaml = typeof import("yaml");
 
@@ -30,24 +39,22 @@ class Refusal extends Error {
 /** Reads a registry in any form that YAML 1.2 has, less aliases and tags. Loads the YAML library. */
 export async function parseRegistry(text: string): Promise<Parsed> {
   const yaml = await import("yaml");
-  const counter = new yaml.LineCounter();
   try {
-    return parse(yaml, counter, text);
+    return parse(yaml, text);
   } catch (error) {
-    if (error instanceof RangeError) return { kind: "broken", fault: faultAt(counter, 0, tooDeep) };
+    if (error instanceof RangeError) return { kind: "broken", fault: faultAt(text, 0, tooDeep) };
     if (!(error instanceof Refusal)) throw error;
-    return { kind: "broken", fault: faultAt(counter, error.offset, error.message) };
+    return { kind: "broken", fault: faultAt(text, error.offset, error.message) };
   }
 }
 
-function parse(yaml: Yaml, counter: LineCounter, text: string): Parsed {
+function parse(yaml: Yaml, text: string): Parsed {
   if (text.trim() === "") throw new Refusal(0, "the file is empty");
   if (text.includes("\0")) throw new Refusal(text.indexOf("\0"), "there is a NUL byte");
   const document = yaml.parseDocument(text, {
-    lineCounter: counter,
     prettyErrors: false,
     strict: true,
-    uniqueKeys: true,
+    uniqueKeys: false,
     stringKeys: true,
   });
   const problem = document.errors[0] ?? document.warnings[0];
@@ -61,7 +68,7 @@ function parse(yaml: Yaml, counter: LineCounter, text: string): Parsed {
   return {
     kind: "registry",
     registry,
-    unknown: unknown && faultAt(counter, unknown.offset, unknown.message),
+    unknown: unknown && faultAt(text, unknown.offset, unknown.message),
   };
 }
 
@@ -70,9 +77,9 @@ function sentence({ code, message }: YAMLError): string {
   return message.startsWith("Maximum call stack") ? tooDeep : messageOf(message);
 }
 
-function faultAt(counter: LineCounter, offset: number, reason: string): Fault {
-  const { line, col } = counter.linePos(offset);
-  return { line: Math.max(1, line), column: Math.max(1, col), reason };
+function faultAt(text: string, offset: number, reason: string): Fault {
+  const lines = text.slice(0, offset).split("\n");
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1, reason };
 }
 
 class Reader {
@@ -118,7 +125,7 @@ class Reader {
   private version(fields: Map<string, unknown>, at: number, what: string): Version {
     const [hash, timestamp] = [fields.get("hash"), fields.get("timestamp")];
     const hashValue = this.scalar(hash);
-    if (typeof hashValue !== "string" || !isHash(hashValue)) {
+    if (typeof hashValue !== "string" || !isVersionHash(hashValue)) {
       const quote = typeof hashValue === "number" ? ": put it in quotes" : "";
       throw new Refusal(offsetOf(hash, at), `the hash of ${what} is no bundle hash${quote}`);
     }
@@ -156,10 +163,21 @@ class Reader {
   }
 
   private map(node: unknown, at: number, what: string): YAMLMap {
-    if (this.yaml.isMap(node)) return node;
+    if (this.yaml.isMap(node)) return this.withoutRepeats(node);
     if (this.yaml.isAlias(node))
       throw new Refusal(offsetOf(node, at), "an alias has no place here");
     throw new Refusal(offsetOf(node, at), `${what} is no map of keys and values`);
+  }
+
+  // The library looks for repeated keys too, but in a time that grows with their number squared.
+  private withoutRepeats(map: YAMLMap): YAMLMap {
+    const seen = new Set<unknown>();
+    for (const { key } of map.items) {
+      const value = this.scalar(key);
+      if (seen.has(value)) throw new Refusal(offsetOf(key), `${show(String(value))} stands twice`);
+      seen.add(value);
+    }
+    return map;
   }
 
   private scalar(node: unknown): unknown {

@@ -2,8 +2,8 @@ import { lstatSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { type Root, registryPath } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
-import { readCanonical } from "./canonical.ts";
-import { type Fault, type Parsed, parseRegistry } from "./parse.ts";
+import { firstOddLine, readCanonical } from "./canonical.ts";
+import { type Fault, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";
 
 /** The registry as it lay on the disk. `text` is null when there is no file yet. */
@@ -45,6 +45,7 @@ async function parseBytes(bytes: Uint8Array): Promise<ParsedBytes> {
   if (text === null) return { kind: "broken", fault: badByte(bytes) };
   const registry = readCanonical(text);
   if (registry) return { kind: "registry", registry, unknown: null, text };
+  if (text.length > maxYamlLength) return { kind: "broken", fault: tooLong(text) };
   const parsed = await parseRegistry(text);
   return parsed.kind === "broken" ? parsed : { ...parsed, text };
 }
@@ -56,6 +57,11 @@ function decode(bytes: Uint8Array): string | null {
   } catch {
     return null;
   }
+}
+
+function tooLong(text: string): Fault {
+  const reason = "a registry of this size must be exactly in the form that is written here";
+  return { line: firstOddLine(text), column: 1, reason };
 }
 
 function badByte(bytes: Uint8Array): Fault {

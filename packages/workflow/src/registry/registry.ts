@@ -20,6 +20,9 @@ export const maxTimestamp = 8.64e15;
 export const isTimestamp = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTimestamp;
 
+/** Whether a text can stand as a version's hash. The RFC's own example has a letter that no hash has. */
+export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
+
 /** Words that some reader of YAML 1.1 or 1.2 takes for something else than a string. */
 const notAString = /^(true|false|null|yes|no|on|off|y|n)$/i;
 

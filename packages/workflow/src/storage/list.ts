@@ -11,7 +11,7 @@ export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return [];
     throw diskError(error, "list", folder);
   }
 }

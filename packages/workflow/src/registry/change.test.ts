@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Root, registryPath } from "../storage/paths.ts";
+import { openRoot } from "../storage/root.ts";
+import { changeRegistry } from "./change.ts";
+import { backupPath, readRegistry } from "./read.ts";
+import { register } from "./versions.ts";
+
+const [A, B] = ["A".repeat(13), "B".repeat(13)];
+let root: Root;
+beforeEach(() => {
+  root = openRoot({ path: join(mkdtempSync(join(tmpdir(), "change-")), "root") });
+});
+afterEach(() => rmSync(join(root, ".."), { recursive: true, force: true }));
+
+const add = (name: string, hash: string) =>
+  changeRegistry(root, (registry) => register(registry, name, hash, 1));
+
+test("the first change makes the root, readable by its owner alone", async () => {
+  await add("one", A);
+  expect(statSync(root).mode & 0o777).toBe(0o700);
+  expect(statSync(registryPath(root)).mode & 0o777).toBe(0o600);
+  expect((await readRegistry(root)).get("one")?.hash).toBe(A);
+});
+
+test("the text before a change is kept", async () => {
+  await add("one", A);
+  const before = readFileSync(registryPath(root), "utf8");
+  expect(existsSync(backupPath(root))).toBe(false);
+  await add("one", B);
+  expect(readFileSync(backupPath(root), "utf8")).toBe(before);
+});
+
+test("a change that changes nothing writes nothing", async () => {
+  await add("one", A);
+  const { mtimeNs, ino } = statSync(registryPath(root), { bigint: true });
+  expect((await add("one", A)).unchanged).toBe(true);
+  const after = statSync(registryPath(root), { bigint: true });
+  expect([after.mtimeNs, after.ino]).toEqual([mtimeNs, ino]);
+});
+
+test("a change that throws writes nothing and frees the lock", async () => {
+  await add("one", A);
+  const before = readFileSync(registryPath(root), "utf8");
+  const failed = changeRegistry(root, () => Promise.reject(new Error("no")));
+  expect(await failed.catch(String)).toBe("Error: no");
+  expect(readFileSync(registryPath(root), "utf8")).toBe(before);
+  await add("two", B);
+});
+
+test("changes at once in one process all survive", async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `w${i}`);
+  await Promise.all(names.map((name) => add(name, A)));
+  expect([...(await readRegistry(root)).keys()].toSorted()).toEqual(names.toSorted());
+  expect(readdirSync(root).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
