@@ -7,11 +7,11 @@ export { createRoot, openRoot, rootVariable } from "./storage/root.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows
+export { resolveWorkflow } from "./client/resolve.ts";
 export {
   historyOf,
   listWorkflows,
   removeWorkflow,
-  resolveWorkflow,
   rollbackWorkflow,
   showWorkflow,
 } from "./client/workflows.ts";

@@ -1,15 +1,13 @@
-import { existsSync } from "node:fs";
 import { readDescriptor } from "../bundle/descriptor.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Version } from "../registry/registry.ts";
-import { type Resolved, resolve } from "../registry/resolve.ts";
 import { rollBack, unregister, versionsOf, workflowOf } from "../registry/versions.ts";
-import { storedHashes, threadIdsOf } from "../storage/list.ts";
-import { bundlePath, descriptorPath, type Root } from "../storage/paths.ts";
+import { threadIdsOf } from "../storage/list.ts";
+import { descriptorPath, type Root } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
+import { checkStored } from "./resolve.ts";
 
 const maxDescriptorBytes = 8 * 1024 * 1024;
 
@@ -103,30 +101,6 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
   workflowOf(await readRegistry(root), name);
   await changeRegistry(root, (registry) => ({ registry: unregister(registry, name) }));
   return { name };
-}
-
-/**
- * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique beginning,
- * of at least 4 digits when no name stands before it.
- *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
- * (usage), `BUNDLE_MISSING`, `REGISTRY_BROKEN`.
- */
-export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
-  const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root));
-  checkStored(root, found.name, found.hash);
-  return found;
-}
-
-function checkStored(root: Root, name: string, hash: string): void {
-  const path = bundlePath(root, hash);
-  if (existsSync(path)) return;
-  throw new WorkflowError({
-    code: "BUNDLE_MISSING",
-    kind: "failed",
-    message: `the bundle of ${name} is gone: ${path}`,
-    hint: "add the same file again, or roll back to another version",
-  });
 }
 
 // A list is for finding one's way, in a damaged store too.
