@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isWorkflowError } from "../contract/error.ts";
+import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "../storage/paths.ts";
+import { openRoot } from "../storage/root.ts";
+import { readDescriptor } from "./descriptor.ts";
+import { hashOf } from "./hash.ts";
+import { loadBundle } from "./load.ts";
+import { putBundle, readBundle } from "./store.ts";
+
+let root: Root;
+beforeEach(async () => {
+  root = openRoot({ path: await mkdtemp(join(tmpdir(), "store-test-")) });
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const descriptor = { description: "x", roles: {} };
+const source = `export const descriptor = ${JSON.stringify(descriptor)};
+export async function* run() { yield { role: "a", content: "", meta: {} }; return { returnCode: 0, summary: "" }; }
+`;
+const put = (text: string) => putBundle(root, bytes(text), { descriptor });
+const errorOf = async (promise: Promise<unknown>) => {
+  const error: unknown = await promise.then(
+    () => new Error("no error"),
+    (thrown: unknown) => thrown,
+  );
+  if (!isWorkflowError(error)) throw error;
+  return error;
+};
+
+describe("putBundle", () => {
+  test("stores the very bytes under their hash, with what stands beside them", async () => {
+    const odd = new Uint8Array([...bytes(source), 0xff, 0x00]);
+    const hash = await putBundle(root, odd, { descriptor, types: "export {};", map: "{}" });
+    expect(hash).toBe(await hashOf(odd));
+    expect(new Uint8Array(await readFile(bundlePath(root, hash)))).toEqual(odd);
+    expect(await readDescriptor(await Bun.file(descriptorPath(root, hash)).text(), "d")).toEqual(
+      descriptor,
+    );
+    expect(readdirSync(bundlesDir(root)).toSorted()).toEqual(
+      [".d.ts", ".esm.js", ".map", ".yaml"].map((ending) => hash + ending),
+    );
+  });
+
+  test("makes folders of mode 0700 and files of mode 0600", async () => {
+    const hash = await put(source);
+    expect(statSync(bundlesDir(root)).mode & 0o777).toBe(0o700);
+    expect(statSync(bundlePath(root, hash)).mode & 0o777).toBe(0o600);
+    expect(statSync(descriptorPath(root, hash)).mode & 0o777).toBe(0o600);
+  });
+
+  test("leaves bytes that are there untouched", async () => {
+    const hash = await put(source);
+    const before = statSync(bundlePath(root, hash));
+    const described = statSync(descriptorPath(root, hash));
+    expect(await put(source)).toBe(hash);
+    expect(statSync(bundlePath(root, hash)).ino).toBe(before.ino);
+    expect(statSync(descriptorPath(root, hash)).ino).toBe(described.ino);
+  });
+
+  test("brings back a bundle that was changed, and a descriptor that was lost", async () => {
+    const hash = await put(source);
+    await writeFile(bundlePath(root, hash), "changed");
+    await rm(descriptorPath(root, hash));
+    expect(await put(source)).toBe(hash);
+    expect(await Bun.file(bundlePath(root, hash)).text()).toBe(source);
+    expect(await Bun.file(descriptorPath(root, hash)).exists()).toBe(true);
+  });
+
+  test("adds types to a bundle that came without", async () => {
+    const hash = await put(source);
+    await putBundle(root, bytes(source), { descriptor, types: "export {};" });
+    expect(await Bun.file(typesPath(root, hash)).text()).toBe("export {};");
+  });
+
+  test("twenty at once store it once, and leave nothing half written", async () => {
+    const hashes = await Promise.all(Array.from({ length: 20 }, () => put(source)));
+    expect(new Set(hashes).size).toBe(1);
+    expect(readdirSync(bundlesDir(root))).toHaveLength(2);
+  });
+});
+
+describe("readBundle", () => {
+  test("gives the bytes", async () => {
+    expect(await readBundle(root, await put(source))).toEqual(bytes(source));
+  });
+
+  test("refuses a bundle that is missing", async () => {
+    const { code, kind } = await errorOf(readBundle(root, "EYHPV6X8XHTCS"));
+    expect([code, kind]).toEqual(["BUNDLE_MISSING", "missing"]);
+  });
+
+  test("refuses a bundle of which one byte was changed", async () => {
+    const hash = await put(source);
+    await writeFile(bundlePath(root, hash), source.replace("role", "rolE"));
+    const { code, kind, message } = await errorOf(readBundle(root, hash));
+    expect([code, kind]).toEqual(["BUNDLE_CHANGED", "failed"]);
+    expect(message).toContain(bundlePath(root, hash));
+  });
+
+  test("follows no symbolic link", async () => {
+    const hash = await put(source);
+    await writeFile(join(root, "other.js"), source);
+    await rm(bundlePath(root, hash));
+    await symlink(join(root, "other.js"), bundlePath(root, hash));
+    expect((await errorOf(readBundle(root, hash))).code).toBe("PLANTED_LINK");
+  });
+});
+
+describe("loadBundle", () => {
+  test("gives run and descriptor", async () => {
+    const bundle = await loadBundle(root, await put(source));
+    expect(bundle.descriptor).toEqual(descriptor);
+    const step = await bundle.run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
+    expect(step.value).toEqual({ role: "a", content: "", meta: {} });
+  });
+
+  test("runs nothing of a bundle that was changed", async () => {
+    const hash = await put(`${source}// untouched`);
+    await writeFile(bundlePath(root, hash), "globalThis.wasLoaded = true;");
+    expect((await errorOf(loadBundle(root, hash))).code).toBe("BUNDLE_CHANGED");
+    expect(globalThis).not.toHaveProperty("wasLoaded");
+  });
+
+  test("tells where a bundle throws at its top level", async () => {
+    const hash = await put(`${source}\nthrow new Error("no key");`);
+    const { code, message } = await errorOf(loadBundle(root, hash));
+    expect(code).toBe("BUNDLE_LOAD_FAILED");
+    expect(message).toBe(`${bundlePath(root, hash)}:4:11: no key`);
+  });
+
+  test("tells it by the author's own line when there is a source map", async () => {
+    const map = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const hash = await putBundle(root, bytes('throw new Error("no key");'), { descriptor, map });
+    expect((await errorOf(loadBundle(root, hash))).message).toBe("flow.ts:5:3: no key");
+  });
+
+  test("a broken source map is no further error", async () => {
+    const hash = await putBundle(root, bytes('throw new Error("x");'), { descriptor, map: "{" });
+    expect((await errorOf(loadBundle(root, hash))).message).toBe(
+      `${bundlePath(root, hash)}:1:11: x`,
+    );
+  });
+
+  test("judges the exports again", async () => {
+    const hash = await put("export const descriptor = {}; export function run() {}");
+    const { code, message } = await errorOf(loadBundle(root, hash));
+    expect(code).toBe("BUNDLE_REFUSED");
+    expect(message).toStartWith(`${bundlePath(root, hash)}: run is a plain function`);
+  });
+});

@@ -1,0 +1,83 @@
+import type { Descriptor } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { writeFileAtomic } from "../storage/atomic.ts";
+import {
+  bundlePath,
+  bundlesDir,
+  descriptorPath,
+  mapPath,
+  type Root,
+  typesPath,
+} from "../storage/paths.ts";
+import { readOwnFile } from "../storage/read.ts";
+import { makeFolder } from "../storage/root.ts";
+import { descriptorYaml } from "./descriptor.ts";
+import { hashOf } from "./hash.ts";
+
+/** The largest bundle, in bytes. */
+export const maxBundleSize = 64 << 20;
+const maxSideFileSize = 1 << 30;
+
+/** What stands beside a bundle: its descriptor, the author's type declarations, its source map. */
+export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
+
+/**
+ * Stores a bundle under its hash and gives the hash. Bytes that are there already stay as they are;
+ * a file that no longer has the bytes of its name gets them back.
+ *
+ * The bundle comes last: once it is there, all that stands beside it is there, on disk.
+ * @throws WorkflowError `HASH_COLLISION`, and what the disk refuses.
+ */
+export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
+  const hash = await hashOf(bytes);
+  const path = bundlePath(root, hash);
+  const present = readOwnFile(path, maxBundleSize);
+  if (present && !isSame(present, bytes) && (await hashOf(present)) === hash) {
+    throw new WorkflowError({
+      code: "HASH_COLLISION",
+      kind: "failed",
+      message: `another bundle has the hash ${hash} already`,
+      hint: "change a byte of the bundle, a comment say, and add it again",
+    });
+  }
+  makeFolder(bundlesDir(root));
+  putFile(descriptorPath(root, hash), utf8(await descriptorYaml(beside.descriptor)));
+  if (beside.types !== undefined) putFile(typesPath(root, hash), utf8(beside.types));
+  if (beside.map !== undefined) putFile(mapPath(root, hash), utf8(beside.map));
+  if (!present || !isSame(present, bytes)) writeFileAtomic(path, bytes);
+  return hash;
+}
+
+/**
+ * The bytes of a stored bundle, hashed again.
+ *
+ * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and what the disk refuses.
+ */
+export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
+  const path = bundlePath(root, hash);
+  const bytes = readOwnFile(path, maxBundleSize);
+  if (bytes === null) {
+    throw new WorkflowError({
+      code: "BUNDLE_MISSING",
+      kind: "missing",
+      message: `there is no bundle ${hash}: ${path} is missing`,
+      hint: "add the same file again, or bring it back from a backup",
+    });
+  }
+  const now = await hashOf(bytes);
+  if (now === hash) return bytes;
+  throw new WorkflowError({
+    code: "BUNDLE_CHANGED",
+    kind: "failed",
+    message: `${path} was changed after it was added: its bytes now have the hash ${now}`,
+    hint: "add the original file again to bring it back, or the changed one as a new version",
+  });
+}
+
+function putFile(path: string, bytes: Uint8Array): void {
+  const present = readOwnFile(path, maxSideFileSize);
+  if (!present || !isSame(present, bytes)) writeFileAtomic(path, bytes);
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
