@@ -16,3 +16,32 @@ export {
   showWorkflow,
 } from "./client/workflows.ts";
 export type { VersionRow, WorkflowRow, WorkflowView } from "./client/workflows.ts";
+
+// Threads
+export { type ResumeOptions, pauseThread, resumeThread } from "./client/control.ts";
+export { type ThreadDiff, diffThreads } from "./client/diff.ts";
+export { type FollowItem, type FollowOptions, followThread, waitThread } from "./client/follow.ts";
+export { type Forked, type ForkOptions, forkThread, retryThread } from "./client/fork.ts";
+export { type InfoOptions, readInfo } from "./client/info.ts";
+export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
+export { listLive } from "./client/live.ts";
+export { removeThread } from "./client/remove.ts";
+export { type StartedThread, type StartOptions, mostRounds, startThread } from "./client/start.ts";
+export {
+  type ListOptions,
+  allThreads,
+  findThread,
+  listThreads,
+  readThread,
+} from "./client/threads.ts";
+export { type Durability, defaultMaxRounds } from "./control/control.ts";
+export type { InfoRecord } from "./thread-log/info.ts";
+export type { Keep } from "./thread/fork.ts";
+export {
+  type LiveRow,
+  type Status,
+  statuses,
+  type ThreadRef,
+  type ThreadRow,
+  type ThreadView,
+} from "./thread/thread.ts";

@@ -1,0 +1,118 @@
+import { WorkflowError } from "../contract/error.ts";
+import type { Durability, ForkRequest, InputRequest } from "../control/control.ts";
+import type { Root } from "../storage/paths.ts";
+import { type Keep, keptSteps } from "../thread/fork.ts";
+import type { ThreadRef, ThreadView } from "../thread/thread.ts";
+import { checkRounds, definedEnv, type StartedThread, sendStart } from "./start.ts";
+import { readThread } from "./threads.ts";
+import { resolveWorkflow } from "./resolve.ts";
+
+/** How a fork differs from the thread that it comes from; what is not given stays as it was. */
+export type ForkOptions = {
+  env: Record<string, string | undefined>;
+  keep?: Keep;
+  prompt?: string;
+  maxRounds?: number;
+  /** Replaces parts of the last kept step. */
+  edit?: { content?: string; meta?: Record<string, unknown> };
+  /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
+  on?: string;
+  /** An `__input__` step to put after the kept ones. */
+  input?: InputRequest;
+  threadId?: string;
+  durability?: Durability;
+};
+
+export type Forked = StartedThread & { forkFrom: { threadId: string; steps: number } };
+
+/**
+ * Starts a thread whose log begins with a copy of another's steps. The other may be running.
+ *
+ * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and those of
+ * `startThread`; then nothing is written.
+ */
+export async function forkThread(
+  root: Root,
+  ref: ThreadRef,
+  options: ForkOptions,
+): Promise<Forked> {
+  const source = await readThread(root, ref);
+  const keep = keptSteps(source.steps, options.keep);
+  return await sendFork(root, source, keep, options);
+}
+
+/**
+ * Takes up a thread that failed, was killed or ran out of rounds: a fork that keeps every step.
+ *
+ * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so.
+ */
+export async function retryThread(
+  root: Root,
+  ref: ThreadRef,
+  options: Omit<ForkOptions, "keep">,
+): Promise<Forked> {
+  const source = await readThread(root, ref);
+  const { steps, status, maxRounds } = source;
+  const more = (options.maxRounds ?? 0) > maxRounds;
+  if (status === "failed" || status === "killed" || (status === "completed" && more)) {
+    return await sendFork(root, source, keptSteps(steps, { atStep: steps.length }), options);
+  }
+  throw nothingToRetry(source);
+}
+
+async function sendFork(
+  root: Root,
+  source: ThreadView,
+  keep: number[],
+  options: ForkOptions,
+): Promise<Forked> {
+  if (options.maxRounds !== undefined) checkRounds(options.maxRounds);
+  if (options.edit && keep.length === 0) throw nothingToEdit(source.threadId);
+  const { name, hash } =
+    options.on === undefined
+      ? { name: source.workflow, hash: source.hash }
+      : await resolveWorkflow(root, options.on);
+  const fork: ForkRequest = {
+    hash: source.hash,
+    threadId: source.threadId,
+    keep: isPrefix(keep) ? { first: keep.length } : keep,
+    ...(options.edit ? { edit: options.edit } : {}),
+    ...(options.input ? { input: options.input } : {}),
+  };
+  const started = await sendStart(root, hash, options.threadId, {
+    workflow: name,
+    env: definedEnv(options.env),
+    fork,
+    ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
+    ...(options.maxRounds === undefined ? {} : { maxRounds: options.maxRounds }),
+    ...(options.durability ? { durability: options.durability } : {}),
+  });
+  return { ...started, forkFrom: { threadId: source.threadId, steps: keep.length } };
+}
+
+const isPrefix = (keep: number[]): boolean => keep.every((index, place) => index === place);
+
+function nothingToEdit(threadId: string): WorkflowError {
+  return new WorkflowError({
+    code: "NOTHING_TO_EDIT",
+    kind: "usage",
+    message: `the fork of ${threadId} keeps no step that could be edited`,
+    hint: "keep at least one step: --from-role R or --at-step N",
+  });
+}
+
+function nothingToRetry({ threadId, status, maxRounds }: ThreadView): WorkflowError {
+  const hints: Partial<Record<typeof status, string>> = {
+    completed: `it has completed; fork it, or give it more rounds than ${maxRounds}: --max-rounds N`,
+    interrupted: `take it up: uncaged-workflow resume ${threadId}`,
+    paused: `let it go on: uncaged-workflow resume ${threadId}`,
+    waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+    running: `stop it first: uncaged-workflow kill ${threadId}`,
+  };
+  return new WorkflowError({
+    code: "NOTHING_TO_RETRY",
+    kind: "failed",
+    message: `${threadId} is ${status}: there is nothing to retry`,
+    hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
+  });
+}

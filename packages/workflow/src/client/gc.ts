@@ -1,0 +1,151 @@
+import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { withRegistryLock } from "../registry/change.ts";
+import { readRegistry } from "../registry/read.ts";
+import { hashesOf } from "../registry/resolve.ts";
+import { syncDir } from "../storage/atomic.ts";
+import { diskError } from "../storage/disk-error.ts";
+import { bundleFiles, loggedHashes, namesIn, threadIdsOf } from "../storage/list.ts";
+import { takeLock } from "../storage/lock.ts";
+import { bundlesDir, lockPath, type Root, runDir, threadsDir, trashDir } from "../storage/paths.ts";
+import { makeFolder } from "../storage/root.ts";
+import { findLeftovers, type Leftover } from "./leftovers.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/**
+ * What was collected: the hashes of the `removed` bundles; how many were `kept`; the `bytes` of the
+ * removed bundles and of the `leftovers`, the files of crashes; and the `emptied` folders of trash.
+ */
+export type Garbage = {
+  removed: string[];
+  kept: number;
+  bytes: number;
+  leftovers: string[];
+  emptied: string[];
+};
+
+/**
+ * Takes away every bundle that no name, no history, no thread and no live worker needs, and what
+ * crashes left behind more than an hour ago. With `dryRun` it only says so and writes nothing.
+ *
+ * Bundles are not deleted at once: they go to `trash/<time>-<hash>/`, where they can be moved back
+ * from by hand, and a `gc` a day later deletes them. It runs under the registry's lock, so that no
+ * `add` falls between, and moves a bundle under its hash's lock, so that no worker begins to use it.
+ * @throws WorkflowError `REGISTRY_BROKEN` and those of the disk; what was done until then stays done.
+ */
+export async function collectGarbage(
+  root: Root,
+  { dryRun = false, now = Date.now() }: { dryRun?: boolean; now?: number } = {},
+): Promise<Garbage> {
+  if (dryRun || !existsSync(root)) return await collect(root, now, false);
+  return await withRegistryLock(root, () => collect(root, now, true));
+}
+
+async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
+  const needed = hashesOf(await readRegistry(root));
+  const leftovers = findLeftovers(root, now - hourMs).filter((one) => !act || clear(root, one));
+  const dead = new Set(leftovers.map(({ path }) => path));
+  for (const hash of loggedHashes(root)) if (hasThread(root, hash, dead)) needed.add(hash);
+  const garbage: Garbage = {
+    removed: [],
+    kept: 0,
+    bytes: leftovers.reduce((sum, { bytes }) => sum + bytes, 0),
+    leftovers: [...dead],
+    emptied: emptyTrash(root, now - dayMs, act),
+  };
+  for (const [hash, files] of bundleFiles(root)) {
+    const bytes = files.reduce((sum, path) => sum + lstatSync(path).size, 0);
+    if (
+      needed.has(hash) ||
+      !withHash(root, hash, act, () => discard(root, hash, files, now, act))
+    ) {
+      garbage.kept += 1;
+      continue;
+    }
+    garbage.removed.push(hash);
+    garbage.bytes += bytes;
+  }
+  return garbage;
+}
+
+function hasThread(root: Root, hash: string, dead: ReadonlySet<string>): boolean {
+  const folder = threadsDir(root, hash);
+  return threadIdsOf(root, hash).some((id) => !dead.has(join(folder, `${id}.data.jsonl`)));
+}
+
+/** Does something while no worker of the hash lives; false when one does. */
+function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
+  const path = lockPath(root, hash);
+  // Without a lock's file there is no worker, and a dry run must not make one.
+  if (!act && !existsSync(path)) return work();
+  const lock = takeLock(path, 0);
+  if (!lock) return false;
+  try {
+    return work();
+  } finally {
+    lock.release();
+  }
+}
+
+function clear(root: Root, { path, hash }: Leftover): boolean {
+  const remove = () => {
+    rmSync(path, { force: true });
+    return true;
+  };
+  return hash === null ? remove() : withHash(root, hash, true, remove);
+}
+
+/** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
+function discard(root: Root, hash: string, files: string[], now: number, act: boolean): boolean {
+  if (!act) return true;
+  if (threadIdsOf(root, hash).length > 0) return false;
+  const folder = join(trashDir(root), `${now}-${hash}`);
+  makeOwnFolder(trashDir(root));
+  makeOwnFolder(folder);
+  for (const path of files) move(path, join(folder, basename(path)));
+  for (const changed of [folder, trashDir(root), bundlesDir(root)]) syncDir(changed);
+  removeIfEmpty(threadsDir(root, hash));
+  for (const name of namesIn(runDir(root))) {
+    if (name.startsWith(`${hash}.`)) rmSync(join(runDir(root), name), { force: true });
+  }
+  return true;
+}
+
+function move(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    throw diskError(error, "move to the trash", from);
+  }
+}
+
+function makeOwnFolder(folder: string): void {
+  makeFolder(folder);
+  if (lstatSync(folder).isDirectory()) return;
+  throw new WorkflowError({
+    code: "PLANTED_LINK",
+    kind: "failed",
+    message: `${folder} is a symbolic link`,
+    hint: "remove the link if you did not make it",
+  });
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Notes or leftovers may still lie there; the next gc comes back to them.
+  }
+}
+
+/** Deletes what was put into the trash before the given time (milliseconds). */
+function emptyTrash(root: Root, before: number, act: boolean): string[] {
+  const old = namesIn(trashDir(root))
+    .filter((name) => /^\d{1,16}-[0-9A-Z]{13}$/.test(name) && Number.parseInt(name, 10) < before)
+    .map((name) => join(trashDir(root), name));
+  if (act) for (const folder of old) rmSync(folder, { recursive: true, force: true });
+  return old;
+}

@@ -1,0 +1,52 @@
+import { infoPath, type Root } from "../storage/paths.ts";
+import { changed, LogTail } from "../thread-log/follow.ts";
+import type { InfoRecord } from "../thread-log/info.ts";
+import { isMoving } from "../thread/status.ts";
+import type { ThreadRef } from "../thread/thread.ts";
+import { readThread } from "./threads.ts";
+
+export type InfoOptions = {
+  /** Leaves out what is older, in milliseconds since the epoch. */
+  since?: number;
+  /** Begins with the last so many lines. */
+  tail?: number;
+  /** Goes on until the thread is no longer driven. */
+  follow?: boolean;
+  signal?: AbortSignal;
+};
+
+const lookEveryMs = 250;
+
+/** Reads a thread's debug log. A line that can't be read is passed over: it proves nothing. */
+export async function* readInfo(
+  root: Root,
+  ref: ThreadRef,
+  { since = 0, tail, follow = false, signal }: InfoOptions = {},
+): AsyncGenerator<InfoRecord> {
+  const path = infoPath(root, ref.hash, ref.threadId);
+  const log = new LogTail(path);
+  const first = newLines(log, since);
+  yield* tail === undefined ? first : lastOf(first, tail);
+  while (follow && !signal?.aborted) {
+    const { status } = await readThread(root, ref);
+    yield* newLines(log, since);
+    if (!isMoving(status) && status !== "waiting") return;
+    await changed(path, lookEveryMs, signal);
+  }
+}
+
+function* newLines(log: LogTail, since: number): Generator<InfoRecord> {
+  for (const { value } of log.read()) {
+    const record = value as InfoRecord | undefined;
+    if (typeof record?.tag === "string" && record.timestamp >= since) yield record;
+  }
+}
+
+function lastOf(records: Iterable<InfoRecord>, count: number): InfoRecord[] {
+  const kept: InfoRecord[] = [];
+  for (const record of records) {
+    kept.push(record);
+    if (kept.length > count) kept.shift();
+  }
+  return kept;
+}

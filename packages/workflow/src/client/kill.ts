@@ -1,0 +1,84 @@
+import { WorkflowError } from "../contract/error.ts";
+import type { Controlled, ResumeRequest } from "../control/control.ts";
+import { takeLock } from "../storage/lock.ts";
+import { holderPath, lockPath, type Root } from "../storage/paths.ts";
+import type { ThreadRef } from "../thread/thread.ts";
+import { isAlive, readHolder } from "../worker/holder.ts";
+import { checkOpen, toThread } from "./control.ts";
+import { askWorker } from "./spawn.ts";
+import { definedEnv } from "./start.ts";
+import { readThread } from "./threads.ts";
+
+const killTimeoutMs = 5_000;
+const forcedTimeoutMs = 2_000;
+const deathTimeoutMs = 5_000;
+
+/** `force` ends a worker that does not answer, with everything it runs; `env` is for its siblings. */
+export type KillOptions = { force?: boolean; env?: Record<string, string | undefined> };
+
+/** What a kill did; `resumed` names the other threads that a forced kill took up again. */
+export type Killed = Controlled & { resumed: string[] };
+
+/**
+ * Ends a thread that has not ended: its end record is on the disk when this returns.
+ *
+ * @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT`, `WORKER_SILENT` (use `force`).
+ */
+export async function killThread(
+  root: Root,
+  ref: ThreadRef,
+  { force = false, env = {} }: KillOptions = {},
+): Promise<Killed> {
+  const { status } = await readThread(root, ref);
+  checkOpen(root, ref, status);
+  const request = toThread("POST", ref, "kill");
+  const timeoutMs = force ? forcedTimeoutMs : killTimeoutMs;
+  try {
+    const killed = await askWorker<Controlled>(root, ref.hash, { ...request, timeoutMs });
+    return { ...killed, resumed: [] };
+  } catch (error) {
+    if (!force || !isSilent(error)) throw error;
+  }
+  const siblings = await endWorker(root, ref.hash);
+  const killed = await askWorker<Controlled>(root, ref.hash, request);
+  const others = siblings.filter((threadId) => threadId !== ref.threadId);
+  return { ...killed, resumed: await takeUp(root, ref.hash, others, { env: definedEnv(env) }) };
+}
+
+const isSilent = (error: unknown): boolean =>
+  error instanceof WorkflowError && error.code === "WORKER_SILENT";
+
+/** Ends the process that holds a hash's lock and returns the threads that it was driving. */
+async function endWorker(root: Root, hash: string): Promise<string[]> {
+  const holder = readHolder(holderPath(root, hash));
+  if (!holder || !isAlive(holder.identity)) throw outOfSight(hash);
+  process.kill(holder.identity.pid, "SIGKILL");
+  const lock = takeLock(lockPath(root, hash), deathTimeoutMs);
+  if (!lock) throw outOfSight(hash);
+  lock.release();
+  return holder.live;
+}
+
+async function takeUp(
+  root: Root,
+  hash: string,
+  threadIds: string[],
+  body: ResumeRequest,
+): Promise<string[]> {
+  const resumed: string[] = [];
+  for (const threadId of threadIds) {
+    const request = { ...toThread("POST", { hash, threadId }, "resume"), body };
+    const done = await askWorker<Controlled>(root, hash, request).catch(() => null);
+    if (done) resumed.push(threadId);
+  }
+  return resumed;
+}
+
+function outOfSight(hash: string): WorkflowError {
+  return new WorkflowError({
+    code: "WORKER_OUT_OF_SIGHT",
+    kind: "failed",
+    message: `the worker of ${hash} does not answer, and its process can't be seen from here`,
+    hint: "it may run in another container or as another user: end it there",
+  });
+}

@@ -1,0 +1,101 @@
+import { readdirSync } from "node:fs";
+import type { LiveThread, LiveThreads } from "../control/control.ts";
+import { systemCode } from "../storage/disk-error.ts";
+import { isHash } from "../storage/names.ts";
+import { holderPath, type Root, runDir } from "../storage/paths.ts";
+import type { LiveRow, ThreadRef } from "../thread/thread.ts";
+import { readHolder } from "../worker/holder.ts";
+import { ask } from "./connect.ts";
+
+/** How long a worker may take to say what it runs. */
+const answerTimeoutMs = 2_000;
+
+/**
+ * What a hash's worker says of its threads, or null when none is alive. A worker that has the
+ * connection and does not answer is alive (the system would refuse a dead one's) but stuck: its
+ * threads are then those that it noted.
+ */
+export async function askLive(root: Root, hash: string): Promise<LiveThreads | null> {
+  const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
+  const reply = await ask<LiveThreads>(root, hash, request).catch(() => null);
+  if (reply?.kind === "reply") return reply.value;
+  return reply?.kind === "silent" ? stuck(root, hash) : null;
+}
+
+function stuck(root: Root, hash: string): LiveThreads | null {
+  const holder = readHolder(holderPath(root, hash));
+  if (!holder) return null;
+  const threads = holder.live.map(
+    (threadId): LiveThread => ({
+      threadId,
+      workflow: "",
+      status: "running",
+      role: null,
+      steps: 0,
+      elapsedMs: 0,
+    }),
+  );
+  return { pid: holder.identity.pid, threads };
+}
+
+/** A live thread and the process that runs it. */
+export type Alive = LiveThread & { pid: number };
+
+/** Asks each hash's worker once, however many of its threads are looked up. */
+export class LiveLookup {
+  readonly #root: Root;
+  readonly #answers = new Map<string, Promise<Map<string, Alive>>>();
+
+  constructor(root: Root) {
+    this.#root = root;
+  }
+
+  async find({ hash, threadId }: ThreadRef): Promise<Alive | null> {
+    let answer = this.#answers.get(hash);
+    if (!answer) {
+      answer = this.#ask(hash);
+      this.#answers.set(hash, answer);
+    }
+    return (await answer).get(threadId) ?? null;
+  }
+
+  async #ask(hash: string): Promise<Map<string, Alive>> {
+    const live = await askLive(this.#root, hash);
+    const { pid, threads } = live ?? { pid: 0, threads: [] };
+    return new Map(threads.map((thread) => [thread.threadId, { ...thread, pid }]));
+  }
+}
+
+/** The threads that live workers drive, oldest first. */
+export async function listLive(root: Root): Promise<LiveRow[]> {
+  const answers = await Promise.all(
+    hashesWithSocket(root).map(async (hash) => ({ hash, live: await askLive(root, hash) })),
+  );
+  const rows = answers.flatMap(({ hash, live }) =>
+    (live?.threads ?? []).map(
+      ({ threadId, workflow, status, steps, role, elapsedMs }): LiveRow => ({
+        threadId,
+        workflow,
+        hash,
+        status,
+        pid: live?.pid ?? 0,
+        steps,
+        role,
+        elapsedMs,
+      }),
+    ),
+  );
+  return rows.sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
+}
+
+function hashesWithSocket(root: Root): string[] {
+  try {
+    return readdirSync(runDir(root)).flatMap((name) => {
+      const hash = name.slice(0, -".sock".length);
+      return name.endsWith(".sock") && isHash(hash) ? [hash] : [];
+    });
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}

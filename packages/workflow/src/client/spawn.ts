@@ -1,0 +1,116 @@
+import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { controlTimeoutMs } from "../control/control.ts";
+import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
+import { createRoot } from "../storage/root.ts";
+import { ask, type ControlRequest } from "./connect.ts";
+
+/** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
+export const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
+
+const defaultIdleMs = 3_000;
+/** How long a worker may take to begin to listen. */
+const startTimeoutMs = 20_000;
+const busyCode = 75;
+const mostCandidates = 20;
+
+/** What a worker may know of the shell that starts it; a thread's own environment comes with its request. */
+const passedOn =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
+
+/** A worker process that was started, and may find another in its place. */
+export type Candidate = { readonly exitCode: number | null };
+
+/** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
+export function spawnWorker(root: Root, hash: string): Candidate {
+  createRoot(root);
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const output = openSync(
+    workerLogPath(root, hash),
+    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW,
+    0o600,
+  );
+  try {
+    const child = Bun.spawn(command(root, hash), {
+      cwd: runDir(root),
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))),
+      stdio: ["ignore", output, output],
+      detached: true,
+    });
+    child.unref();
+    return child;
+  } finally {
+    closeSync(output);
+  }
+}
+
+// Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
+function command(root: Root, hash: string): string[] {
+  const entry = import.meta.url.endsWith(".ts") ? "../worker/main.ts" : "./worker.js";
+  return [
+    process.execPath,
+    "--no-env-file",
+    "--no-install",
+    "--config=/dev/null",
+    Bun.fileURLToPath(new URL(entry, import.meta.url)),
+    root,
+    hash,
+    String(idleMs()),
+  ];
+}
+
+function idleMs(): number {
+  const given = Number(process.env[idleVariable] ?? defaultIdleMs);
+  return Number.isFinite(given) && given >= 0 ? given : defaultIdleMs;
+}
+
+/**
+ * Sends a request to the worker of a hash, and starts one when none listens. Of several that are
+ * started at once the lock lets one stay.
+ *
+ * @throws WorkflowError what the worker answered, `WORKER_SILENT`, `WORKER_FAILED`.
+ */
+export async function askWorker<T>(
+  root: Root,
+  hash: string,
+  request: ControlRequest,
+  first: Candidate | null = null,
+): Promise<T> {
+  const deadline = performance.now() + startTimeoutMs;
+  let candidate = first;
+  let candidates = first ? 1 : 0;
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 1.3, 25)) {
+    const reply = await ask<T>(root, hash, request);
+    if (reply.kind === "reply") return reply.value;
+    if (reply.kind === "silent") throw silent(hash, request.timeoutMs ?? controlTimeoutMs);
+    if (!candidate || candidate.exitCode !== null) {
+      if (candidate && candidate.exitCode !== busyCode) throw failedToStart(root, hash, candidate);
+      if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
+      if (candidate) await Bun.sleep(20 * candidates);
+      candidate = spawnWorker(root, hash);
+      candidates += 1;
+    }
+    if (performance.now() > deadline) throw silent(hash, startTimeoutMs);
+    await Bun.sleep(waitMs);
+  }
+}
+
+function silent(hash: string, ms: number): WorkflowError {
+  return new WorkflowError({
+    code: "WORKER_SILENT",
+    kind: "failed",
+    message: `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
+    hint: "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
+  });
+}
+
+function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
+  const path = workerLogPath(root, hash);
+  const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
+  return new WorkflowError({
+    code: "WORKER_FAILED",
+    kind: "failed",
+    message: `the worker of ${hash} ended with ${exitCode}: ${last}`,
+    hint: `see its log: ${path}`,
+  });
+}

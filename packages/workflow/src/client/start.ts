@@ -1,0 +1,105 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import {
+  defaultMaxRounds,
+  type Durability,
+  type ForkRequest,
+  type Started,
+  type StartRequest,
+} from "../control/control.ts";
+import { checkThreadId } from "../storage/names.ts";
+import { type Root, runDir, socketName } from "../storage/paths.ts";
+import { askWorker, spawnWorker } from "./spawn.ts";
+import { resolveWorkflow } from "./resolve.ts";
+
+/** The most steps that a thread may be given. */
+export const mostRounds = 1_000_000;
+
+/** What starts a thread. `env` reaches its workflow and is never written. */
+export type StartOptions = {
+  /** A name, `name@hash`, or a hash. */
+  workflow: string;
+  prompt?: string;
+  maxRounds?: number;
+  params?: unknown;
+  /** Reaches `run` in its second argument, beside threadId and the rest. */
+  options?: Record<string, unknown>;
+  /** A ULID of the caller's: a second start with it starts nothing. */
+  threadId?: string;
+  cwd: string;
+  env: Record<string, string | undefined>;
+  durability?: Durability;
+};
+
+export type StartedThread = { threadId: string; workflow: string; hash: string };
+
+/**
+ * Starts a thread of a registered workflow and returns when its start record is on the disk.
+ *
+ * @throws WorkflowError `NO_SUCH_WORKFLOW`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
+ * bundle from being loaded; then nothing is written.
+ */
+export async function startThread(root: Root, options: StartOptions): Promise<StartedThread> {
+  const { prompt = "", maxRounds = defaultMaxRounds, params } = options;
+  checkRounds(maxRounds);
+  checkOptions(options.options ?? {});
+  const { name, hash } = await resolveWorkflow(root, options.workflow);
+  return await sendStart(root, hash, options.threadId, {
+    workflow: name,
+    prompt,
+    maxRounds,
+    ...(params === undefined ? {} : { params }),
+    options: { ...options.options, cwd: options.cwd },
+    env: definedEnv(options.env),
+    ...(options.durability ? { durability: options.durability } : {}),
+  });
+}
+
+/** Hands a new thread to the worker of its hash. */
+export async function sendStart(
+  root: Root,
+  hash: string,
+  threadId: string | undefined,
+  request: Omit<StartRequest, "threadId"> & { fork?: ForkRequest },
+): Promise<StartedThread> {
+  if (threadId !== undefined) checkThreadId(threadId);
+  const socket = join(runDir(root), socketName(hash));
+  const candidate = existsSync(socket) ? null : spawnWorker(root, hash);
+  const id = threadId ?? (await import("ulid")).ulid();
+  const body: StartRequest = { threadId: id, ...request };
+  await askWorker<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
+  return { threadId: id, workflow: request.workflow, hash };
+}
+
+/** @throws WorkflowError `BAD_MAX_ROUNDS` unless it is a whole number from 1 to {@link mostRounds}. */
+export function checkRounds(maxRounds: number): void {
+  if (Number.isInteger(maxRounds) && maxRounds >= 1 && maxRounds <= mostRounds) return;
+  throw new WorkflowError({
+    code: "BAD_MAX_ROUNDS",
+    kind: "usage",
+    message: `maxRounds can't be ${maxRounds}`,
+    hint: `give a whole number from 1 to ${mostRounds}`,
+  });
+}
+
+const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env"]);
+
+function checkOptions(options: Record<string, unknown>): void {
+  const taken = Object.keys(options).find((key) => keptForEngine.has(key));
+  if (taken === undefined) return;
+  throw new WorkflowError({
+    code: "BAD_OPTION",
+    kind: "usage",
+    message: `the option ${show(taken)} is the engine's own`,
+    hint: "give it another name",
+  });
+}
+
+/** An environment without what is not set. */
+export function definedEnv(env: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}

@@ -1,0 +1,187 @@
+import { existsSync, statSync } from "node:fs";
+import { WorkflowError } from "../contract/error.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
+import { loggedHashes, threadIdsOf } from "../storage/list.ts";
+import { isThreadId } from "../storage/names.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { outlineLog, readLog } from "../thread-log/read.ts";
+import type { Break, EndRecord } from "../thread-log/record.ts";
+import { notFound, pickThread } from "../thread/find.ts";
+import { statusOf } from "../thread/status.ts";
+import type { Status, ThreadRef, ThreadRow, ThreadView } from "../thread/thread.ts";
+import { type Alive, LiveLookup } from "./live.ts";
+
+/** All threads of the storage root, in no order. */
+export function allThreads(root: Root): ThreadRef[] {
+  return loggedHashes(root).flatMap((hash) =>
+    threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })),
+  );
+}
+
+/**
+ * The thread that a text means: its id, any unique beginning or ending of it, or `@last`.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
+ */
+export async function findThread(root: Root, text: string): Promise<ThreadRef> {
+  if (!isThreadId(text)) return pickThread(allThreads(root), text);
+  for (const hash of loggedHashes(root)) {
+    if (existsSync(dataPath(root, hash, text))) return { hash, threadId: text };
+  }
+  throw notFound(text);
+}
+
+/** A thread whole. A corrupt one has the steps before the break, and its fault in `broken`. */
+export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView> {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  const log = open(ref, () => readLog(path), path);
+  if (log.kind === "unborn") throw notFound(ref.threadId);
+  if (log.kind === "headless") return headless(ref);
+  const alive = log.end || log.broken ? null : await new LiveLookup(root).find(ref);
+  const { start, steps, end } = log;
+  return {
+    threadId: ref.threadId,
+    workflow: start.name,
+    hash: ref.hash,
+    status: status(log.broken, end, steps.at(-1)?.role ?? null, alive),
+    prompt: start.parameters.prompt,
+    maxRounds: start.parameters.options.maxRounds,
+    createdAt: start.timestamp,
+    steps,
+    result: end ? { returnCode: end.meta.returnCode, summary: end.content } : null,
+    forkFrom: start.forkFrom ?? null,
+    pid: alive?.pid ?? null,
+  };
+}
+
+function headless({ threadId, hash }: ThreadRef): ThreadView {
+  return {
+    threadId,
+    workflow: "",
+    hash,
+    status: "corrupt",
+    prompt: "",
+    maxRounds: 0,
+    createdAt: timeOf(threadId),
+    steps: [],
+    result: null,
+    forkFrom: null,
+    pid: null,
+  };
+}
+
+/** Where a thread's log is broken, or null. */
+export function breakOf(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+): (Break & { path: string }) | null {
+  const path = dataPath(root, hash, threadId);
+  const log = outlineLog(path);
+  const broken = log.kind === "unborn" ? null : log.broken;
+  return broken ? { ...broken, path } : null;
+}
+
+const status = (
+  broken: Break | null,
+  end: EndRecord | null,
+  lastRole: string | null,
+  alive: Alive | null,
+): Status => statusOf({ broken, end, lastRole }, alive?.status ?? null);
+
+/** How threads are listed: newest first. `workflow` is a name or a hash. */
+export type ListOptions = {
+  limit?: number;
+  offset?: number;
+  status?: Status | readonly Status[];
+  workflow?: string;
+};
+
+/**
+ * A page of threads, newest first (20 without a limit). Only the logs of the page are read, and those
+ * passed over by a filter. What can't be read is listed as `corrupt`.
+ */
+export async function listThreads(root: Root, options: ListOptions = {}): Promise<ThreadRow[]> {
+  const { limit = 20, offset = 0, workflow } = options;
+  const wanted = options.status === undefined ? null : new Set([options.status].flat());
+  const live = new LiveLookup(root);
+  const rows: ThreadRow[] = [];
+  let passed = 0;
+  for (const ref of newestFirst(allThreads(root), wanted || workflow ? null : offset + limit)) {
+    if (rows.length >= limit) break;
+    if (!wanted && !workflow && passed < offset) {
+      passed += 1;
+      continue;
+    }
+    const row = await rowOf(root, ref, live);
+    if (!row || (wanted && !wanted.has(row.status))) continue;
+    if (workflow && row.workflow !== workflow && row.hash !== workflow) continue;
+    if (passed < offset) passed += 1;
+    else rows.push(row);
+  }
+  return rows;
+}
+
+/** The row of one thread, or null when it never began or has been removed. */
+async function rowOf(root: Root, ref: ThreadRef, live: LiveLookup): Promise<ThreadRow | null> {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  try {
+    const log = outlineLog(path);
+    const { mtimeMs } = statSync(path);
+    if (log.kind === "unborn") return null;
+    if (log.kind === "headless") return corruptRow(ref, mtimeMs);
+    const { start, end, last, broken } = log;
+    const alive = end || broken ? null : await live.find(ref);
+    return {
+      threadId: ref.threadId,
+      workflow: start.name,
+      hash: ref.hash,
+      status: status(broken, end, last?.role ?? null, alive),
+      steps: log.steps,
+      createdAt: start.timestamp,
+      updatedAt: (end ?? last ?? start).timestamp,
+    };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    return corruptRow(ref, timeOf(ref.threadId));
+  }
+}
+
+function corruptRow({ threadId, hash }: ThreadRef, updatedAt: number): ThreadRow {
+  const createdAt = timeOf(threadId);
+  return { threadId, workflow: "", hash, status: "corrupt", steps: 0, createdAt, updatedAt };
+}
+
+/** Newest first; with `most`, only so many, which spares sorting them all. */
+function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
+  const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
+  if (most === null || threads.length <= most * 4) return threads.sort(newer);
+  let kept: ThreadRef[] = [];
+  let oldest = "";
+  for (const thread of threads) {
+    if (kept.length >= most && thread.threadId <= oldest) continue;
+    kept.push(thread);
+    if (kept.length < most * 2) continue;
+    kept = kept.sort(newer).slice(0, most);
+    oldest = kept.at(-1)?.threadId ?? "";
+  }
+  return kept.sort(newer).slice(0, most);
+}
+
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** The time in a ULID, in milliseconds since the epoch: its first ten digits. */
+export function timeOf(threadId: string): number {
+  return [...threadId.slice(0, 10)].reduce(
+    (time, digit) => time * 32 + crockford.indexOf(digit),
+    0,
+  );
+}
+
+function open<T>(ref: ThreadRef, read: () => T, path: string): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WorkflowError) throw error;
+    throw systemCode(error) === "ENOENT" ? notFound(ref.threadId) : diskError(error, "read", path);
+  }
+}
