@@ -3,12 +3,16 @@ export type ErrorKind = "failed" | "usage" | "missing";
 
 const brand = Symbol.for("uncaged.workflow.error");
 
-/** An error as JSON: what crosses the control socket and stands in `--json` output. */
+/**
+ * An error as JSON: what crosses the control socket and stands in `--json` output. `details` holds
+ * all of many findings, one line each, when `message` tells only the first.
+ */
 export type ErrorRecord = {
   code: string;
   kind: ErrorKind;
   message: string;
   hint?: string;
+  details?: string[];
 };
 
 /**
@@ -20,6 +24,7 @@ export class WorkflowError extends Error {
   readonly code: string;
   readonly kind: ErrorKind;
   readonly hint: string | undefined;
+  readonly details: string[] | undefined;
 
   constructor(record: ErrorRecord, options?: { cause?: unknown }) {
     super(record.message, options);
@@ -27,6 +32,7 @@ export class WorkflowError extends Error {
     this.code = record.code;
     this.kind = record.kind;
     this.hint = record.hint;
+    this.details = record.details;
     Object.defineProperty(this, brand, { value: true });
   }
 }
@@ -39,8 +45,8 @@ export function isWorkflowError(value: unknown): value is WorkflowError {
 /** An error as a record. Anything that is no {@link WorkflowError} becomes `INTERNAL`. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isWorkflowError(error)) {
-    const { code, kind, message, hint } = error;
-    return hint === undefined ? { code, kind, message } : { code, kind, message, hint };
+    const { code, kind, message, hint, details } = error;
+    return { code, kind, message, ...(hint && { hint }), ...(details && { details }) };
   }
   return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
 }
