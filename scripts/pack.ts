@@ -1,0 +1,194 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/*
+ * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. What is published
+ * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
+ * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
+ */
+const top = fileURLToPath(new URL("..", import.meta.url));
+const out = join(top, ".pack");
+
+type Manifest = {
+  name: string;
+  version: string;
+  dependencies: Record<string, string>;
+  [field: string]: unknown;
+};
+
+const readManifest = (folder: string): Manifest =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+
+/** What a process begins with; each is found beside the file that starts it, by these names. */
+const processes = {
+  worker: "worker/main.ts",
+  "inspect-child": "bundle/inspect-child.ts",
+  "build-child": "bundle/build-child.ts",
+};
+
+type Entry = { source: string; as: string };
+
+/** Builds entries into a flat folder; their lazy imports stay files of their own. */
+async function build(
+  entries: Entry[],
+  dist: string,
+  options: { readable: boolean },
+): Promise<string[]> {
+  const [only] = entries;
+  const single = entries.length === 1 && only;
+  const { success, logs, metafile } = await Bun.build({
+    entrypoints: entries.map(({ source }) => source),
+    outdir: dist,
+    naming: { entry: single ? `${single.as}.[ext]` : "[name].[ext]", chunk: "chunk-[hash].[ext]" },
+    target: options.readable ? "node" : "bun",
+    format: "esm",
+    splitting: true,
+    minify: options.readable ? false : { whitespace: true, syntax: true },
+    external: ["bun"],
+    metafile: true,
+    throw: false,
+  });
+  if (!success) throw new Error(logs.map(String).join("\n"));
+  return Object.keys(metafile?.inputs ?? {});
+}
+
+/** The folders of the third-party packages among a build's inputs. */
+function thirdParties(inputs: string[]): string[] {
+  const folders = inputs.flatMap((input) => {
+    const path = join(top, input);
+    const at = path.lastIndexOf("/node_modules/");
+    if (at < 0) return [];
+    const [scope = "", name = ""] = path.slice(at + "/node_modules/".length).split("/");
+    return [
+      join(path.slice(0, at), "node_modules", scope.startsWith("@") ? `${scope}/${name}` : scope),
+    ];
+  });
+  return [...new Set(folders)].sort((a, b) => basename(a).localeCompare(basename(b)));
+}
+
+/** The licences of what is bundled in, which must go along with it. */
+function notices(folders: string[]): string {
+  return folders
+    .map((folder) => {
+      const { name, version } = readManifest(folder);
+      const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
+      if (!file) throw new Error(`${name} ${version} has no licence file`);
+      return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+    })
+    .join(`\n${"-".repeat(80)}\n\n`);
+}
+
+/** Runs a program and returns what it printed; throws what it said when it failed. */
+function run(command: string[], cwd: string): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd });
+  if (exitCode === 0) return stdout.toString();
+  throw new Error(`${command.join(" ")}\n${stdout.toString()}${stderr.toString()}`);
+}
+
+/** Writes the doors' declarations. Their imports name `.js`, which every module resolution takes. */
+function declare(folder: string, dist: string): void {
+  const settings = join(out, "tsconfig.json");
+  const compilerOptions = {
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: join(folder, "src"),
+    outDir: dist,
+    typeRoots: [join(top, "node_modules")],
+  };
+  const files = ["index", "host", "testing"].map((door) => join(folder, "src", `${door}.ts`));
+  const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
+  writeFileSync(settings, text);
+  run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
+  for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: dist, absolute: true })) {
+    const declarations = readFileSync(path, "utf8");
+    writeFileSync(path, declarations.replace(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1"));
+  }
+}
+
+/** Begins the staging folder of a package: what every package has. */
+function stage(folder: string, fields: Record<string, unknown>): string {
+  const staged = join(out, basename(folder));
+  rmSync(staged, { recursive: true, force: true });
+  mkdirSync(join(staged, "dist"), { recursive: true });
+  const { private: _, devDependencies: __, exports: ___, ...manifest } = readManifest(folder);
+  const whole = { ...manifest, ...fields, engines: { node: ">=20" } };
+  writeFileSync(join(staged, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
+  cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
+  const readme = [join(folder, "README.md"), join(top, "README.md")].find(existsSync);
+  if (readme) cpSync(readme, join(staged, "README.md"));
+  return staged;
+}
+
+const core = join(top, "packages/workflow");
+const cli = join(top, "packages/cli-workflow");
+const bun = readManifest(core).dependencies.bun;
+
+/** Builds the programs of the core's processes into a folder. */
+async function buildProcesses(dist: string): Promise<string[]> {
+  const inputs: string[] = [];
+  for (const [as, source] of Object.entries(processes)) {
+    inputs.push(
+      ...(await build([{ source: join(core, "src", source), as }], dist, { readable: false })),
+    );
+  }
+  return inputs;
+}
+
+async function packCore(): Promise<string> {
+  const door = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
+  const staged = stage(core, {
+    exports: { ".": door("index"), "./host": door("host"), "./testing": door("testing") },
+    files: ["dist"],
+    dependencies: { bun },
+  });
+  const dist = join(staged, "dist");
+  const source = (name: string) => ({ source: join(core, "src", `${name}.ts`), as: name });
+  const inputs = [
+    ...(await build([source("index"), source("testing")], dist, { readable: true })),
+    ...(await build([source("host")], dist, { readable: false })),
+    ...(await buildProcesses(dist)),
+  ];
+  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
+  declare(core, dist);
+  return staged;
+}
+
+async function packCli(): Promise<string> {
+  const { name, version } = readManifest(core);
+  const staged = stage(cli, { files: ["bin", "dist"], dependencies: { bun, [name]: version } });
+  const dist = join(staged, "dist");
+  const inputs = [
+    ...(await build([{ source: join(cli, "src/main.ts"), as: "main" }], dist, { readable: false })),
+    ...(await buildProcesses(dist)),
+  ];
+  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
+  cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
+  return staged;
+}
+
+/** The tarball of a staged package. */
+function tarball(staged: string): string {
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", out];
+  const [{ filename }] = JSON.parse(run(["npm", ...args], staged)) as [{ filename: string }];
+  return join(out, filename);
+}
+
+/** Packs both packages; the paths of the tarballs, the core's first. */
+export async function pack(): Promise<string[]> {
+  mkdirSync(out, { recursive: true });
+  return [await packCore(), await packCli()].map(tarball);
+}
+
+if (import.meta.main) {
+  for (const path of await pack()) console.log(relative(process.cwd(), path));
+}

@@ -1,0 +1,212 @@
+import { describe, expect, test } from "bun:test";
+import { dirname, join } from "node:path";
+import { files, lineAt, type Node, readSource, type Source } from "./source.ts";
+
+/** The core's folders, from the ground. An import goes to a lower floor or stays in its folder. */
+const floors: Record<string, number> = {
+  contract: 0,
+  storage: 1,
+  events: 2,
+  control: 2,
+  moderator: 2,
+  durable: 2,
+  testing: 3,
+  bundle: 3,
+  "thread-log": 3,
+  registry: 4,
+  thread: 4,
+  engine: 5,
+  worker: 6,
+  client: 7,
+};
+
+/** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
+const pure =
+  /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/event\.ts$)/;
+const pureDoors = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
+
+/** The programs: the files that a process begins with, and so the only ones that may end it. */
+const programs = [
+  "packages/cli-workflow/src/main.ts",
+  "packages/workflow/src/worker/main.ts",
+  "packages/workflow/src/bundle/inspect-child.ts",
+];
+
+const core = "packages/workflow/src/";
+const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
+const sources: Source[] = files("packages/*/src/**/*.ts")
+  .filter((path) => !isTest(path))
+  .map(readSource);
+const coreSources = sources.filter(({ path }) => path.startsWith(core));
+const byPath = new Map(sources.map((source) => [source.path, source]));
+
+const folderOf = (path: string): string | undefined =>
+  path.startsWith(core) && path.slice(core.length).includes("/")
+    ? path.slice(core.length).split("/")[0]
+    : undefined;
+
+/** The repository path that a relative import names. */
+const target = (path: string, from: string) => join(dirname(path), from);
+
+describe("the core's folders", () => {
+  test("each have a floor", () => {
+    const folders = coreSources.flatMap(({ path }) => folderOf(path) ?? []);
+    expect(folders.filter((folder) => !(folder in floors))).toEqual([]);
+  });
+
+  test("are imported only from above", () => {
+    const climbs = coreSources.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => {
+          if (!from.startsWith(".")) return false;
+          const here = folderOf(path);
+          const there = folderOf(target(path, from));
+          if (here === undefined) return false;
+          if (there === undefined) return true;
+          return here !== there && !((floors[there] ?? 99) < (floors[here] ?? -1));
+        })
+        .map(({ from, line }) => `${path}:${line} climbs to ${from}`),
+    );
+    expect(climbs).toEqual([]);
+  });
+
+  test("hold no index.ts and bear no name that says nothing", () => {
+    const empty = /\/(utils?|helpers?|common|managers?|misc|shared|lib)(\/|\.ts$)/;
+    const bad = files("packages/*/{src,test}/**/*.ts").filter(
+      (path) => empty.test(path) || (folderOf(path) && path.endsWith("/index.ts")),
+    );
+    expect(bad).toEqual([]);
+  });
+});
+
+describe("the pure doors", () => {
+  /** Everything that a door reaches, each with the import that reached it. */
+  function closure(door: string): Map<string, string> {
+    const reached = new Map<string, string>();
+    const follow = (path: string, by: string) => {
+      if (reached.has(path)) return;
+      reached.set(path, by);
+      for (const { from, line } of byPath.get(path)?.imports ?? []) {
+        const next = from.startsWith(".") ? target(path, from) : from;
+        follow(next, `${path}:${line}`);
+      }
+    };
+    follow(door, door);
+    reached.delete(door);
+    return reached;
+  }
+
+  test("exist", () => {
+    expect(pureDoors.filter((door) => !byPath.has(door))).toEqual([]);
+  });
+
+  test("reach only pure folders, and no Node module or dependency", () => {
+    const impure = pureDoors.flatMap((door) =>
+      [...closure(door)]
+        .filter(([path]) => !pure.test(path))
+        .map(([path, by]) => `${by} brings ${path} into ${door}`),
+    );
+    expect(impure).toEqual([]);
+  });
+
+  test("use no global of Node or Bun", () => {
+    const reached = pureDoors.flatMap((door) => [...closure(door).keys()]);
+    const uses = [...new Set(reached)].flatMap((path) => {
+      const source = byPath.get(path);
+      return source ? globalsOf(source).map((use) => `${path}:${use}`) : [];
+    });
+    expect(uses).toEqual([]);
+  });
+});
+
+/** Where a file names `process`, `Bun` and the like, other than as a property. */
+function globalsOf({ text, nodes }: Source): string[] {
+  const names = new Set(["process", "Bun", "Buffer", "require", "__dirname"]);
+  const properties = new Set(
+    nodes.flatMap((node) => {
+      if (node.computed === true) return [];
+      const name = node.type === "MemberExpression" ? node.property : node.key;
+      return name ? [(name as Node).start] : [];
+    }),
+  );
+  return nodes
+    .filter(({ type, name, start }) => {
+      return type === "Identifier" && names.has(name as string) && !properties.has(start);
+    })
+    .map(({ name, start }) => `${lineAt(text, start)} uses ${name as string}`);
+}
+
+describe("the command line", () => {
+  test("knows the core by its doors alone", () => {
+    const doors = new Set(["@uncaged/workflow", "@uncaged/workflow/host"]);
+    const home = "packages/cli-workflow/src/";
+    const strays = sources
+      .filter(({ path }) => path.startsWith(home))
+      .flatMap(({ path, imports }) =>
+        imports
+          .filter(({ from }) => {
+            if (!from.startsWith(".")) return from.startsWith("@uncaged/") && !doors.has(from);
+            const there = target(path, from);
+            return !there.startsWith(home) && there !== "packages/cli-workflow/package.json";
+          })
+          .map(({ from, line }) => `${path}:${line} imports ${from}`),
+      );
+    expect(strays).toEqual([]);
+  });
+});
+
+/** The calls of a file whose callee is `name` or `object.name`, with the object's own name. */
+function callsOf({ nodes }: Source, names: string[]): { node: Node; object: string }[] {
+  return nodes
+    .filter(({ type }) => type === "CallExpression")
+    .flatMap((node) => {
+      const callee = node.callee as Node;
+      const named = (callee.type === "MemberExpression" ? callee.property : callee) as Node;
+      const object = callee.type === "MemberExpression" ? (callee.object as Node).name : "";
+      return names.includes(named.name as string) ? [{ node, object: String(object) }] : [];
+    });
+}
+
+test("only a program ends its process", () => {
+  const exits = sources
+    .filter(({ path }) => !programs.includes(path))
+    .flatMap((source) =>
+      callsOf(source, ["exit"])
+        .filter(({ object }) => object === "process")
+        .map(({ node }) => `${source.path}:${lineAt(source.text, node.start)}`),
+    );
+  expect(exits).toEqual([]);
+});
+
+describe("the tags of the debug log", () => {
+  const tags = coreSources.flatMap((source) =>
+    callsOf(source, ["log", "note", "event"])
+      .filter(({ object }) => object !== "console" && object !== "Math")
+      .flatMap(({ node }) => {
+        const first = (node.arguments as Node[])[0];
+        if (first?.type !== "Literal" || typeof first.value !== "string") return [];
+        return [{ tag: first.value, at: `${source.path}:${lineAt(source.text, node.start)}` }];
+      }),
+  );
+
+  test("are found", () => {
+    expect(tags.length).toBeGreaterThan(0);
+  });
+
+  test("are eight digits of Crockford Base32", () => {
+    expect(tags.filter(({ tag }) => !/^[0-9A-HJKMNP-TV-Z]{8}$/.test(tag))).toEqual([]);
+  });
+
+  test("stand at one place each", () => {
+    const places = Map.groupBy(tags, ({ tag }) => tag);
+    expect([...places.values()].filter((uses) => uses.length > 1)).toEqual([]);
+  });
+});
+
+test("no file is longer than 400 lines", () => {
+  const written = files("{packages,scripts,test,bench,examples}/**/*.{ts,mjs}");
+  const long = written
+    .map((path) => ({ path, lines: readSource(path).text.split("\n").length - 1 }))
+    .filter(({ lines }) => lines > 400);
+  expect(long).toEqual([]);
+});

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pack } from "../scripts/pack.ts";
+import { top } from "./source.ts";
+
+/*
+ * The packages as a stranger gets them: both tarballs, installed by npm into an empty folder, with
+ * an empty home, and a PATH on which there is no Bun.
+ */
+const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
+const command = join(folder, "node_modules/.bin/uncaged-workflow");
+const bare = join(folder, "bare");
+
+const bundle = `export const descriptor = {
+  description: "Greets.",
+  roles: { greeter: { description: "says hello", schema: { type: "object" } } },
+};
+export async function* run({ prompt }) {
+  yield { role: "greeter", content: "hello " + prompt, meta: {} };
+  return { returnCode: 0, summary: "greeted" };
+}
+`;
+
+const consumer = `import { createRoleModerator, END, type WorkflowFn } from "@uncaged/workflow";
+import { WorkflowError } from "@uncaged/workflow/host";
+import * as testing from "@uncaged/workflow/testing";
+
+type Meta = { planner: { files: string[] } };
+export const run: WorkflowFn = createRoleModerator<Meta>({
+  roles: { planner: async () => ({ content: "plan", meta: { files: [] } }) },
+  moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
+});
+export const failed = (error: unknown): boolean => error instanceof WorkflowError;
+export { testing };
+`;
+
+type Done = { code: number; stdout: string; stderr: string };
+
+function perform(argv: string[], env: Record<string, string | undefined>): Done {
+  const done = Bun.spawnSync(argv, { cwd: folder, env, stdin: "ignore" });
+  const [stdout, stderr] = [done.stdout.toString(), done.stderr.toString()];
+  return { code: done.exitCode, stdout, stderr };
+}
+
+/** Runs the installed command where there is nothing but a shell. */
+const uncaged = (...args: string[]): Done =>
+  perform([command, ...args], {
+    PATH: bare,
+    HOME: join(folder, "home"),
+    UNCAGED_WORKFLOW_STORAGE_ROOT: join(folder, "root"),
+    UNCAGED_WORKFLOW_IDLE_MS: "100",
+  });
+
+const installed = (name: string) => join(folder, "node_modules", name);
+
+beforeAll(async () => {
+  const tarballs = await pack();
+  for (const name of ["home", "bare"]) mkdirSync(join(folder, name));
+  for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
+  writeFileSync(join(folder, "package.json"), "{}");
+  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", folder];
+  const env = { ...process.env, HOME: join(folder, "home") };
+  const { code, stderr } = perform(["npm", ...args, ...tarballs], {
+    ...env,
+    npm_config_cache: join(top, ".cache/npm"),
+  });
+  if (code !== 0) throw new Error(stderr);
+}, 300_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+
+describe("the published packages", () => {
+  const names = ["@uncaged/workflow", "@uncaged/cli-workflow"];
+
+  test.each(names)("%s names no workspace, no source and no missing file", (name) => {
+    const text = readFileSync(join(installed(name), "package.json"), "utf8");
+    expect(text).not.toMatch(/workspace:|(?<!\.d)\.ts"|"private"/);
+    const paths = [...text.matchAll(/"(\.\/[^"]+)"/g)].map((match) => match[1] ?? "");
+    expect(paths.filter((path) => !existsSync(join(installed(name), path)))).toEqual([]);
+    expect(readdirSync(installed(name))).toContain("LICENSE");
+  });
+
+  test("bring Bun and nothing else along", () => {
+    const strangers = readdirSync(join(folder, "node_modules")).filter(
+      (name) => !name.startsWith(".") && !["@uncaged", "@oven", "bun"].includes(name),
+    );
+    expect(strangers).toEqual([]);
+  });
+});
+
+describe("the installed command", () => {
+  test("shows its help", () => {
+    const { code, stdout, stderr } = uncaged("--help");
+    expect(stderr).toBe("");
+    expect(stdout).toContain("rollback");
+    expect(code).toBe(0);
+  });
+
+  test("adds a bundle and runs a thread of it", () => {
+    writeFileSync(join(folder, "greet.esm.js"), bundle);
+    expect(uncaged("add", "greet", "greet.esm.js")).toMatchObject({ code: 0, stderr: "" });
+    const { code, stdout, stderr } = uncaged("run", "greet", "--prompt", "you", "--wait", "--json");
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toMatchObject({
+      workflow: "greet",
+      status: "completed",
+      result: { returnCode: 0, summary: "greeted" },
+    });
+    expect(code).toBe(0);
+  });
+
+  test("builds a TypeScript source", () => {
+    const source = consumer.replaceAll(/.*(host|testing|failed).*\n/g, "");
+    const descriptor = `export const descriptor = { description: "Plans.", roles: {
+      planner: { description: "plans", schema: true } } };\n`;
+    writeFileSync(join(folder, "plan.ts"), source + descriptor);
+    expect(uncaged("add", "plan", "plan.ts")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("finds its Bun where npm ran no install scripts", () => {
+    const exe = join(installed("bun"), "bin/bun.exe");
+    const apart = join(installed("@oven"), "bun-here/bin");
+    mkdirSync(apart, { recursive: true });
+    renameSync(exe, join(apart, "bun"));
+    writeFileSync(exe, `echo "Error: Bun's postinstall script was not run." >&2\nexit 1\n`, {
+      mode: 0o755,
+    });
+    expect(uncaged("--version")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("says so in one line where there is no Bun at all", () => {
+    for (const name of ["bun", "@oven"]) rmSync(installed(name), { recursive: true });
+    const { code, stdout, stderr } = uncaged("--version");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^uncaged-workflow: Bun is missing: .*\n$/);
+  });
+});
+
+test.each([
+  ["bundler", "preserve"],
+  ["node16", "node16"],
+])("a consumer's types hold with the module resolution %s", (moduleResolution, module) => {
+  writeFileSync(join(folder, "consumer.mts"), consumer);
+  const compilerOptions = { strict: true, noEmit: true, target: "esnext", types: [] };
+  const settings = { compilerOptions: { ...compilerOptions, module, moduleResolution } };
+  const files = ["consumer.mts"];
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ ...settings, files }));
+  const { code, stdout } = perform([join(top, "node_modules/.bin/tsc"), "-p", folder], process.env);
+  expect(stdout).toBe("");
+  expect(code).toBe(0);
+});

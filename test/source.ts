@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseSync } from "oxc-parser";
+
+/** The repository's top folder. */
+export const top = join(import.meta.dir, "..");
+
+export type Node = { type: string; start: number; [key: string]: unknown };
+
+/** An import of any kind, type-only ones included: what it names and the line it stands in. */
+export type Import = { from: string; line: number };
+
+export type Source = { path: string; text: string; imports: Import[]; nodes: Node[] };
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && typeof (value as Node).type === "string";
+
+function* walk(node: Node): Generator<Node> {
+  yield node;
+  for (const value of Object.values(node)) {
+    if (Array.isArray(value)) {
+      for (const item of value) if (isNode(item)) yield* walk(item);
+    } else if (isNode(value)) yield* walk(value);
+  }
+}
+
+const importing = new Set([
+  "ImportDeclaration",
+  "ExportNamedDeclaration",
+  "ExportAllDeclaration",
+  "ImportExpression",
+  "TSImportType",
+]);
+
+/** The line of a place in a text, from 1. */
+export const lineAt = (text: string, offset: number): number =>
+  text.slice(0, offset).split("\n").length;
+
+function importsOf(text: string, nodes: Node[]): Import[] {
+  return nodes
+    .filter(({ type }) => importing.has(type))
+    .flatMap((node) => {
+      const source = (node.source ?? node.argument) as Node | null;
+      if (typeof source?.value !== "string") return [];
+      return [{ from: source.value, line: lineAt(text, node.start) }];
+    });
+}
+
+/** Parses a TypeScript file, named by its path from the top. */
+export function readSource(path: string): Source {
+  const text = readFileSync(join(top, path), "utf8");
+  const { program, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
+  const nodes = [...walk(program as unknown as Node)];
+  return { path, text, imports: importsOf(text, nodes), nodes };
+}
+
+/** The files that match a glob, from the top, sorted; nothing of node_modules. */
+export const files = (glob: string): string[] =>
+  [...new Bun.Glob(glob).scanSync({ cwd: top, dot: true })]
+    .filter((path) => !/(^|\/)(node_modules|\.git|\.cache|\.pack|dist)\//.test(path))
+    .sort();
