@@ -7,6 +7,8 @@ export { createRoot, openRoot, rootVariable } from "./storage/root.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows
+export { type Garbage, collectGarbage } from "./client/gc.ts";
+export type { Problem } from "./client/inventory.ts";
 export { resolveWorkflow } from "./client/resolve.ts";
 export {
   historyOf,
@@ -15,6 +17,7 @@ export {
   rollbackWorkflow,
   showWorkflow,
 } from "./client/workflows.ts";
+export { type Verification, verifyStore } from "./client/verify.ts";
 export type { VersionRow, WorkflowRow, WorkflowView } from "./client/workflows.ts";
 
 // Threads
@@ -35,8 +38,9 @@ export {
   readThread,
 } from "./client/threads.ts";
 export { type Durability, defaultMaxRounds } from "./control/control.ts";
+export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";
-export type { Keep } from "./thread/fork.ts";
+export { type Keep, keptSteps } from "./thread/fork.ts";
 export {
   type LiveRow,
   type Status,

@@ -98,6 +98,11 @@ export class Engine {
     return this.#parked ? "paused" : "running";
   }
 
+  /** Whether its end is written or being written. Its generator may still be closing. */
+  get over(): boolean {
+    return this.#isStopped();
+  }
+
   get steps(): number {
     return this.#count;
   }

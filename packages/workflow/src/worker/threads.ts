@@ -66,7 +66,8 @@ export class Threads {
 
   list(): LiveThread[] {
     const now = performance.now();
-    return [...this.#live].map(([threadId, { engine, workflow, since }]) => ({
+    const driven = [...this.#live].filter(([, { engine }]) => !engine.over);
+    return driven.map(([threadId, { engine, workflow, since }]) => ({
       threadId,
       workflow,
       status: engine.status,
