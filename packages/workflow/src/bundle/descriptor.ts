@@ -1,7 +1,9 @@
 import type { Descriptor, JsonSchema } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { toJson } from "../contract/json.ts";
+import { isPlainObject, kindOf } from "../contract/kind.ts";
 import { END, START } from "../contract/reserved.ts";
-import { type Json, type JsonPath, showPath, toJson } from "./json.ts";
+import { type JsonPath, showPath } from "./json-path.ts";
 import { compileSchema } from "./schema.ts";
 
 /** The longest descriptor, in characters of JSON. */
@@ -30,10 +32,7 @@ export async function checkDescriptor(value: unknown): Promise<Descriptor> {
  * @throws WorkflowError `BAD_DESCRIPTOR`.
  */
 export function toDescriptor(value: unknown): Descriptor {
-  const json = toJson(value);
-  if ("problem" in json) throw bad(json.problem.path, json.problem.message);
-  const whole = json.value;
-  if (JSON.stringify(whole).length > maxDescriptorLength) throw bad([], "is larger than 1 MiB");
+  const whole = toData(value);
   const { description, roles, ...rest } = object(whole, []);
   return { ...rest, description: text(description, ["description"]), roles: checkRoles(roles) };
 }
@@ -65,7 +64,19 @@ export async function readDescriptor(yaml: string, file: string): Promise<Descri
   }
 }
 
-function checkRoles(value: Json | undefined): Descriptor["roles"] {
+function toData(value: unknown): unknown {
+  const written = toJson(value, "descriptor");
+  if (!written.ok) throw badAt(written.reason);
+  if (written.json.length > maxDescriptorLength) throw bad([], "is larger than 1 MiB");
+  return JSON.parse(written.json, (key, item: unknown) => {
+    if (key === "__proto__") throw bad([], "has a key __proto__");
+    const isWhole = key.isWellFormed() && (typeof item !== "string" || item.isWellFormed());
+    if (!isWhole) throw bad([], `holds half of a surrogate pair at ${JSON.stringify(key)}`);
+    return item;
+  });
+}
+
+function checkRoles(value: unknown): Descriptor["roles"] {
   const roles = object(value, ["roles"]);
   return Object.fromEntries(
     Object.entries(roles).map(([name, role]) => {
@@ -91,34 +102,31 @@ function checkRoleName(name: string, path: JsonPath): void {
   }
 }
 
-function object(value: Json | undefined, path: JsonPath): { [key: string]: Json } {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw bad(path, `must be an object, not ${nameOf(value)}`);
+function object(value: unknown, path: JsonPath): Record<string, unknown> {
+  if (isPlainObject(value)) return value;
+  throw bad(path, `must be an object, ${butIs(value)}`);
 }
 
-function text(value: Json | undefined, path: JsonPath): string {
+function text(value: unknown, path: JsonPath): string {
   if (typeof value === "string") return value;
-  throw bad(path, `must be a string, not ${nameOf(value)}`);
+  throw bad(path, `must be a string, ${butIs(value)}`);
 }
 
-function jsonSchema(value: Json | undefined, path: JsonPath): JsonSchema {
-  if (typeof value === "boolean") return value;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw bad(path, `must be a JSON Schema (an object or a boolean), not ${nameOf(value)}`);
+function jsonSchema(value: unknown, path: JsonPath): JsonSchema {
+  if (typeof value === "boolean" || isPlainObject(value)) return value;
+  throw bad(path, `must be a JSON Schema (an object or a boolean), ${butIs(value)}`);
 }
 
-function nameOf(value: Json | undefined): string {
-  if (value === undefined) return "missing";
-  if (value === null) return "null";
-  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
-}
+const butIs = (value: unknown) => (value === undefined ? "and is missing" : `not ${kindOf(value)}`);
 
-function bad(path: JsonPath, message: string): WorkflowError {
-  const place = showPath(["descriptor", ...path]);
+const bad = (path: JsonPath, message: string): WorkflowError =>
+  badAt(`${showPath(["descriptor", ...path])} ${message}`);
+
+function badAt(message: string): WorkflowError {
   return new WorkflowError({
     code: "BAD_DESCRIPTOR",
     kind: "failed",
-    message: `${place} ${message}`.slice(0, 2000),
+    message: message.slice(0, 2000),
     hint: "a descriptor is plain data: {description, roles: {name: {description, schema}}}",
   });
 }

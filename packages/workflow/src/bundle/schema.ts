@@ -1,7 +1,7 @@
 import type { Ajv, Options } from "ajv";
 import type { JsonSchema } from "../contract/contract.ts";
 import { messageOf } from "../contract/error.ts";
-import type { JsonPath } from "./json.ts";
+import type { JsonPath } from "./json-path.ts";
 
 /** Why a value does not fit the schema, on one line; null when it does. */
 export type Validate = (value: unknown) => string | null;
