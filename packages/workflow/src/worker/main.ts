@@ -10,6 +10,8 @@
 import { join } from "node:path";
 import { loadBundle } from "../bundle/load.ts";
 import type { Bundle } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { controlTimeoutMs } from "../control/control.ts";
 import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
 import { durableWriting } from "../thread-log/append.ts";
@@ -20,6 +22,7 @@ import { HolderFile } from "./holder.ts";
 import { type ControlServer, serveControl } from "./server.ts";
 import { Threads } from "./threads.ts";
 
+const loadTimeoutMs = controlTimeoutMs - 2_000;
 /** The exit code of a worker that found another one in its place. */
 const busyCode = 75;
 
@@ -62,7 +65,18 @@ async function prepare(): Promise<Bundle> {
   capturePrints();
   recordEvents();
   catchCrashes(threads);
-  return loadBundle(root, hash);
+  return Promise.race([loadBundle(root, hash), lateLoad()]);
+}
+
+// A top level that never ends must be an answer too, and come before the one who asked gives up.
+async function lateLoad(): Promise<never> {
+  await Bun.sleep(loadTimeoutMs);
+  throw new WorkflowError({
+    code: "BUNDLE_LOAD_FAILED",
+    kind: "failed",
+    message: `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`,
+    hint: "its top level may wait for something: do the work in run",
+  });
 }
 
 /** Arms the idle timer anew while there is nothing to run. */

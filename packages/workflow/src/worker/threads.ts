@@ -41,6 +41,7 @@ export type ThreadsParts = {
 
 type Live = {
   engine: Engine;
+  info: InfoLog;
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
@@ -152,6 +153,11 @@ export class Threads {
     return running.length === 1 ? (running[0]?.fail ?? null) : null;
   }
 
+  /** Adds a line to the debug log of every thread that is driven. */
+  noteAll(tag: string, content: string): void {
+    for (const { info } of this.#live.values()) info.log(tag, content);
+  }
+
   #drive(
     bundle: Bundle,
     start: StartRecord,
@@ -178,7 +184,13 @@ export class Threads {
         closingMs,
       },
     );
-    this.#live.set(threadId, { engine, workflow: start.name, since: performance.now(), fail });
+    this.#live.set(threadId, {
+      engine,
+      info,
+      workflow: start.name,
+      since: performance.now(),
+      fail,
+    });
     this.#parts.note(threadId, true);
     info.log(
       "E9K2TNWD",
