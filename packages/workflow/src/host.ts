@@ -37,7 +37,9 @@ export {
   listThreads,
   readThread,
 } from "./client/threads.ts";
+export { type WorkerState, listWorkers } from "./client/workers.ts";
 export { type Durability, defaultMaxRounds } from "./control/control.ts";
+export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";

@@ -88,7 +88,8 @@ export async function listLive(root: Root): Promise<LiveRow[]> {
   return rows.sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
 }
 
-function hashesWithSocket(root: Root): string[] {
+/** The hashes whose worker has, or had, a control socket. */
+export function hashesWithSocket(root: Root): string[] {
   try {
     return readdirSync(runDir(root)).flatMap((name) => {
       const hash = name.slice(0, -".sock".length);

@@ -1,0 +1,26 @@
+import type { LiveThreads } from "../control/control.ts";
+import type { Root } from "../storage/paths.ts";
+import { ask } from "./connect.ts";
+import { hashesWithSocket } from "./live.ts";
+
+/**
+ * How the worker behind a control socket stands: it `answers`, is `silent` (it has the connection and
+ * does not answer: a role may block it), or is `gone` and has left its socket behind.
+ */
+export type WorkerState = { hash: string; state: "answers" | "silent" | "gone" };
+
+const answerTimeoutMs = 2_000;
+
+/** The workers that have a control socket in this storage root. It changes nothing. */
+export async function listWorkers(root: Root): Promise<WorkerState[]> {
+  return await Promise.all(
+    hashesWithSocket(root).map(async (hash) => ({ hash, state: await stateOf(root, hash) })),
+  );
+}
+
+async function stateOf(root: Root, hash: string): Promise<WorkerState["state"]> {
+  const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
+  const reply = await ask<LiveThreads>(root, hash, request).catch(() => null);
+  if (reply?.kind === "reply") return "answers";
+  return reply?.kind === "silent" ? "silent" : "gone";
+}
