@@ -25,7 +25,7 @@ export function checkStored(root: Root, name: string, hash: string): void {
   if (existsSync(path)) return;
   throw new WorkflowError({
     code: "BUNDLE_MISSING",
-    kind: "failed",
+    kind: "missing",
     message: `the bundle of ${name} is gone: ${path}`,
     hint: "add the same file again, or roll back to another version",
   });

@@ -9,7 +9,8 @@ import { descriptorPath, type Root } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
 import { checkStored } from "./resolve.ts";
 
-const maxDescriptorBytes = 8 * 1024 * 1024;
+/** The longest descriptor file that is read, in bytes. */
+export const maxDescriptorBytes = 8 * 1024 * 1024;
 
 /** A line of `list --json`. `versions` is their number, the current one included. */
 export type WorkflowRow = {

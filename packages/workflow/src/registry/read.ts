@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { type Root, registryPath } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
 import { firstOddLine, readCanonical } from "./canonical.ts";
@@ -70,16 +70,18 @@ function badByte(bytes: Uint8Array): Fault {
   return { line: bad + 1, column: 1, reason: "the line is no UTF-8" };
 }
 
-function broken(root: Root, { line, column, reason }: Fault): WorkflowError {
+function broken(root: Root, fault: Fault): WorkflowError {
+  const { line, column, reason } = fault;
   const copy = exists(backupPath(root))
     ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
     : "correct it; there is no older copy";
-  return new WorkflowError({
+  const record: ErrorRecord = {
     code: "REGISTRY_BROKEN",
     kind: "failed",
     message: `${registryPath(root)}:${line}:${column}: ${reason}`,
     hint: copy,
-  });
+  };
+  return new WorkflowError(record, { cause: fault });
 }
 
 function lost(root: Root): WorkflowError {

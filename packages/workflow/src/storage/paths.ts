@@ -16,6 +16,8 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
+/** Where `gc` puts what nobody needs any more, for a day. */
+export const trashDir = (root: Root) => join(root, "trash");
 export const runDir = (root: Root) => join(root, "run");
 /** The socket's own name in `runDir`: a whole path may be too long for a Unix socket. */
 export const socketName = (hash: string) => `${hash}.sock`;

@@ -1,0 +1,167 @@
+import { setImmediate } from "node:timers/promises";
+import { readDescriptor } from "../bundle/descriptor.ts";
+import { readBundle } from "../bundle/store.ts";
+import { messageOf } from "../contract/error.ts";
+import type { Fault } from "../registry/parse.ts";
+import { readRegistry } from "../registry/read.ts";
+import type { Registry } from "../registry/registry.ts";
+import { versionsOf } from "../registry/versions.ts";
+import { loggedHashes, storedHashes, threadIdsOf } from "../storage/list.ts";
+import { bundlePath, dataPath, descriptorPath, type Root, registryPath } from "../storage/paths.ts";
+import { readOwnFile } from "../storage/read.ts";
+import { type LogOutline, outlineLog } from "../thread-log/read.ts";
+import type { Unreadable } from "../thread-log/record.ts";
+import { isPlainFile, type Problem, takeInventory } from "./inventory.ts";
+import { maxDescriptorBytes } from "./workflows.ts";
+
+/** How many bundles and threads were read, and what is wrong with the store. */
+export type Verification = {
+  checked: { bundles: number; threads: number };
+  problems: Problem[];
+};
+
+/**
+ * Reads the whole store and names each fault of it; changes nothing and runs nothing.
+ *
+ * The registry is read, every bundle hashed again, every descriptor and every thread's log read to
+ * its end. Unknown files, links, what other users can reach, and bundles that a name or a thread needs
+ * and that are missing, are named too. Threads that are being written are no fault.
+ *
+ * `onProgress` is called after each bundle and each thread; timers get their turn in between.
+ */
+export async function verifyStore(
+  root: Root,
+  { onProgress = () => {} }: { onProgress?: (checked: Verification["checked"]) => void } = {},
+): Promise<Verification> {
+  const checked = { bundles: 0, threads: 0 };
+  const problems = takeInventory(root);
+  const breathe = breathing();
+  problems.push(...(await missingBundles(root)));
+  for (const hash of storedHashes(root)) {
+    problems.push(...(await bundleProblems(root, hash)));
+    checked.bundles += 1;
+    onProgress({ ...checked });
+    await breathe();
+  }
+  for (const hash of loggedHashes(root)) {
+    for (const threadId of threadIdsOf(root, hash)) {
+      problems.push(...(await threadProblems(root, hash, threadId)));
+      checked.threads += 1;
+      onProgress({ ...checked });
+      await breathe();
+    }
+  }
+  return { checked, problems };
+}
+
+/** Lets timers and signals have their turn when some time has passed. */
+function breathing(): () => Promise<void> {
+  let last = performance.now();
+  return async () => {
+    if (performance.now() - last < 30) return;
+    await setImmediate();
+    last = performance.now();
+  };
+}
+
+async function missingBundles(root: Root): Promise<Problem[]> {
+  const stored = new Set(storedHashes(root));
+  const needed = new Map<string, string>();
+  const problems: Problem[] = [];
+  for (const hash of loggedHashes(root)) {
+    const { length } = threadIdsOf(root, hash);
+    if (length > 0)
+      needed.set(hash, length === 1 ? "a thread needs it" : `${length} threads need it`);
+  }
+  let registry: Registry = new Map();
+  try {
+    registry = await readRegistry(root);
+  } catch (error) {
+    const fault = error instanceof Error ? (error.cause as Partial<Fault> | undefined) : undefined;
+    const message = fault?.reason ?? messageOf(error);
+    problems.push({ path: registryPath(root), ...(fault?.line && { line: fault.line }), message });
+  }
+  for (const [name, workflow] of registry) {
+    for (const { hash } of versionsOf(workflow)) needed.set(hash, `a version of ${name}`);
+  }
+  for (const [hash, why] of needed) {
+    if (stored.has(hash)) continue;
+    problems.push({ path: bundlePath(root, hash), message: `the bundle is missing: ${why}` });
+  }
+  return problems;
+}
+
+async function bundleProblems(root: Root, hash: string): Promise<Problem[]> {
+  const path = bundlePath(root, hash);
+  const beside = descriptorPath(root, hash);
+  return [
+    ...(await problemOf(path, async () => void (await readBundle(root, hash)))),
+    ...(await problemOf(beside, async () => {
+      const bytes = readOwnFile(beside, maxDescriptorBytes);
+      if (!bytes) return "the descriptor is missing: add the bundle again";
+      return void (await readDescriptor(new TextDecoder().decode(bytes), beside));
+    })),
+  ];
+}
+
+async function threadProblems(root: Root, hash: string, threadId: string): Promise<Problem[]> {
+  const path = dataPath(root, hash, threadId);
+  if (!isPlainFile(path)) return [];
+  const problems: Problem[] = [];
+  const unread = await problemOf(path, async () => {
+    const log = await settled(path);
+    if (log.kind !== "unborn" && log.broken) {
+      const { line, offset, reason } = log.broken;
+      problems.push({ path, line, offset, message: reason });
+    }
+    if (log.kind === "outline" && (log.start.threadId !== threadId || log.start.hash !== hash)) {
+      const message = "the start record is another thread's";
+      problems.push({ path, line: 1, offset: 0, message });
+    }
+    if (log.kind !== "headless" && log.torn > 0) problems.push(tornProblem(path, log));
+  });
+  return problems.concat(unread);
+}
+
+function tornProblem(
+  path: string,
+  log: LogOutline | Extract<Unreadable, { kind: "unborn" }>,
+): Problem {
+  const records = log.kind === "unborn" ? 0 : 1 + log.steps + (log.end ? 1 : 0);
+  return {
+    path,
+    line: records + 1,
+    offset: log.kind === "unborn" ? 0 : log.size,
+    message: `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`,
+  };
+}
+
+/** The outline of a log that nobody is just now writing the last record of. */
+async function settled(path: string): Promise<LogOutline | Unreadable> {
+  let log = outlineLog(path);
+  for (let size = -1; log.kind !== "headless" && log.torn > 0; log = outlineLog(path)) {
+    const now = log.torn + (log.kind === "unborn" ? 0 : log.size);
+    if (now === size) break;
+    size = now;
+    await Bun.sleep(50);
+  }
+  return log;
+}
+
+/** What an act threw, or the sentence that it gave, as a problem of a file. */
+async function problemOf(path: string, act: () => Promise<string | void>): Promise<Problem[]> {
+  try {
+    const message = await act();
+    return message ? [{ path, message }] : [];
+  } catch (error) {
+    return [{ path, ...placed(messageOf(error), path) }];
+  }
+}
+
+/** A message without the path that it begins with, and the line that stands after the path. */
+function placed(message: string, path: string): { line?: number; message: string } {
+  if (!message.startsWith(`${path}:`)) return { message };
+  const [, line, rest] = /^:(?:(\d+):\d+:)? (.*)$/.exec(message.slice(path.length)) ?? [];
+  if (rest === undefined) return { message };
+  return line === undefined ? { message: rest } : { line: Number(line), message: rest };
+}
