@@ -43,7 +43,7 @@ describe("a step", () => {
     expect(reasonOf({ foo: 1 })).toBe("role is undefined, not a string");
     expect(reasonOf({ role: "a", meta: {} })).toBe("content is undefined, not a string");
     expect(reasonOf({ role: "a", content: 1n, meta: {} })).toBe(
-      "content is a BigInt, not a string",
+      "content is a bigint, not a string",
     );
     expect(reasonOf(withMeta(undefined))).toBe("meta is undefined, not a plain object");
     expect(reasonOf(withMeta([]))).toBe("meta is an array, not a plain object");
@@ -72,7 +72,7 @@ describe("meta", () => {
   test("is refused for what JSON would lose, with the path to it", () => {
     expect(metaReason(["a", "b", () => 1])).toBe("meta.files[2] is a function");
     expect(metaReason({ "a b": Symbol("s") })).toBe('meta.files["a b"] is a symbol');
-    expect(metaReason(1n)).toBe("meta.files is a BigInt");
+    expect(metaReason(1n)).toBe("meta.files is a bigint");
     expect(metaReason(Number.NaN)).toBe("meta.files is NaN");
     expect(metaReason(-Infinity)).toBe("meta.files is -Infinity");
     expect(metaReason([undefined])).toBe("meta.files[0] is undefined");

@@ -230,11 +230,14 @@ describe("what goes wrong at run time", () => {
 
   test("a role that returns something else is named", async () => {
     expect(await failure(drive(returning("text")))).toBe(
-      'BAD_ROLE_RESULT: role "coder" returned a string, not {content, meta}',
+      'BAD_ROLE_RESULT: role "coder" returned a string, not {content: a string, meta: an object}',
     );
-    expect(await failure(drive(returning({ meta: {} })))).toContain("content that is undefined");
-    expect(await failure(drive(returning({ content: "" })))).toContain("meta that is undefined");
-    expect(await failure(drive(returning({ content: "", meta: new Map() })))).toContain("of Map");
+    expect(await failure(drive(returning(undefined)))).toContain("returned undefined");
+    expect(await failure(drive(returning({ content: 1, meta: {} })))).toContain(
+      "returned {content: a number, meta: an object}, not",
+    );
+    expect(await failure(drive(returning({ content: "" })))).toContain("meta: undefined}");
+    expect(await failure(drive(returning({ content: "", meta: null })))).toContain("meta: null}");
   });
 
   test("a role that changes the steps is found out", async () => {

@@ -1,6 +1,6 @@
 import type { WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isPlainObject, kindOf } from "../contract/kind.ts";
+import { kindOf } from "../contract/kind.ts";
 import { END } from "../contract/reserved.ts";
 import { show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
@@ -71,24 +71,18 @@ function roleNamed<M extends RoleMeta>(
   });
 }
 
+/** Judges the shape; what meta holds is checked, as every step's, before it is written. */
 function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
-  const fault = faultOf(result);
-  if (fault === null) return result as RoleResult<RoleMeta[string]>;
+  const { content, meta } = (result ?? {}) as Partial<RoleResult<unknown>>;
+  const sound = typeof content === "string" && typeof meta === "object" && meta !== null;
+  if (sound) return result as RoleResult<RoleMeta[string]>;
+  let fault = kindOf(result);
+  if (fault === "an object") fault = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
   throw new WorkflowError({
     code: "BAD_ROLE_RESULT",
     kind: "failed",
-    message: `role ${show(role)} returned ${fault}`,
-    hint: "a role returns {content, meta}: a string and a plain object",
+    message: `role ${show(role)} returned ${fault}, not {content: a string, meta: an object}`,
   });
-}
-
-function faultOf(result: unknown): string | null {
-  if (typeof result !== "object" || result === null) {
-    return `${kindOf(result)}, not {content, meta}`;
-  }
-  const { content, meta } = result as Partial<RoleResult<unknown>>;
-  if (typeof content !== "string") return `content that is ${kindOf(content)}, not a string`;
-  return isPlainObject(meta) ? null : `meta that is ${kindOf(meta)}, not a plain object`;
 }
 
 function lastContent({ steps }: ThreadContext): string {

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { type DurableProgram, durable } from "./durable.ts";
+import { run } from "../testing/trial.ts";
+
+/** A promise that the test settles. */
+function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error: Error) => void } {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  return { opened: promise, open: resolve, fail: reject };
+}
+
+test("the program's finally blocks run when the thread is closed", async () => {
+  const closed: string[] = [];
+  const workflow = durable(async function* (step) {
+    try {
+      yield* step("a", () => "");
+      yield* step("b", () => "");
+    } finally {
+      closed.push("closed");
+    }
+    return "";
+  });
+  const thread = workflow({ prompt: "", steps: [] }, { threadId: "t", maxRounds: 9 });
+  await thread.next();
+  await thread.return({ returnCode: 1, summary: "killed" });
+  expect(closed).toEqual(["closed"]);
+});
+
+test("what is still running when the thread is closed rejects nowhere", async () => {
+  const late = gate<string>();
+  const workflow = durable(async function* (step) {
+    yield* step.all({ a: () => "", b: () => late.opened });
+    return "";
+  });
+  const thread = workflow({ prompt: "", steps: [] }, { threadId: "t", maxRounds: 9 });
+  await thread.next();
+  await thread.return({ returnCode: 1, summary: "killed" });
+  late.fail(new Error("nobody listens"));
+  await Promise.resolve();
+  expect((await thread.next()).done).toBe(true);
+});
+
+test("the result may be given whole, and is the engine's to judge", async () => {
+  const program: DurableProgram = async function* (step) {
+    yield* step("a", () => "");
+    return { returnCode: 3, summary: "no" };
+  };
+  expect(await run(program)).toMatchObject({ status: "failed", reason: "returned" });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import type { RoleOutput } from "../contract/contract.ts";
+import { INPUT, WAIT } from "../contract/reserved.ts";
+import type { DurableStep, Steps } from "./call.ts";
+import { type DurableProgram, durable } from "./durable.ts";
+import { roles, run, summary, text } from "../testing/trial.ts";
+
+test("durable makes an async generator function, as an inspector sees it", () => {
+  const made = durable(async function* (step) {
+    return yield* step("a", () => "");
+  });
+  expect(Object.prototype.toString.call(made)).toBe("[object AsyncGeneratorFunction]");
+});
+
+describe("a step", () => {
+  const planAndCode: DurableProgram = async function* (step, input) {
+    const plan = yield* step("planner", () => `plan ${input.prompt}`);
+    const code = yield* step("coder", async () => ({ content: plan, meta: { files: 2 } }));
+    return `${code.content}: ${code.meta.files} files`;
+  };
+
+  test("runs its work and is committed", async () => {
+    const outcome = await run(planAndCode, { prompt: "it", now: () => 5 });
+    expect(outcome).toEqual({
+      status: "completed",
+      reason: "returned",
+      result: { returnCode: 0, summary: "plan it: 2 files" },
+      steps: [
+        { role: "planner", content: "plan it", meta: {}, timestamp: 5 },
+        { role: "coder", content: "plan it", meta: { files: 2 }, timestamp: 5 },
+      ],
+    });
+  });
+
+  test("is not run again when the log has it", async () => {
+    const outcome = await run(planAndCode, { prompt: "it", steps: [text("planner", "old plan")] });
+    expect(summary(outcome)).toBe("old plan: 2 files");
+    const { steps } = outcome;
+    expect(summary(await run(planAndCode, { prompt: "other", steps }))).toBe("old plan: 2 files");
+  });
+
+  test("may come under the same name many times", async () => {
+    const counted: DurableProgram = async function* (step) {
+      let sum = 0;
+      for (let i = 1; i <= 4; i++) sum += yield* step("adder", () => i);
+      return String(sum);
+    };
+    expect(summary(await run(counted))).toBe("10");
+    const recorded = (await run(counted)).steps.slice(0, 2);
+    expect(summary(await run(counted, { steps: recorded }))).toBe("10");
+  });
+
+  test("gives back what its work returned, alike on the first run and on a replay", async () => {
+    const values: unknown[] = [
+      "",
+      "text",
+      '{"a":1}',
+      0,
+      null,
+      false,
+      undefined,
+      [],
+      [1, { a: "b" }],
+      {},
+      { content: "c", meta: {} },
+      { content: "c", meta: { x: 1 } },
+      { content: "c" },
+      { content: "c", meta: {}, more: 1 },
+      { content: 1, meta: {} },
+      { __proto__: null, a: 1 },
+    ];
+    const seen: unknown[] = [];
+    const program: DurableProgram = async function* (step) {
+      for (const value of values) seen.push(yield* step("giver", () => value));
+      return "done";
+    };
+    const { steps } = await run(program);
+    await run(program, { steps });
+    expect(seen).toEqual([...values, ...values]);
+    expect(steps[1]?.meta).toEqual({});
+    expect(steps[8]?.content).toBe('[1,{"a":"b"}]');
+  });
+
+  test("gives a copy, so that nothing done to the original is seen on the first run only", async () => {
+    const meta = { files: ["a"] };
+    const program: DurableProgram = async function* (step) {
+      const given = yield* step("giver", () => ({ content: "", meta }));
+      meta.files.push("b");
+      return given.meta.files.join();
+    };
+    expect(summary(await run(program))).toBe("a");
+  });
+
+  test("fails when its value can't be recorded", async () => {
+    const returning = (value: unknown): DurableProgram =>
+      async function* (step) {
+        yield* step("giver", () => value);
+        return "";
+      };
+    expect(summary(await run(returning({ when: new Date(0) })))).toContain(
+      'step \\"giver\\" returned what can\'t be recorded: its value.when is an instance of Date',
+    );
+    expect(summary(await run(returning({ content: "", meta: { f: () => 1 } })))).toContain(
+      "meta.f is a function",
+    );
+    const taken = { content: "", meta: { __durable__: { returned: "json" } } };
+    expect(summary(await run(returning(taken)))).toContain("a key that is reserved");
+  });
+
+  test("gets the thread's signal, cwd and env", async () => {
+    const { signal } = new AbortController();
+    const program: DurableProgram = async function* (step) {
+      const same = yield* step("asker", (context) => context.signal === signal);
+      return yield* step("asker", ({ cwd, env }) => `${same} ${cwd} ${env.LANG}`);
+    };
+    const outcome = await run(program, { signal, cwd: "/repo", env: { LANG: "C" } });
+    expect(summary(outcome)).toBe("true /repo C");
+    const bare = durable(program)({ prompt: "", steps: [] }, { threadId: "t", maxRounds: 9 });
+    await bare.next();
+    expect((await bare.next()).value).toMatchObject({ content: "false undefined undefined" });
+  });
+
+  test("that was described and not run is found at the end", async () => {
+    const program: DurableProgram = async function* (step) {
+      yield* step("first", () => "");
+      void step("second", () => "");
+      return "";
+    };
+    expect(summary(await run(program))).toContain('step \\"second\\" was described but never run');
+  });
+
+  test("may be factored out into generators of one's own", async () => {
+    async function* twice(step: DurableStep, role: string): Steps<string> {
+      const first = yield* step(role, () => "a");
+      return first + (yield* step(role, () => "b"));
+    }
+    const program: DurableProgram = async function* (step) {
+      return (yield* twice(step, "x")) + (yield* twice(step, "y"));
+    };
+    const outcome = await run(program);
+    expect(roles(outcome)).toEqual(["x", "x", "y", "y"]);
+    expect(summary(await run(program, { steps: outcome.steps.slice(0, 3) }))).toBe("abab");
+  });
+});
+
+describe("a plain yield in a durable workflow", () => {
+  const byHand: DurableProgram = async function* (step) {
+    yield text("note", "by hand");
+    const answer = (yield { role: WAIT, content: "?", meta: { for: "x" } }) as RoleOutput;
+    return yield* step("end", () => answer.content);
+  };
+
+  test("is a step, and is skipped when the log has it", async () => {
+    const outcome = await run(byHand, { answers: ["given"] });
+    expect(roles(outcome)).toEqual(["note", WAIT, INPUT, "end"]);
+    for (const after of [1, 2, 3, 4]) {
+      const steps = outcome.steps.slice(0, after);
+      const again = await run(byHand, { steps, answers: ["given"] });
+      expect(roles(again)).toEqual(roles(outcome));
+      expect(summary(again)).toBe("given");
+    }
+  });
+
+  test("is compared with the log", async () => {
+    const outcome = await run(byHand, { steps: [text("other", "")] });
+    expect(summary(outcome)).toContain('step 1 of the log is \\"other\\"');
+  });
+
+  test("of rubbish is left to the engine to refuse", async () => {
+    const rubbish: DurableProgram = async function* () {
+      yield undefined as unknown as RoleOutput;
+      return "";
+    };
+    expect(summary(await run(rubbish))).toContain(
+      "step 1 breaks the contract: the step is undefined",
+    );
+  });
+});

@@ -1,0 +1,95 @@
+import type {
+  RoleOutput,
+  ThreadInput,
+  WorkflowFn,
+  WorkflowOptions,
+  WorkflowResult,
+} from "../contract/contract.ts";
+import { WAIT } from "../contract/reserved.ts";
+import type { DurableStep } from "./call.ts";
+import { StepFailure } from "./failure.ts";
+import { Progress } from "./progress.ts";
+import { stepFor } from "./step.ts";
+
+/** A durable workflow as it is written. A returned string is the summary of a success. */
+export type DurableProgram = (
+  step: DurableStep,
+  input: ThreadInput,
+  options: WorkflowOptions,
+) => AsyncGenerator<RoleOutput, WorkflowResult | string, unknown>;
+
+/**
+ * Makes a workflow of imperative code that survives a crash, a resume and a fork.
+ *
+ *     export const run = durable(async function* (step, input) {
+ *       const plan = yield* step("planner", () => ask(`plan: ${input.prompt}`));
+ *       const parts = yield* step.all({ code: () => write(plan), tests: () => test(plan) });
+ *       const { value } = yield* step.wait<boolean>("approval", { schema: { type: "boolean" } });
+ *       if (value) yield* step("merger", ({ signal, cwd }) => merge(parts, { signal, cwd }));
+ *       return value ? "merged" : "refused";
+ *     });
+ *
+ * The program is run anew each time, and what its steps find in the log is not done again. So what
+ * it does between its steps must follow from the input and from what steps returned alone. A replay
+ * that meets another step than the log holds stops and yields nothing (`DIVERGED`), even if the
+ * program catches it. A plain `yield` in it is a step too, and skipped when the log has it. Parts can
+ * be factored out into generators of their own: `yield* review(step, plan)`.
+ *
+ * When the thread is closed, the program's `finally` blocks run.
+ *
+ * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described
+ *   without `yield*`, `NO_ANSWER` when it is driven past a `__wait__` without the `__input__` step.
+ *   What the work of a step throws and the program does not catch is thrown as it was.
+ */
+export function durable(program: DurableProgram): WorkflowFn {
+  return async function* run(input, options) {
+    const progress = new Progress(input, options);
+    const steps = program(stepFor(progress), input, options);
+    let sent: unknown;
+    try {
+      for (;;) {
+        const next = await advance(progress, steps, sent);
+        if (next.done === true) return resultOf(next.value);
+        sent = yield* commit(progress, next.value);
+      }
+    } finally {
+      await steps.return("");
+    }
+  };
+}
+
+type ProgramStep = IteratorResult<RoleOutput, WorkflowResult | string>;
+
+async function advance(
+  progress: Progress,
+  steps: ReturnType<DurableProgram>,
+  sent: unknown,
+): Promise<ProgramStep> {
+  let next: ProgramStep;
+  try {
+    next = await steps.next(sent);
+  } catch (thrown) {
+    progress.replay.check();
+    throw thrown instanceof StepFailure && thrown.cause !== undefined ? thrown.cause : thrown;
+  }
+  progress.replay.check();
+  if (next.done === true) progress.finish();
+  return next;
+}
+
+/** Yields what is new; gives back the recorded answer for what the log has. */
+async function* commit(
+  progress: Progress,
+  output: RoleOutput,
+): AsyncGenerator<RoleOutput, unknown, unknown> {
+  if (progress.isOffered(output)) return yield output;
+  yield* progress.settle();
+  if (typeof output?.role !== "string") return yield output;
+  if (output.role !== WAIT) {
+    return progress.replay.take(output.role) === undefined ? yield output : undefined;
+  }
+  return progress.replay.takeAnswer(String(output.meta?.for)) ?? (yield output);
+}
+
+const resultOf = (returned: WorkflowResult | string): WorkflowResult =>
+  typeof returned === "string" ? { returnCode: 0, summary: returned } : returned;

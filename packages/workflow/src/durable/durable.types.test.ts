@@ -1,0 +1,71 @@
+// Checked by tsc: an error that is missing here is an error.
+import { expect, test } from "bun:test";
+import type { Answer } from "../contract/wait.ts";
+import type { DurableStep, Steps } from "./call.ts";
+import { durable } from "./durable.ts";
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+const is = <A, B>(same: Same<A, B>): boolean => same;
+
+async function* part(step: DurableStep): Steps<number> {
+  return yield* step("part", async () => 1);
+}
+
+test("what a step gives is typed by what its work returns", () => {
+  const workflow = durable(async function* (step, input, options) {
+    const plan = yield* step("planner", () => "text");
+    const code = yield* step("coder", async ({ signal, cwd }) => ({
+      content: `${plan} ${signal.aborted} ${cwd?.length}`,
+      meta: { files: ["a.ts"] },
+    }));
+    const named = yield* step.all({ reader: async () => 1, critic: () => ({ good: true }) });
+    const listed = yield* step.all([
+      step("a", () => "a"),
+      step("b", async () => 2),
+      step.wait<boolean>("c"),
+    ]);
+    const mapped = yield* step.all(["x", "y"].map((name) => step(name, () => name.length)));
+    const answer = yield* step.wait<{ ok: boolean }>("approval");
+    const unknown = yield* step.wait({ for: "word" });
+    const count = yield* part(step);
+    is<typeof plan, string>(true);
+    is<typeof code, { content: string; meta: { files: string[] } }>(true);
+    is<typeof named, { reader: number; critic: { good: boolean } }>(true);
+    is<typeof listed, [string, number, Answer<boolean>]>(true);
+    is<typeof mapped, number[]>(true);
+    is<typeof answer, Answer<{ ok: boolean }>>(true);
+    is<typeof unknown, Answer>(true);
+    is<typeof count, number>(true);
+    is<typeof input.prompt, string>(true);
+    is<typeof options.maxRounds, number>(true);
+    return { returnCode: 0, summary: "" };
+  });
+  expect(workflow).toBeFunction();
+});
+
+test("what is misused does not compile", () => {
+  const workflow = durable(async function* (step) {
+    // @ts-expect-error: a step has work to do
+    yield* step("a");
+    // @ts-expect-error: a question has a name
+    yield* step.wait({ schema: true });
+    // @ts-expect-error: a schema is an object or a boolean
+    yield* step.wait("a", { schema: "string" });
+    // @ts-expect-error: a list holds calls
+    yield* step.all([() => ""]);
+    const { a } = yield* step.all({ a: () => 1 });
+    // @ts-expect-error: a number is no string
+    const wrong: string = a;
+    return wrong;
+  });
+  // @ts-expect-error: a call is no step; it wants yield*
+  const plain = durable(async function* (step) {
+    yield step("a", () => "");
+    return "";
+  });
+  // @ts-expect-error: a workflow returns a summary or a result
+  const endless = durable(async function* (step) {
+    yield* step("a", () => "");
+  });
+  expect([workflow, plain, endless]).toHaveLength(3);
+});

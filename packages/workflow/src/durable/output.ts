@@ -1,0 +1,94 @@
+import type { RoleOutput } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { toJson } from "../contract/json.ts";
+import { isPlainObject } from "../contract/kind.ts";
+import { show } from "../contract/show.ts";
+import { type FailureRecord, StepFailure } from "./failure.ts";
+
+/**
+ * The one key of a step's meta that is ours. It stands there only when role, content and meta do not
+ * say it all: `returned` what the work returned (without it: the text, when meta is empty, and else
+ * content and meta), `member` which of several steps of one name in a `step.all` this is, from 0,
+ * `failure` what the work threw.
+ */
+const mark = "__durable__";
+type Mark = { returned?: "json" | "nothing" | "output"; member?: number; failure?: FailureRecord };
+
+/** The step that records what the work of a role returned. Throws `BAD_STEP_VALUE`. */
+export function outputOf(role: string, member: number | null, returned: unknown): RoleOutput {
+  if (returned === undefined) return marked(role, "", {}, { returned: "nothing" }, member);
+  if (typeof returned === "string") return marked(role, returned, {}, {}, member);
+  if (!isOutput(returned)) {
+    return marked(role, jsonOf(role, returned, "its value"), {}, { returned: "json" }, member);
+  }
+  const meta = JSON.parse(jsonOf(role, returned.meta, "meta")) as RoleOutput["meta"];
+  if (Object.hasOwn(meta, mark)) throw badValue(role, `meta.${mark}, a key that is reserved`);
+  const note: Mark = Object.keys(meta).length === 0 ? { returned: "output" } : {};
+  return marked(role, returned.content, meta, note, member);
+}
+
+/** The step that records that the work of a role threw. */
+export function failureOutput(failure: StepFailure, member: number | null): RoleOutput {
+  return marked(failure.role, failure.message, {}, { failure: failure.toRecord() }, member);
+}
+
+/** What the work returned, from the step that records it; throws when it is recorded as failed. */
+export function valueOf({ role, content, meta: recorded }: RoleOutput): unknown {
+  const { [mark]: note, ...meta } = recorded;
+  const { returned, failure } = (note ?? {}) as Mark;
+  if (failure !== undefined) throw new StepFailure(role, failure);
+  if (returned === "nothing") return undefined;
+  if (returned === "json") return parsed(role, content);
+  return returned === "output" || Object.keys(meta).length > 0 ? { content, meta } : content;
+}
+
+/** Which of several steps of its name in a `step.all` a step is, or null when it is the only one. */
+export function memberOf({ meta }: RoleOutput): number | null {
+  return (meta[mark] as Mark | undefined)?.member ?? null;
+}
+
+function marked(
+  role: string,
+  content: string,
+  meta: RoleOutput["meta"],
+  note: Mark,
+  member: number | null,
+): RoleOutput {
+  const whole: Mark = member === null ? note : { ...note, member };
+  return { role, content, meta: Object.keys(whole).length > 0 ? { ...meta, [mark]: whole } : meta };
+}
+
+function isOutput(value: unknown): value is { content: string; meta: Record<string, unknown> } {
+  if (!isPlainObject(value) || Object.keys(value).length !== 2) return false;
+  return typeof value.content === "string" && isPlainObject(value.meta);
+}
+
+function jsonOf(role: string, value: unknown, name: string): string {
+  const text = toJson(value, name);
+  if (text.ok) return text.json;
+  throw badValue(role, `what can't be recorded: ${text.reason}`);
+}
+
+function parsed(role: string, content: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch (cause) {
+    throw new WorkflowError(
+      {
+        code: "BAD_STEP_VALUE",
+        kind: "failed",
+        message: `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`,
+        hint: "give it JSON as content, or fork the thread before it",
+      },
+      { cause },
+    );
+  }
+}
+
+const badValue = (role: string, what: string): WorkflowError =>
+  new WorkflowError({
+    code: "BAD_STEP_VALUE",
+    kind: "failed",
+    message: `step ${show(role)} returned ${what}`,
+    hint: "return a string, {content, meta} or another value that survives JSON",
+  });

@@ -1,0 +1,86 @@
+import type { RoleOutput, ThreadInput } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { INPUT, WAIT } from "../contract/reserved.ts";
+import { show } from "../contract/show.ts";
+
+/**
+ * The recorded steps, taken one after the other in the order of the log.
+ *
+ * Once the workflow has taken another way than the log, it has diverged for good: every later call
+ * throws the same error, also when the workflow has caught it.
+ */
+export class Replay {
+  readonly #steps: ThreadInput["steps"];
+  #taken = 0;
+  #divergence: WorkflowError | null = null;
+
+  constructor(steps: ThreadInput["steps"]) {
+    this.#steps = steps;
+  }
+
+  /** Throws the divergence when there was one. */
+  check(): void {
+    if (this.#divergence !== null) throw this.#divergence;
+  }
+
+  /** The next recorded step, or undefined when the log is used up. */
+  peek(): RoleOutput | undefined {
+    this.check();
+    return this.#steps[this.#taken];
+  }
+
+  /** Takes the next recorded step, which must be of this role; undefined when the log is used up. */
+  take(role: string): RoleOutput | undefined {
+    const next = this.peek();
+    if (next !== undefined && next.role !== role) this.diverge(`came to ${show(role)}`);
+    return this.accept();
+  }
+
+  /** Takes the next recorded step, whatever it is. */
+  accept(): RoleOutput | undefined {
+    const next = this.peek();
+    if (next !== undefined) this.#taken += 1;
+    return next;
+  }
+
+  /**
+   * Takes the recorded answer to a question. A question that the log has without an answer is left
+   * behind, for it is asked again; an answer that was given before the question is taken too.
+   */
+  takeAnswer(what: string): RoleOutput | undefined {
+    const waits = `waits for ${show(what)}`;
+    for (let next = this.peek(); next !== undefined; next = this.peek()) {
+      const isWait = next.role === WAIT;
+      if (!isWait && next.role !== INPUT) this.diverge(waits);
+      if ((isWait || next.meta.for !== undefined) && next.meta.for !== what) this.diverge(waits);
+      this.accept();
+      if (!isWait) return next;
+    }
+    return undefined;
+  }
+
+  /** Throws when the log holds more than the workflow took until its end. */
+  finish(): void {
+    if (this.peek() !== undefined) this.diverge(`ended after ${stepsOf(this.#taken)}`);
+  }
+
+  /** Throws `DIVERGED`; `did` says what the workflow did where the log holds the next step. */
+  diverge(did: string): never {
+    const next = this.#steps[this.#taken];
+    const found = next === undefined ? "not there" : described(next);
+    this.#divergence = new WorkflowError({
+      code: "DIVERGED",
+      kind: "failed",
+      message: `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
+      hint: `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
+    });
+    throw this.#divergence;
+  }
+}
+
+const stepsOf = (count: number): string => (count === 1 ? "1 step" : `${count} steps`);
+
+function described({ role, meta }: RoleOutput): string {
+  const what = role === WAIT || role === INPUT ? meta.for : undefined;
+  return typeof what === "string" ? `${show(role)} for ${show(what)}` : show(role);
+}

@@ -1,0 +1,47 @@
+// Door 1: what a bundle's author imports. Pure: no Node module, and only what is used is bundled.
+
+// Contract
+export type {
+  Bundle,
+  Descriptor,
+  JsonSchema,
+  RoleOutput,
+  Step,
+  ThreadInput,
+  WorkflowFn,
+  WorkflowOptions,
+  WorkflowResult,
+} from "./contract/contract.ts";
+export { END, INPUT, type InputMeta, START, WAIT, type WaitMeta } from "./contract/reserved.ts";
+export type { Answer, WaitRequest } from "./contract/wait.ts";
+
+// Moderator
+export type {
+  AgentFn,
+  Moderator,
+  Role,
+  RoleMeta,
+  RoleResult,
+  RoleStep,
+  StartStep,
+  ThreadContext,
+  WorkflowDefinition,
+} from "./moderator/context.ts";
+export { createRoleModerator } from "./moderator/moderator.ts";
+export { type WaitResult, waitFor } from "./moderator/wait.ts";
+
+// Durable
+export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durable/call.ts";
+export { type DurableProgram, durable } from "./durable/durable.ts";
+export { StepFailure } from "./durable/failure.ts";
+
+// Events
+export {
+  type EventType,
+  eventsChannel,
+  type RunEvent,
+  type WorkflowEvent,
+} from "./events/event.ts";
+
+// Errors
+export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";

@@ -1,0 +1,18 @@
+// Door 3: for tests of workflows and of adapters. Pure, under any test runner.
+
+// Threads
+export {
+  type RunThreadOptions,
+  runThread,
+  type TestAnswer,
+  type ThreadOutcome,
+} from "./testing/run-thread.ts";
+export {
+  findReplays,
+  type ReplayFinding,
+  replayEverywhere,
+} from "./testing/replay-everywhere.ts";
+
+// Stand-ins
+export { settableClock, type TestClock } from "./testing/clock.ts";
+export { type Script, type ScriptedAgent, scriptedAgent } from "./testing/scripted-agent.ts";

@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test";
+import type { RoleOutput, WorkflowFn } from "../contract/contract.ts";
+import { END } from "../contract/reserved.ts";
+import { durable } from "../durable/durable.ts";
+import type { Role } from "../moderator/context.ts";
+import { createRoleModerator } from "../moderator/moderator.ts";
+import { type WaitResult, waitFor } from "../moderator/wait.ts";
+import { findReplays, replayEverywhere } from "./replay-everywhere.ts";
+import { scriptedAgent } from "./scripted-agent.ts";
+
+const step = (role: string, content = ""): RoleOutput => ({ role, content, meta: {} });
+
+test("a moderator's workflow whose agents are scripted passes", async () => {
+  const agent = scriptedAgent({ plan: "1. read", code: (ctx) => `after ${ctx.steps.length}` });
+  const speaker =
+    (prompt: string): Role<Record<string, unknown>> =>
+    async (ctx) => ({ content: await agent(ctx, prompt), meta: {} });
+  const approval: Role<WaitResult<boolean>> = async () => waitFor("approval");
+  const order = ["planner", "approval", "coder"] as const;
+  const workflow = createRoleModerator({
+    roles: { planner: speaker("You plan"), coder: speaker("You code"), approval },
+    moderator: (ctx) => order[ctx.steps.length] ?? END,
+  });
+  const whole = await replayEverywhere(workflow, { answers: ["true"] });
+  expect(whole).toMatchObject({ status: "completed", result: { summary: "after 2" } });
+  expect(whole.steps.map(({ role }) => role)).toEqual([
+    "planner",
+    "__wait__",
+    "__input__",
+    "coder",
+  ]);
+  expect(agent.prompts.length).toBeGreaterThan(2);
+});
+
+test("a durable workflow passes", async () => {
+  const workflow = durable(async function* (run) {
+    yield* run.all({ a: () => "a", b: () => "b" });
+    const first = yield* run.wait("x");
+    const second = yield* run.wait("y");
+    return `${String(first.value)} ${String(second.value)}`;
+  });
+  const whole = await replayEverywhere(workflow, { answers: ["one", "two"] });
+  expect(whole).toMatchObject({ result: { summary: "one two" } });
+});
+
+test("a workflow that waits for ever passes too", async () => {
+  const workflow = durable(async function* (run) {
+    yield* run("a", () => "");
+    yield* run.wait("x");
+    return "";
+  });
+  expect((await replayEverywhere(workflow)).status).toBe("waiting");
+});
+
+test("one that begins anew each time is found, with the steps it did again", async () => {
+  const forgetful: WorkflowFn = async function* () {
+    yield step("planner", "plan");
+    yield step("coder", "code");
+    return { returnCode: 0, summary: "done" };
+  };
+  const { findings } = await findReplays(forgetful);
+  expect(findings).toEqual([
+    { after: 1, what: 'with planner "plan" more' },
+    { after: 2, what: 'with planner "plan", coder "code" more' },
+  ]);
+  const thrown = await replayEverywhere(forgetful).catch((error: unknown) => error);
+  expect(thrown).toMatchObject({ code: "REPLAY_DIFFERS" });
+  expect(String(thrown)).toContain('after 1 steps: with planner "plan" more; after 2 steps');
+});
+
+test("one that ends otherwise, leaves steps out or fails after a restart is found", async () => {
+  const ending = (after: (steps: readonly RoleOutput[]) => string): WorkflowFn =>
+    async function* (input) {
+      if (input.steps.length === 0) yield step("a");
+      return { returnCode: 0, summary: after(input.steps) };
+    };
+  const { findings } = await findReplays(ending((steps) => `${steps.length} steps before`));
+  expect(findings).toEqual([
+    {
+      after: 1,
+      what: 'completed with {"returnCode":0,"summary":"1 steps before"} instead of completed with {"returnCode":0,"summary":"0 steps before"}',
+    },
+  ]);
+  const failing = ending((steps) => {
+    if (steps.length > 0) throw new Error("lost");
+    return "";
+  });
+  expect((await findReplays(failing)).findings[0]?.what).toContain('failed with "lost" instead of');
+  const lazy: WorkflowFn = async function* (input) {
+    if (input.steps.length === 0) {
+      yield step("a");
+      yield step("b");
+    }
+    return { returnCode: 0, summary: "" };
+  };
+  expect((await findReplays(lazy)).findings).toEqual([{ after: 1, what: 'without b ""' }]);
+});
+
+test("the steps that were given stay, and only those after them are cut", async () => {
+  const workflow: WorkflowFn = async function* (input) {
+    if (input.steps.length < 2) yield step("b");
+    return { returnCode: 0, summary: "" };
+  };
+  const { findings, whole } = await findReplays(workflow, { steps: [step("a")] });
+  expect([findings, whole.steps.length]).toEqual([[], 2]);
+});
+
+test("a scripted agent answers by step or by prompt, and rejects when it has no answer", async () => {
+  const start = {
+    role: "__start__",
+    content: "",
+    meta: { maxRounds: 1, threadId: "T" },
+    timestamp: 0,
+  };
+  const ctx = { threadId: "T", start: { ...start, role: "__start__" as const }, steps: [] };
+  expect(await scriptedAgent(["first"])(ctx, "any")).toBe("first");
+  const failure = (thrown: unknown): string => String(thrown);
+  expect(await scriptedAgent([])(ctx, "any").catch(failure)).toContain("ends before step 1");
+  expect(await scriptedAgent({ a: "x" })(ctx, "b").catch(failure)).toContain('system prompt "b"');
+});

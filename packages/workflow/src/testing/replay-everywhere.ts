@@ -1,0 +1,93 @@
+import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { INPUT } from "../contract/reserved.ts";
+import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
+
+/** Where a workflow did not end as it did in one go: restarted after so many steps, and how. */
+export type ReplayFinding = { after: number; what: string };
+
+/**
+ * The suite that every workflow should pass: drives it to its end, then starts it again from every
+ * prefix of its steps, as after a crash, and checks that it comes to the same end with the same
+ * steps. Steps are compared by role, content and meta; their order may differ, for work done side by
+ * side may finish in any. Runs under any test runner.
+ *
+ *     test("survives a crash anywhere", () => replayEverywhere(run, { prompt: "fix it" }));
+ *
+ * A workflow that asks needs `answers`. One whose agents answer differently each time can't pass:
+ * give it a scripted agent.
+ *
+ * @returns The outcome of the first run.
+ * @throws WorkflowError `REPLAY_DIFFERS` with every finding.
+ */
+export async function replayEverywhere(
+  workflow: WorkflowFn,
+  options: RunThreadOptions = {},
+): Promise<ThreadOutcome> {
+  const { whole, findings } = await findReplays(workflow, options);
+  if (findings.length === 0) return whole;
+  const told = findings.map(({ after, what }) => `after ${after} steps: ${what}`);
+  throw new WorkflowError({
+    code: "REPLAY_DIFFERS",
+    kind: "failed",
+    message: `a restart does not come to the same end: ${told.join("; ")}`,
+    hint: "what a workflow does next must follow from its prompt and its steps alone",
+  });
+}
+
+/** As {@link replayEverywhere}, but tells what it found instead of throwing. */
+export async function findReplays(
+  workflow: WorkflowFn,
+  options: RunThreadOptions = {},
+): Promise<{ whole: ThreadOutcome; findings: ReplayFinding[] }> {
+  const given = options.steps?.length ?? 0;
+  const whole = await runThread(workflow, options);
+  const findings: ReplayFinding[] = [];
+  for (let after = given; after <= whole.steps.length; after++) {
+    const steps = whole.steps.slice(0, after);
+    const again = await runThread(workflow, { ...options, steps, answers: answersAfter(after) });
+    const what = difference(whole, again);
+    if (what !== null) findings.push({ after, what });
+  }
+  return { whole, findings };
+
+  function answersAfter(after: number): RunThreadOptions["answers"] {
+    const { answers } = options;
+    if (answers === undefined || typeof answers === "function") return answers;
+    const used = whole.steps.slice(given, after).filter((step) => step.role === INPUT);
+    return answers.slice(used.length);
+  }
+}
+
+function difference(whole: ThreadOutcome, again: ThreadOutcome): string | null {
+  const missing = without(whole.steps, again.steps);
+  const added = without(again.steps, whole.steps);
+  if (again.status !== whole.status) return `${ending(again)} instead of ${ending(whole)}`;
+  if (missing.length > 0)
+    return `without ${named(missing)}${added.length > 0 ? `, but with ${named(added)}` : ""}`;
+  if (added.length > 0) return `with ${named(added)} more`;
+  return ending(again) === ending(whole) ? null : `${ending(again)} instead of ${ending(whole)}`;
+}
+
+function ending(outcome: ThreadOutcome): string {
+  const { status } = outcome;
+  if ("result" in outcome) return `${status} with ${JSON.stringify(outcome.result)}`;
+  return "message" in outcome ? `${status} with ${JSON.stringify(outcome.message)}` : status;
+}
+
+/** The steps of one list that the other has not, each counted as often as it is there. */
+function without(steps: readonly Step[], others: readonly Step[]): Step[] {
+  const left = new Map<string, number>();
+  for (const step of others) left.set(keyOf(step), (left.get(keyOf(step)) ?? 0) + 1);
+  return steps.filter((step) => {
+    const count = left.get(keyOf(step)) ?? 0;
+    left.set(keyOf(step), count - 1);
+    return count <= 0;
+  });
+}
+
+const keyOf = ({ role, content, meta }: RoleOutput): string =>
+  JSON.stringify([role, content, meta]);
+
+const named = (steps: readonly Step[]): string =>
+  steps.map(({ role, content }) => `${role} ${JSON.stringify(content.slice(0, 60))}`).join(", ");

@@ -1,0 +1,164 @@
+import { describe, expect, test } from "bun:test";
+import type { WorkflowFn, WorkflowResult } from "../contract/contract.ts";
+import { WAIT } from "../contract/reserved.ts";
+import { settableClock } from "./clock.ts";
+import { runThread } from "./run-thread.ts";
+
+const done: WorkflowResult = { returnCode: 0, summary: "done" };
+
+/** A bundle as the RFC has it: no import, no helper. */
+const plain: WorkflowFn = async function* (input, options) {
+  const names = ["planner", "coder", "tester"].slice(input.steps.length);
+  for (const role of names) {
+    yield { role, content: `${role}: ${input.prompt}`, meta: { of: options.maxRounds } };
+  }
+  return done;
+};
+
+const asking: WorkflowFn = async function* (input) {
+  let answer = input.steps[1];
+  if (answer === undefined) {
+    answer = (yield {
+      role: WAIT,
+      content: "Ship it?",
+      meta: { for: "approval" },
+    }) as typeof answer;
+  }
+  return { returnCode: 0, summary: JSON.stringify([answer?.content, answer?.meta]) };
+};
+
+describe("a plain bundle", () => {
+  test("runs to its end, each step with its time", async () => {
+    const { now, set, advance } = settableClock();
+    set(10);
+    advance(5);
+    const outcome = await runThread(plain, { prompt: "it", maxRounds: 9, now });
+    expect(outcome.steps[2]).toEqual({
+      role: "tester",
+      content: "tester: it",
+      meta: { of: 9 },
+      timestamp: 15,
+    });
+    expect(outcome).toMatchObject({ status: "completed", reason: "returned", result: done });
+  });
+
+  test("goes on after the steps it is given, and these keep their times", async () => {
+    const { steps } = await runThread(plain, { now: () => 1 });
+    const { steps: again } = await runThread(plain, { steps: steps.slice(0, 2), now: () => 2 });
+    expect(again.map((step) => step.timestamp)).toEqual([1, 1, 2]);
+  });
+
+  test("ends with its maxRounds-th step, and is not asked again", async () => {
+    let asked = 0;
+    let closed = false;
+    const counting: WorkflowFn = async function* (input) {
+      try {
+        for (let n = input.steps.length; ; n++) {
+          asked += 1;
+          yield { role: "a", content: String(n), meta: {} };
+        }
+      } finally {
+        closed = true;
+      }
+    };
+    const outcome = await runThread(counting, { maxRounds: 3 });
+    expect(outcome).toMatchObject({ status: "completed", reason: "maxRounds" });
+    expect([outcome.steps.length, asked, closed]).toEqual([3, 3, true]);
+    const full = await runThread(counting, { maxRounds: 2, steps: outcome.steps });
+    expect([full.steps.length, asked]).toEqual([3, 3]);
+  });
+
+  test("fails with what it throws, with a broken step, and with a broken result", async () => {
+    const failing = (yielded: unknown, returned: unknown): WorkflowFn =>
+      async function* () {
+        if (yielded instanceof Error) throw yielded;
+        yield yielded as never;
+        return returned as WorkflowResult;
+      };
+    const error = new Error("no model");
+    expect(await runThread(failing(error, done))).toEqual({
+      status: "failed",
+      reason: "failed",
+      message: "no model",
+      error,
+      steps: [],
+    });
+    expect(await runThread(failing({ foo: 1 }, done))).toMatchObject({
+      message: "step 1 breaks the contract: role is undefined, not a string",
+    });
+    const step = { role: "a", content: "", meta: {} };
+    expect(await runThread(failing(step, undefined))).toMatchObject({
+      message: "the result is undefined, not {returnCode, summary}",
+      steps: [step],
+    });
+    expect(await runThread(failing(step, { returnCode: 2, summary: "no" }))).toMatchObject({
+      status: "failed",
+      reason: "returned",
+      result: { returnCode: 2, summary: "no" },
+    });
+  });
+
+  test("is given params, signal, cwd, env and whatever else was given", async () => {
+    const telling: WorkflowFn = async function* (input, options) {
+      yield { role: "a", content: options.threadId, meta: { given: input.params, ...options.env } };
+      return { returnCode: 0, summary: `${options.cwd} ${String(options.token)}` };
+    };
+    const outcome = await runThread(telling, {
+      threadId: "T",
+      params: [1],
+      cwd: "/repo",
+      env: { A: "b" },
+      options: { token: "t" },
+    });
+    expect(outcome).toMatchObject({
+      steps: [{ content: "T", meta: { given: [1], A: "b" } }],
+      result: { summary: "/repo t" },
+    });
+  });
+
+  test("is killed at once when the signal is aborted, though a role ignores it", async () => {
+    const stop = new AbortController();
+    const stuck: WorkflowFn = async function* () {
+      yield { role: "a", content: "", meta: {} };
+      stop.abort();
+      await new Promise(() => {});
+      return done;
+    };
+    const outcome = await runThread(stuck, { signal: stop.signal });
+    expect([outcome.status, outcome.steps.length]).toEqual(["killed", 1]);
+  });
+});
+
+describe("a workflow that asks", () => {
+  test("gets its answers in order, with the value of what is JSON", async () => {
+    expect(await runThread(asking, { answers: ["no JSON"] })).toMatchObject({
+      result: { summary: '["no JSON",{"for":"approval"}]' },
+    });
+    expect(await runThread(asking, { answers: ["[1]"] })).toMatchObject({
+      result: { summary: '["[1]",{"for":"approval","value":[1]}]' },
+    });
+    const answers = [{ content: "late", meta: { timedOut: true } }];
+    expect(await runThread(asking, { answers })).toMatchObject({
+      result: { summary: '["late",{"timedOut":true}]' },
+    });
+  });
+
+  test("waits when there is no answer, and goes on from there when there is", async () => {
+    const waiting = await runThread(asking, { answers: () => undefined });
+    expect(waiting).toMatchObject({ status: "waiting", wait: { content: "Ship it?" } });
+    const { steps } = waiting;
+    expect(await runThread(asking, { steps })).toMatchObject({ status: "waiting", steps });
+    const answers = (wait: { content: string }): string => `to ${wait.content}`;
+    expect(await runThread(asking, { steps, answers })).toMatchObject({
+      result: { summary: '["to Ship it?",{"for":"approval"}]' },
+    });
+  });
+
+  test("may ask or be answered with the last round", async () => {
+    for (const maxRounds of [1, 2]) {
+      const outcome = await runThread(asking, { maxRounds, answers: ["x"] });
+      expect(outcome).toMatchObject({ status: "completed", reason: "maxRounds" });
+      expect(outcome.steps).toHaveLength(maxRounds);
+    }
+  });
+});

@@ -1,0 +1,188 @@
+import { checkResult, checkStep } from "../contract/check.ts";
+import type { RoleOutput, Step, WorkflowFn, WorkflowResult } from "../contract/contract.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { INPUT, WAIT } from "../contract/reserved.ts";
+
+/**
+ * An answer to a waiting thread: its text, whose JSON value is `meta.value` when it is JSON; or the
+ * content and meta of the `__input__` step themselves.
+ */
+export type TestAnswer = string | { content: string; meta: Record<string, unknown> };
+
+export type RunThreadOptions = {
+  prompt?: string;
+  /** Steps that are in the log already, as after a resume or a fork. */
+  steps?: readonly (RoleOutput & { timestamp?: number })[];
+  params?: unknown;
+  /** 100 when absent. All steps of the thread count. */
+  maxRounds?: number;
+  /** The answers to the waits to come, in their order; or what answers each, if it does. */
+  answers?: readonly TestAnswer[] | ((wait: Step) => TestAnswer | undefined);
+  threadId?: string;
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+  /** What else stands in `options`. */
+  options?: Record<string, unknown>;
+  /** The time of new steps; `Date.now` when absent. */
+  now?: () => number;
+};
+
+type Ending =
+  | { status: "completed"; reason: "returned" | "maxRounds"; result: WorkflowResult }
+  | { status: "failed"; reason: "returned"; result: WorkflowResult }
+  | { status: "failed"; reason: "failed"; message: string; error: unknown }
+  | { status: "killed" }
+  | { status: "waiting"; wait: Step };
+
+/**
+ * How far a thread came. `steps` are all of its steps, those given included. It is `waiting` when no
+ * answer was left for its last step, and `failed` also when it returned another code than 0.
+ */
+export type ThreadOutcome = { steps: Step[] } & Ending;
+
+/**
+ * Drives a workflow in memory as the engine does: every step is checked and kept as its JSON before
+ * the next is asked for, the thread ends with its maxRounds-th step, a `__wait__` gets the next
+ * answer as an `__input__` step, an abort of `signal` ends it at once. Unlike the engine it checks no
+ * answer against a schema and lets no wait expire. Never rejects for what the workflow does.
+ *
+ *     const { steps, status } = await runThread(run, { prompt: "fix it", answers: ["yes"] });
+ */
+export async function runThread(
+  workflow: WorkflowFn,
+  options: RunThreadOptions = {},
+): Promise<ThreadOutcome> {
+  const thread = new TestThread(options);
+  const ending = await thread.drive(workflow);
+  return { steps: thread.steps, ...ending };
+}
+
+class TestThread {
+  readonly steps: Step[] = [];
+  readonly #options: RunThreadOptions;
+  readonly #maxRounds: number;
+  #answered = 0;
+
+  constructor(options: RunThreadOptions) {
+    this.#options = options;
+    this.#maxRounds = options.maxRounds ?? 100;
+    for (const step of options.steps ?? []) this.#keep(step, step.timestamp);
+  }
+
+  async drive(workflow: WorkflowFn): Promise<Ending> {
+    const last = this.steps.at(-1);
+    if (last?.role === WAIT && !this.#isFull() && this.#answer(last) === null) {
+      return { status: "waiting", wait: last };
+    }
+    if (this.#isFull()) return this.#atMaxRounds();
+    const thread = this.#start(workflow);
+    try {
+      return await this.#loop(thread);
+    } catch (error) {
+      return { status: "failed", reason: "failed", message: messageOf(error), error };
+    } finally {
+      const closed = thread.return({ returnCode: 1, summary: "" }).catch(() => {});
+      if (this.#options.signal?.aborted !== true) await closed;
+    }
+  }
+
+  #start(workflow: WorkflowFn): ReturnType<WorkflowFn> {
+    const { prompt = "", params, threadId = "00000000000000000000000000" } = this.#options;
+    const { signal = new AbortController().signal, cwd = "/", env = {}, options } = this.#options;
+    const input = { prompt, steps: structuredClone(this.steps), params };
+    const maxRounds = this.#maxRounds;
+    return workflow(input, { ...options, threadId, maxRounds, signal, cwd, env });
+  }
+
+  async #loop(thread: ReturnType<WorkflowFn>): Promise<Ending> {
+    let sent: Step | undefined;
+    for (;;) {
+      const next = await this.#unlessAborted(thread.next(sent));
+      if (next === null) return { status: "killed" };
+      if (next.done === true) return returned(next.value);
+      const step = this.#commit(next.value);
+      if (this.#isFull()) return this.#atMaxRounds();
+      sent = undefined;
+      if (step.role !== WAIT) continue;
+      const input = this.#answer(step);
+      if (input === null) return { status: "waiting", wait: step };
+      if (this.#isFull()) return this.#atMaxRounds();
+      sent = input;
+    }
+  }
+
+  #isFull(): boolean {
+    return this.steps.length >= this.#maxRounds;
+  }
+
+  #atMaxRounds(): Ending {
+    const summary = `stopped after ${this.steps.length} steps`;
+    return { status: "completed", reason: "maxRounds", result: { returnCode: 0, summary } };
+  }
+
+  #commit(yielded: unknown, timestamp?: number): Step {
+    const checked = checkStep(yielded);
+    if (checked.ok) return this.#keep(checked.step, timestamp);
+    throw new WorkflowError({
+      code: "BAD_STEP",
+      kind: "failed",
+      message: `step ${this.steps.length + 1} breaks the contract: ${checked.reason}`,
+    });
+  }
+
+  #keep({ role, content, meta }: RoleOutput, timestamp?: number): Step {
+    const { now = Date.now } = this.#options;
+    const step = { role, content, meta, timestamp: timestamp ?? now() };
+    this.steps.push(step);
+    return structuredClone(step);
+  }
+
+  /** Commits the next answer; null when there is none. */
+  #answer(wait: Step): Step | null {
+    const { answers = [] } = this.#options;
+    const given = typeof answers === "function" ? answers(wait) : answers[this.#answered];
+    if (given === undefined) return null;
+    this.#answered += 1;
+    return this.#keep(inputOf(given, wait.meta.for));
+  }
+
+  /** What the promise brings, or null as soon as the signal is aborted. */
+  async #unlessAborted<T>(promise: Promise<T>): Promise<T | null> {
+    const { signal } = this.#options;
+    if (signal === undefined) return promise;
+    const over = new AbortController();
+    const aborted = new Promise<null>((resolve) => {
+      if (signal.aborted) resolve(null);
+      signal.addEventListener("abort", () => resolve(null), { signal: over.signal });
+    });
+    try {
+      return await Promise.race([aborted, promise]);
+    } finally {
+      over.abort();
+    }
+  }
+}
+
+function inputOf(given: TestAnswer, what: unknown): RoleOutput {
+  if (typeof given !== "string") return { role: INPUT, ...given };
+  try {
+    return {
+      role: INPUT,
+      content: given,
+      meta: { for: what, value: JSON.parse(given) as unknown },
+    };
+  } catch {
+    return { role: INPUT, content: given, meta: { for: what } };
+  }
+}
+
+function returned(value: unknown): Ending {
+  const checked = checkResult(value);
+  if (!checked.ok) {
+    throw new WorkflowError({ code: "BAD_RESULT", kind: "failed", message: checked.reason });
+  }
+  const { result } = checked;
+  if (result.returnCode === 0) return { status: "completed", reason: "returned", result };
+  return { status: "failed", reason: "returned", result };
+}
