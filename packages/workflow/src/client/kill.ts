@@ -52,11 +52,20 @@ const isSilent = (error: unknown): boolean =>
 async function endWorker(root: Root, hash: string): Promise<string[]> {
   const holder = readHolder(holderPath(root, hash));
   if (!holder || !isAlive(holder.identity)) throw outOfSight(hash);
-  process.kill(holder.identity.pid, "SIGKILL");
+  endGroup(holder.identity.pid);
   const lock = takeLock(lockPath(root, hash), deathTimeoutMs);
   if (!lock) throw outOfSight(hash);
   lock.release();
   return holder.live;
+}
+
+// A worker leads its process group, so the commands that its roles started go with it.
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    process.kill(pid, "SIGKILL");
+  }
 }
 
 async function takeUp(

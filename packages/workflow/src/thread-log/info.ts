@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 import { LogTail } from "./follow.ts";
 
 /** A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too. */
@@ -15,17 +15,19 @@ export type InfoRecord = {
 const flushAfterMs = 50;
 const flushAtBytes = 64 * 1024;
 const longestLine = 256 * 1024;
+const largestLog = 256 * 1024 * 1024;
 
 /**
  * The writer of a thread's debug log, `.info.jsonl`. Lines are gathered and written in batches, not
- * synced, and never in the way of a step: what can't be written is dropped. It never throws.
+ * synced, and never in the way of a step: what can't be written, or would make the log longer than
+ * 256 MiB, is dropped. It never throws.
  */
 export class InfoLog {
   readonly #path: string;
   readonly #mask: (text: string) => string;
-  #fd: number | null = null;
   #lines: string[] = [];
   #bytes = 0;
+  #room: number | null = null;
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -55,17 +57,10 @@ export class InfoLog {
     this.#lines = [];
     this.#bytes = 0;
     try {
-      this.#fd ??= open(this.#path);
-      writeSync(this.#fd, text);
+      this.#room = append(this.#path, text, this.#room);
     } catch {
       // A debug log that can't be written must not stop the thread that it is about.
     }
-  }
-
-  close(): void {
-    this.flush();
-    if (this.#fd !== null) closeSync(this.#fd);
-    this.#fd = null;
   }
 
   #add(record: InfoRecord): void {
@@ -98,9 +93,24 @@ export class InfoLog {
   }
 }
 
-function open(path: string): number {
+// The file is opened for each batch: a worker may have more threads than it may have open files.
+function append(path: string, text: string, room: number | null): number {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    const before = room ?? largestLog - fstatSync(fd).size;
+    const left = before - Buffer.byteLength(text);
+    if (left >= 0) writeSync(fd, text);
+    else if (before > 0) writeSync(fd, lastLine());
+    return Math.max(left, 0);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function lastLine(): string {
+  const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
+  return `${JSON.stringify({ tag: "8ZKQ3WCE", content, timestamp: Date.now() })}\n`;
 }
 
 function lastSeq(path: string): number {

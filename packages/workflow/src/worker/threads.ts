@@ -210,7 +210,7 @@ export class Threads {
   ): Promise<void> {
     info.log("4SHB0GXR", describe(outcome));
     await writer.close();
-    info.close();
+    info.flush();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
     this.#parts.onChange();
