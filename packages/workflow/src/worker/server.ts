@@ -36,7 +36,6 @@ export function serveControl(
   Bun.serve({
     unix: path,
     maxRequestBodySize: largestBody,
-    idleTimeout: 60,
     async fetch(request) {
       if (closing) return failure(workerClosing());
       pending += 1;
