@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { DurableProgram } from "./durable.ts";
 import { StepFailure } from "./failure.ts";
-import { roles, run, summary } from "../testing/trial.ts";
+import { roles, run, summary, text } from "../testing/trial.ts";
 
 describe("a step that fails", () => {
   test("and is not caught ends the thread with its own error, and leaves nothing in the log", async () => {
@@ -44,6 +44,21 @@ describe("a step that fails", () => {
       [2, "fetcher", "RangeError", "busy 2", "E_BUSY"],
     ];
     expect(seen).toEqual([...caught, ...caught]);
+  });
+
+  test("and is caught before a plain yield is committed before it", async () => {
+    const program: DurableProgram = async function* (step) {
+      try {
+        yield* step("a", () => Promise.reject(new Error("no")));
+      } catch {
+        yield text("note", "a failed");
+      }
+      return "went on";
+    };
+    const outcome = await run(program);
+    expect(roles(outcome)).toEqual(["a", "note"]);
+    const { steps } = await run(program, { steps: outcome.steps.slice(0, 1) });
+    expect(steps).toHaveLength(2);
   });
 
   test("in a step.all that is caught is replayed as it was", async () => {

@@ -185,6 +185,12 @@ describe("a role that asks", () => {
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
+  test("is answered once: a second answer is no step of its own", async () => {
+    const steps = [plan, question, answer(true), answer(false)];
+    const { outputs } = await drive(run, { steps });
+    expect(outputs.map((step) => step.role)).toEqual(["coder"]);
+  });
+
   test("asks again when the log ends with its question, and such a log is understood", async () => {
     const { outputs } = await drive(run, { steps: [plan, question], answers: [answer(true)] });
     expect(outputs.map((step) => step.role)).toEqual([WAIT, INPUT, "coder"]);

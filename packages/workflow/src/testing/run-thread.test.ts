@@ -143,6 +143,17 @@ describe("a workflow that asks", () => {
     });
   });
 
+  test("gets an answer at its question alone", async () => {
+    const sent: unknown[] = [];
+    const talking: WorkflowFn = async function* () {
+      sent.push(yield { role: WAIT, content: "?", meta: { for: "x" } });
+      sent.push(yield { role: "a", content: "", meta: {} });
+      return done;
+    };
+    await runThread(talking, { answers: ["yes"] });
+    expect(sent).toMatchObject([{ role: "__input__", content: "yes" }, undefined]);
+  });
+
   test("waits when there is no answer, and goes on from there when there is", async () => {
     const waiting = await runThread(asking, { answers: () => undefined });
     expect(waiting).toMatchObject({ status: "waiting", wait: { content: "Ship it?" } });
