@@ -42,10 +42,16 @@ const stages: Stage[] = [
 const counts = { passed: 0, failed: 0 };
 const home = mkdtempSync(join(tmpdir(), "uncaged-check-"));
 
-async function perform({ command }: Stage): Promise<{ code: number; output: string }> {
+async function perform({ command, tests }: Stage): Promise<{ code: number; output: string }> {
   const child = Bun.spawn(command, {
     cwd: root,
-    env: { ...process.env, HOME: home, NO_COLOR: "1", CI: "1" },
+    // Bun writes no snapshot of its own accord where CI is set; oxlint paints there.
+    env: {
+      ...process.env,
+      HOME: home,
+      NO_COLOR: "1",
+      ...(tests ? { CI: "1" } : { CI: undefined }),
+    },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

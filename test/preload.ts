@@ -1,3 +1,4 @@
+import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,4 +7,4 @@ import { join } from "node:path";
 const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
 process.env.HOME = join(scratch, "home");
-process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
