@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { registerBundle } from "../src/client/add.ts";
+import { verifyStore } from "../src/client/verify.ts";
+import { readRegistry } from "../src/registry/read.ts";
+import { bundlePath, bundlesDir, type Root, registryPath } from "../src/storage/paths.ts";
+import { openRoot } from "../src/storage/root.ts";
+
+let root: Root;
+beforeEach(() => {
+  root = openRoot({ path: mkdtempSync(join(tmpdir(), "registry-")) });
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Starts one of the programs in `test/registry/`. */
+function start(program: string, ...args: string[]) {
+  const path = join(import.meta.dir, "registry", `${program}.ts`);
+  return Bun.spawn([process.execPath, "--no-env-file", path, ...args], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+const names = async () => [...(await readRegistry(root)).keys()].toSorted();
+
+test("names that sixteen processes register at once all survive", async () => {
+  const processes = Array.from({ length: 16 }, (_, i) => start("register", root, `p${i}`, "4"));
+  const wanted: string[] = [];
+  for (const [i, each] of processes.entries()) {
+    expect(await new Response(each.stderr).text()).toBe("");
+    expect(await each.exited).toBe(0);
+    wanted.push(...[0, 1, 2, 3].map((n) => `p${i}-${n}`));
+  }
+  expect(await names()).toEqual(wanted.toSorted());
+  expect((await verifyStore(root)).problems).toEqual([]);
+}, 60_000);
+
+test("one name that many processes register at once keeps every version", async () => {
+  const versions = Array.from({ length: 20 }, (_, i) => new TextEncoder().encode(`// ${i}`));
+  const descriptor = { description: "", roles: {} };
+  const added = await Promise.all(
+    versions.map((bytes) => registerBundle(root, "w", bytes, { descriptor })),
+  );
+  const found = (await readRegistry(root)).get("w");
+  const kept = [found, ...(found?.history ?? [])].flatMap((version) => version ?? []);
+  expect(kept.map(({ hash }) => hash).toSorted()).toEqual(added.map(({ hash }) => hash).toSorted());
+  const times = kept.map(({ timestamp }) => timestamp);
+  expect(times).toEqual([...new Set(times)].toSorted((a, b) => b - a));
+});
+
+test("a process that is killed while it registers loses nothing that it has said", async () => {
+  const said = new Set<string>();
+  for (let round = 0; round < 12; round += 1) {
+    const child = start("register", root, `r${round}`, "1000");
+    const reader = child.stdout.getReader();
+    const wanted = round % 8;
+    for (let text = ""; ; ) {
+      const { value, done } = await reader.read();
+      if (value) text += new TextDecoder().decode(value);
+      const whole = text.split("\n").slice(0, -1);
+      for (const name of whole) said.add(name);
+      if (done || whole.length > wanted) break;
+    }
+    child.kill("SIGKILL");
+    await child.exited;
+    const registered = new Set(await names());
+    expect([...said].filter((name) => !registered.has(name))).toEqual([]);
+    const { problems } = await verifyStore(root);
+    expect(problems).toEqual([]);
+  }
+}, 60_000);
+
+test("garbage that is collected while names are registered is never a bundle that they need", async () => {
+  const collector = start("collect", root, "60");
+  const writers = ["a", "b"].map((prefix) => start("register", root, prefix, "40"));
+  for (const each of writers) expect(await each.exited).toBe(0);
+  expect(await new Response(collector.stderr).text()).toBe("");
+  expect(await collector.exited).toBe(0);
+  const registry = await readRegistry(root);
+  expect(registry.size).toBe(80);
+  const missing = [...registry.values()].filter(({ hash }) => !existsSync(bundlePath(root, hash)));
+  expect(missing).toEqual([]);
+  expect(readdirSync(bundlesDir(root)).filter((name) => name.endsWith(".esm.js"))).toHaveLength(80);
+}, 60_000);
+
+test("a name is resolved without the YAML library and without SQLite", async () => {
+  const bytes = new TextEncoder().encode("// one");
+  const { hash } = await registerBundle(root, "one", bytes, {
+    descriptor: { description: "", roles: {} },
+  });
+  const resolve = async () => {
+    const text = await new Response(start("resolve", root, "one").stdout).text();
+    const answer = JSON.parse(text) as { hash: string; loaded: string[] };
+    expect(answer.hash).toBe(hash);
+    return answer.loaded.filter((path) => /node_modules.*yaml|\/lock\.ts/.test(path));
+  };
+  expect(await resolve()).toEqual([]);
+  appendFileSync(registryPath(root), "# mine\n");
+  expect(await resolve()).not.toEqual([]);
+});

@@ -1,0 +1,10 @@
+// Collects garbage so many times.
+import { collectGarbage } from "../../src/client/gc.ts";
+import { openRoot } from "../../src/storage/root.ts";
+
+const [path = "", count = "0"] = process.argv.slice(2);
+const root = openRoot({ path });
+for (let i = 0; i < Number(count); i += 1) {
+  await collectGarbage(root);
+  await Bun.sleep(1);
+}

@@ -1,0 +1,12 @@
+// Registers bundles under names of its own, and says each name when it has been registered.
+import { registerBundle } from "../../src/client/add.ts";
+import { openRoot } from "../../src/storage/root.ts";
+
+const [path = "", prefix = "", count = "0"] = process.argv.slice(2);
+const root = openRoot({ path });
+for (let i = 0; i < Number(count); i += 1) {
+  const name = `${prefix}-${i}`;
+  const bytes = new TextEncoder().encode(`// ${name}`);
+  await registerBundle(root, name, bytes, { descriptor: { description: name, roles: {} } });
+  process.stdout.write(`${name}\n`);
+}
