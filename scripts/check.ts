@@ -50,7 +50,7 @@ async function perform({ command, tests }: Stage): Promise<{ code: number; outpu
       ...process.env,
       HOME: home,
       NO_COLOR: "1",
-      ...(tests ? { CI: "1" } : { CI: undefined }),
+      CI: tests ? "1" : undefined,
     },
     stdin: "ignore",
     stdout: "pipe",
