@@ -1,0 +1,31 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
+import { type EventType, eventsChannel, type WorkflowEvent } from "@uncaged/workflow";
+import type { Spent } from "./usage.ts";
+
+/**
+ * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
+ * gathered in `spent` for the step's meta. Found through the async context, so that an `AgentFn` needs
+ * nothing but its two arguments.
+ */
+export type Call = {
+  stepID: string;
+  spent: Spent[];
+  /** Asked before each model call with what it may cost at most; throws when a limit would be passed. */
+  admit: (most: Spent) => void;
+};
+
+const calls = new AsyncLocalStorage<Call>();
+
+/** Runs a role's work as one call. */
+export const withCall = <T>(call: Call, fn: () => T): T => calls.run(call, fn);
+
+/** The call that the running code belongs to; one of its own when there is none (a bare agent). */
+export const currentCall = (): Call =>
+  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => undefined };
+
+/** Publishes an event of the running call on the workflow's channel. */
+export function publish(type: EventType, payload: Record<string, unknown>): void {
+  const event: WorkflowEvent = { type, stepID: currentCall().stepID, payload };
+  channel(eventsChannel).publish(event);
+}
