@@ -218,9 +218,10 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     const path = join(folder, "out", "b.esm.js");
     await writeFile(path, "throw new Error('x')");
     // Column 7 of line 1 comes from line 5, column 3 of flow.ts.
-    const map = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const text = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const map = { text, folder: "src" };
     const error: unknown = await inspectBundle(path, { map }).catch((thrown: unknown) => thrown);
-    expect(isWorkflowError(error) && error.message).toBe("flow.ts:5:3: x");
+    expect(isWorkflowError(error) && error.message).toBe("src/flow.ts:5:3: x");
   });
 
   test("a file that is not there", async () => {
