@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,7 +75,7 @@ describe("a path that leads to no bundle", () => {
   });
 
   test("a FIFO, without waiting for it", async () => {
-    spawnSync("mkfifo", [at("b.esm.js")]);
+    Bun.spawnSync(["mkfifo", at("b.esm.js")]);
     expect((await refusal(at("b.esm.js"))).code).toBe("NOT_A_FILE");
   });
 
