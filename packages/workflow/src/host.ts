@@ -9,6 +9,7 @@ export type { Root } from "./storage/paths.ts";
 
 // Workflows
 export { type Added, addWorkflow } from "./client/add.ts";
+export { type BuiltBundle, buildSource } from "./client/build.ts";
 export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
 export { resolveWorkflow } from "./client/resolve.ts";
