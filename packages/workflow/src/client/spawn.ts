@@ -14,6 +14,9 @@ const startTimeoutMs = 20_000;
 const busyCode = 75;
 const mostCandidates = 20;
 
+/** How many logs a worker syncs at once. The disk takes them together, so that more are not slower. */
+const syncsAtOnce = 32;
+
 /** What a worker may know of the shell that starts it; a thread's own environment comes with its request. */
 const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
@@ -33,7 +36,7 @@ export function spawnWorker(root: Root, hash: string): Candidate {
   try {
     const child = Bun.spawn(command(root, hash), {
       cwd: runDir(root),
-      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))),
+      env: workerEnv(),
       stdio: ["ignore", output, output],
       detached: true,
     });
@@ -42,6 +45,12 @@ export function spawnWorker(root: Root, hash: string): Candidate {
   } finally {
     closeSync(output);
   }
+}
+
+// Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
+function workerEnv(): Record<string, string | undefined> {
+  const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
+  return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) };
 }
 
 // Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
