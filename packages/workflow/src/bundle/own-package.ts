@@ -8,15 +8,20 @@ export const ownName = "@uncaged/workflow";
 export const ownPackage: BunPlugin = {
   name: "own-package",
   setup(build) {
-    const index = import.meta.url.endsWith(".ts") ? "../index.ts" : "./index.js";
-    const own = fileURLToPath(new URL(index, import.meta.url));
     build.onResolve({ filter: /^@uncaged\/workflow$/ }, ({ resolveDir }) => {
       try {
         Bun.resolveSync(ownName, resolveDir);
         return undefined;
       } catch {
-        return { path: own };
+        return { path: ownIndex() };
       }
     });
   },
 };
+
+// Packed, this file stands in a `dist`: that of the package itself, or of one that depends on it.
+function ownIndex(): string {
+  if (import.meta.url.endsWith(".ts"))
+    return fileURLToPath(new URL("../index.ts", import.meta.url));
+  return Bun.resolveSync(ownName, import.meta.dir);
+}
