@@ -75,7 +75,7 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const isKept = number <= view.kept;
   const span = isKept ? "kept" : elapsed(step.timestamp - view.previousAt);
   const head = `${String(number).padStart(3)}  ${role.padEnd(10)}  ${span.padStart(6)}  `;
-  const said = cut(firstLine(step.content), Math.max(20, columns - Bun.stringWidth(head)));
+  const said = cut(firstLine(step.content), Math.max(10, columns - Bun.stringWidth(head)));
   const line =
     `${paint("dim", String(number).padStart(3))}  ${paint("cyan", role.padEnd(10))}  ` +
     `${paint("dim", span.padStart(6))}  ${said}`;

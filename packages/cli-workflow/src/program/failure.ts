@@ -2,6 +2,7 @@ import { CommanderError } from "commander";
 import { isWorkflowError, toErrorRecord, type ErrorRecord } from "@uncaged/workflow/host";
 import { jsonDocument } from "../output/json.ts";
 import { oneLine } from "../output/text.ts";
+import { entries } from "./catalogue.ts";
 import type { World } from "./session.ts";
 
 const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
@@ -33,7 +34,7 @@ export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
  * or with `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
  */
 export function reportFailure(thrown: unknown, world: World): number {
-  const error = recordOf(thrown);
+  const error = recordOf(thrown, world.argv);
   const { results, notes } = world.output;
   if (asksForJson(world.argv)) results.write(jsonDocument(errorEnvelope(error), results.terminal));
   else if (error.code !== "INTERNAL") notes.write(errorText(error));
@@ -42,8 +43,8 @@ export function reportFailure(thrown: unknown, world: World): number {
 }
 
 /** Any error as a record; commander's as wrong usage, an unknown one as `INTERNAL`. */
-export function recordOf(thrown: unknown): ErrorRecord {
-  if (thrown instanceof CommanderError) return usageRecord(thrown);
+export function recordOf(thrown: unknown, argv: readonly string[] = []): ErrorRecord {
+  if (thrown instanceof CommanderError) return usageRecord(thrown, argv);
   if (isWorkflowError(thrown) || !isDiskError(thrown)) return toErrorRecord(thrown);
   return { ...toErrorRecord(thrown), code: "DISK_ERROR" };
 }
@@ -53,10 +54,13 @@ export function isHelp(thrown: unknown): boolean {
   return thrown instanceof CommanderError && thrown.exitCode === 0;
 }
 
-function usageRecord({ message }: CommanderError): ErrorRecord {
-  const [what = "", didYouMean] = message.replace(/^error: /, "").split("\n");
-  const hint = didYouMean?.replace(/^\(|\)$/g, "") ?? "see: uncaged-workflow --help";
-  return { code: "USAGE", kind: "usage", message: what, hint };
+function usageRecord({ message }: CommanderError, argv: readonly string[]): ErrorRecord {
+  const [first = "", didYouMean] = message.replace(/^error: /, "").split("\n");
+  const what = first.replace(/\.$/, "");
+  const meant = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
+  const command = entries.find(({ name }) => argv.includes(name))?.name;
+  const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
+  return { code: "USAGE", kind: "usage", message: what, hint: meant ?? help };
 }
 
 // What the system refuses outside the storage root (a full disk under the stdout, say).
