@@ -182,6 +182,10 @@ describe("what is built", () => {
     expect(text).toContain("__end__");
     expect(text).not.toContain("@uncaged");
     expect(checkBytes(code, "flow")).toEqual([]);
+    await write(join(folder, "a/b/c"), {
+      "flow.ts": await Bun.file(join(folder, "flow.ts")).text(),
+    });
+    expect(await hashFrom(join(folder, "a/b/c/flow.ts"))).toBe(await hashOf(code));
   });
 
   test("takes the @uncaged/workflow that the project has installed", async () => {
