@@ -1,7 +1,9 @@
-import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, readFileSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
+import { diskError } from "../storage/disk-error.ts";
 import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
+import { openOwnFile } from "../storage/read.ts";
 import { createRoot } from "../storage/root.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 
@@ -27,12 +29,7 @@ export type Candidate = { readonly exitCode: number | null };
 /** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
 export function spawnWorker(root: Root, hash: string): Candidate {
   createRoot(root);
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  const output = openSync(
-    workerLogPath(root, hash),
-    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW,
-    0o600,
-  );
+  const output = openWorkerLog(workerLogPath(root, hash));
   try {
     const child = Bun.spawn(command(root, hash), {
       cwd: runDir(root),
@@ -51,6 +48,15 @@ export function spawnWorker(root: Root, hash: string): Candidate {
 function workerEnv(): Record<string, string | undefined> {
   const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
   return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) };
+}
+
+function openWorkerLog(path: string): number {
+  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+  try {
+    return openOwnFile(path, O_WRONLY | O_APPEND | O_CREAT);
+  } catch (error) {
+    throw diskError(error, "open", path);
+  }
 }
 
 // Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
