@@ -1,7 +1,14 @@
-import { listThreads, type Status, statuses, type ThreadRow } from "@uncaged/workflow/host";
+import {
+  listThreads,
+  resolveWorkflow,
+  type Status,
+  statuses,
+  type ThreadRow,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
+import { withName } from "../arguments/name.ts";
 import { wholeNumber } from "../arguments/number.ts";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { statusStyle, statusText } from "../output/status.ts";
 import { shortIds, versionText } from "../output/short.ts";
 import { type Column, table } from "../output/table.ts";
@@ -33,7 +40,8 @@ export function define(command: Command, perform: Perform): void {
 
 async function threads(session: Session, options: Options, name?: string): Promise<void> {
   const { limit, offset, status } = options;
-  const workflow = filterOf(name, options.workflow);
+  if (name !== undefined && options.workflow !== undefined) throw namedTwice();
+  const workflow = await filterOf(session, name ?? options.workflow);
   const rows = await listThreads(session.root, { limit, offset, status, workflow });
   if (rows.length === 0) {
     session.note(
@@ -45,16 +53,22 @@ async function threads(session: Session, options: Options, name?: string): Promi
   session.show(rows, () => text(session, rows));
 }
 
-function filterOf(argument: string | undefined, option: string | undefined): string | undefined {
-  if (argument === undefined || option === undefined || argument === option) {
-    return argument ?? option;
-  }
-  throw new WorkflowError({
+function namedTwice(): WorkflowError {
+  return new WorkflowError({
     code: "BAD_OPTION",
     kind: "usage",
-    message: "two workflows are named, and one is meant",
+    message: "the workflow is named twice",
     hint: "give the argument or --workflow",
   });
+}
+
+// A workflow that was removed still has its threads; one that never was is an error.
+async function filterOf(session: Session, wanted?: string): Promise<string | undefined> {
+  if (wanted === undefined) return undefined;
+  const { root } = session;
+  if ((await listThreads(root, { workflow: wanted, limit: 1 })).length > 0) return wanted;
+  const { name, hash } = await withName(session, wanted, () => resolveWorkflow(root, wanted));
+  return name === wanted ? name : hash;
 }
 
 function text(session: Session, rows: ThreadRow[]): string {
