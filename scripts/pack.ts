@@ -75,14 +75,24 @@ function thirdParties(inputs: string[]): string[] {
   return [...new Set(folders)].sort((a, b) => basename(a).localeCompare(basename(b)));
 }
 
+/** A package's licence: a file of its own, or a section of its README. */
+function licence(folder: string): string {
+  const names = readdirSync(folder);
+  const own = names.find((name) => /^(licen[cs]e|copying)/i.test(name));
+  if (own) return readFileSync(join(folder, own), "utf8").trim();
+  const readme = names.find((name) => /^readme/i.test(name));
+  const text = readme ? readFileSync(join(folder, readme), "utf8") : "";
+  const [section] = /^#+ *licen[cs]e[\s\S]*/im.exec(text) ?? [];
+  if (!section) throw new Error(`${folder} names no licence`);
+  return section.trim();
+}
+
 /** The licences of what is bundled in, which must go along with it. */
 function notices(folders: string[]): string {
   return folders
     .map((folder) => {
       const { name, version } = readManifest(folder);
-      const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
-      if (!file) throw new Error(`${name} ${version} has no licence file`);
-      return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+      return `${name} ${version}\n\n${licence(folder)}\n`;
     })
     .join(`\n${"-".repeat(80)}\n\n`);
 }

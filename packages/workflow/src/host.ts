@@ -4,9 +4,12 @@ export type { ErrorKind, ErrorRecord } from "./contract/error.ts";
 
 // The storage root
 export { createRoot, openRoot, rootVariable } from "./storage/root.ts";
+export { checkWorkflowName } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows
+export { type Added, addWorkflow } from "./client/add.ts";
+export { type BuiltBundle, buildSource } from "./client/build.ts";
 export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
 export { resolveWorkflow } from "./client/resolve.ts";

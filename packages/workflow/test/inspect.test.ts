@@ -39,6 +39,10 @@ const isAlive = (pid: number) => {
     return false;
   }
 };
+/** As `isAlive`, where a dead process that nobody has waited for yet counts as dead. */
+const isRunning = (pid: number) =>
+  isAlive(pid) &&
+  !/^[ZX]/.test(Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]).stdout.toString());
 async function until(is: () => boolean | Promise<boolean>): Promise<void> {
   for (const late = Date.now() + 5000; !(await is()); await Bun.sleep(10)) {
     if (Date.now() > late) throw new Error("it never came true");
@@ -131,8 +135,35 @@ describe("the process that loads it", () => {
     await inspect(source);
     const pid = Number(await Bun.file(pidFile).text());
     expect(pid).toBeGreaterThan(1);
-    await until(() => !isAlive(pid));
+    await until(() => !isRunning(pid));
   });
+});
+
+test("ends when the process that asked for it is killed", async () => {
+  const pidFile = join(folder, "pid");
+  const path = join(folder, "b.esm.js");
+  await writeFile(
+    path,
+    `import { writeFileSync } from "node:fs";
+    writeFileSync(${JSON.stringify(pidFile)}, String(process.pid)); for (;;);`,
+  );
+  const module = JSON.stringify(join(import.meta.dir, "../src/bundle/inspect.ts"));
+  const program = `(await import(${module})).inspectBundle(${JSON.stringify(path)})`;
+  const asking = Bun.spawn([process.execPath, "-e", program], {
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  const pidOf = async () =>
+    Number(
+      await Bun.file(pidFile)
+        .text()
+        .catch(() => ""),
+    );
+  await until(async () => (await pidOf()) > 0);
+  const pid = await pidOf();
+  expect(isAlive(pid)).toBe(true);
+  asking.kill("SIGKILL");
+  await asking.exited;
+  await until(() => !isRunning(pid));
 });
 
 describe("a bundle that can't be loaded gives one error with its place", () => {
@@ -218,9 +249,10 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     const path = join(folder, "out", "b.esm.js");
     await writeFile(path, "throw new Error('x')");
     // Column 7 of line 1 comes from line 5, column 3 of flow.ts.
-    const map = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const text = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
+    const map = { text, folder: "src" };
     const error: unknown = await inspectBundle(path, { map }).catch((thrown: unknown) => thrown);
-    expect(isWorkflowError(error) && error.message).toBe("flow.ts:5:3: x");
+    expect(isWorkflowError(error) && error.message).toBe("src/flow.ts:5:3: x");
   });
 
   test("a file that is not there", async () => {

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, fromErrorRecord } from "../contract/error.ts";
 import { type ChildEnd, runChild } from "./child.ts";
-import { type LoadProblem, loadFailed } from "./load-error.ts";
+import { type LoadProblem, loadFailed, type SourceMap } from "./load-error.ts";
 
 /** What `inspect-child` is asked. */
 export type InspectRequest = { path: string };
@@ -27,7 +27,7 @@ export type InspectAnswer =
  */
 export async function inspectBundle(
   path: string,
-  options: { timeoutMs?: number; maxMemory?: number; file?: string; map?: string } = {},
+  options: { timeoutMs?: number; maxMemory?: number; file?: string; map?: SourceMap } = {},
 ): Promise<Descriptor> {
   const { timeoutMs = 10_000, maxMemory = 1 << 30, file = path, map } = options;
   const cwd = await mkdtemp(join(tmpdir(), "uncaged-inspect-"));

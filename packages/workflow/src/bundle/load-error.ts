@@ -1,9 +1,13 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import type { Place } from "./syntax.ts";
 
 /** What was thrown while a module was loaded, and where in that module if that can be told. */
 export type LoadProblem = { message: string; place: Place | null };
+
+/** A source map's text, and the folder from which it names its sources ("" when nobody knows). */
+export type SourceMap = { text: string; folder: string };
 
 /** The message of what an `import` of `path` threw, and the innermost place in `path` of its stack. */
 export function loadProblem(thrown: unknown, path: string): LoadProblem {
@@ -23,7 +27,7 @@ export function loadProblem(thrown: unknown, path: string): LoadProblem {
 export async function loadFailed(
   problem: LoadProblem,
   file: string,
-  map?: string | null,
+  map?: SourceMap | null,
 ): Promise<WorkflowError> {
   const { place, message } = problem;
   const original = place && map ? await originalPlace(map, place) : null;
@@ -37,19 +41,26 @@ export async function loadFailed(
 }
 
 /** The place in the author's source that a place in a built bundle comes from, as `file:line:column`. */
-export async function originalPlace(map: string, { line, column }: Place): Promise<string | null> {
+export async function originalPlace(
+  map: SourceMap,
+  { line, column }: Place,
+): Promise<string | null> {
   const { originalPositionFor, TraceMap } = await import("@jridgewell/trace-mapping");
   try {
-    const found = originalPositionFor(new TraceMap(map), { line, column: column - 1 });
-    return found.source === null ? null : `${found.source}:${found.line}:${found.column + 1}`;
+    const found = originalPositionFor(new TraceMap(map.text), { line, column: column - 1 });
+    if (found.source === null) return null;
+    return `${join(map.folder, found.source)}:${found.line}:${found.column + 1}`;
   } catch {
     return null;
   }
 }
 
-/** The text of a source map, or null when there is none that can be read. */
-export const readMap = (path: string): Promise<string | null> =>
-  readFile(path, "utf8").catch(() => null);
+/** The source map at a path, or null when there is none that can be read. */
+export const readMap = (path: string): Promise<SourceMap | null> =>
+  readFile(path, "utf8").then(
+    (text) => ({ text, folder: "" }),
+    () => null,
+  );
 
 // Bun's own syntax errors (BuildMessage) carry their position.
 function syntaxPlace(error: unknown): Place | null {

@@ -1,11 +1,33 @@
 import { hashOf } from "../bundle/hash.ts";
 import { putBundle, type SideFiles } from "../bundle/store.ts";
 import { changeRegistry } from "../registry/change.ts";
-import { register } from "../registry/versions.ts";
+import { readRegistry } from "../registry/read.ts";
+import { checkNewName, register } from "../registry/versions.ts";
 import type { Root } from "../storage/paths.ts";
 
 /** What `add --json` prints. `unchanged` is true when it was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
+
+/**
+ * Judges a bundle, stores it and makes it the name's current version. An `.esm.js` is taken as it is;
+ * a source is built first. `types` is the path of a `.d.ts` file to keep beside the bundle.
+ *
+ * The bundle's top level runs, in a process apart. Nothing is written when it, the name or the
+ * registry is refused. Adding the same bytes again changes nothing but brings back missing files.
+ * @throws WorkflowError those of `prepareBundle` and of {@link registerBundle}.
+ * @example await addWorkflow(openRoot(), "review", "review.esm.js")
+ */
+export async function addWorkflow(
+  root: Root,
+  name: string,
+  file: string,
+  { types }: { types?: string } = {},
+): Promise<Added> {
+  checkNewName(await readRegistry(root), name);
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  const { bytes, ...beside } = await prepareBundle(file, types === undefined ? {} : { types });
+  return await registerBundle(root, name, bytes, beside);
+}
 
 /**
  * Stores a bundle that has been judged and makes it the name's current version. The bundle is on the

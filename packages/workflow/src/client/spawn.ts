@@ -1,7 +1,9 @@
-import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, readFileSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
+import { diskError } from "../storage/disk-error.ts";
 import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
+import { openOwnFile } from "../storage/read.ts";
 import { createRoot } from "../storage/root.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 
@@ -14,6 +16,9 @@ const startTimeoutMs = 20_000;
 const busyCode = 75;
 const mostCandidates = 20;
 
+/** How many logs a worker syncs at once. The disk takes them together, so that more are not slower. */
+const syncsAtOnce = 32;
+
 /** What a worker may know of the shell that starts it; a thread's own environment comes with its request. */
 const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
@@ -24,16 +29,11 @@ export type Candidate = { readonly exitCode: number | null };
 /** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
 export function spawnWorker(root: Root, hash: string): Candidate {
   createRoot(root);
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  const output = openSync(
-    workerLogPath(root, hash),
-    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW,
-    0o600,
-  );
+  const output = openWorkerLog(workerLogPath(root, hash));
   try {
     const child = Bun.spawn(command(root, hash), {
       cwd: runDir(root),
-      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))),
+      env: workerEnv(),
       stdio: ["ignore", output, output],
       detached: true,
     });
@@ -41,6 +41,21 @@ export function spawnWorker(root: Root, hash: string): Candidate {
     return child;
   } finally {
     closeSync(output);
+  }
+}
+
+// Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
+function workerEnv(): Record<string, string | undefined> {
+  const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
+  return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) };
+}
+
+function openWorkerLog(path: string): number {
+  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+  try {
+    return openOwnFile(path, O_WRONLY | O_APPEND | O_CREAT);
+  } catch (error) {
+    throw diskError(error, "open", path);
   }
 }
 

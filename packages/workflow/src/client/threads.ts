@@ -171,10 +171,9 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /** The time in a ULID, in milliseconds since the epoch: its first ten digits. */
 export function timeOf(threadId: string): number {
-  return [...threadId.slice(0, 10)].reduce(
-    (time, digit) => time * 32 + crockford.indexOf(digit),
-    0,
-  );
+  let time = 0;
+  for (const digit of threadId.slice(0, 10)) time = time * 32 + crockford.indexOf(digit);
+  return time;
 }
 
 function open<T>(ref: ThreadRef, read: () => T, path: string): T {

@@ -2,6 +2,9 @@ import type { JsonSchema, RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest } from "../control/control.ts";
+import { sleep } from "./sleep.ts";
+
+const longestTimer = 2 ** 31 - 1;
 
 /** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
 export type Judgement = { validate: (value: unknown) => string | null } | { problem: string };
@@ -60,11 +63,29 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
 export const isOver = (wait: WaitMeta, now: number): boolean =>
   wait.expiresAt !== undefined && now >= wait.expiresAt;
 
+/** Waits until the time for an answer is over, or the signal is aborted. */
+export async function untilOver(
+  wait: WaitMeta,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && !isOver(wait, now())) {
+    await sleep(Math.min((wait.expiresAt as number) - now(), longestTimer), signal);
+  }
+}
+
+/** The error that a thread is just being let go by its worker. */
+export const notLive = () => refused("NOT_LIVE", "the thread is being released by its worker");
+
+/** The error that there is no question, or no longer one. */
+export const notWaiting = () =>
+  refused("NOT_WAITING", "the thread waits for no answer, or has got one");
+
 function refused(code: string, message: string): WorkflowError {
   return new WorkflowError({
     code,
     kind: "failed",
     message,
-    hint: "see the question: uncaged-workflow thread <id>",
+    hint: "see how the thread stands: uncaged-workflow thread <id>",
   });
 }

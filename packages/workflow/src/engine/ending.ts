@@ -39,7 +39,7 @@ export function failed(
   return {
     role: END,
     content: mask(messageOf(thrown)),
-    meta: { returnCode: 1, reason: "failed", error: { name: mask(String(name)), step } },
+    meta: { returnCode: 1, reason: "failed", error: { name: mask(name), step } },
     timestamp: now,
   };
 }

@@ -52,6 +52,12 @@ function drive(
   return { engine, lines, notes, roles: () => lines.map((line) => line.role) };
 }
 
+const refusal = (promise: Promise<void>): Promise<string> =>
+  promise.then(
+    () => "it was not refused",
+    (error: Error) => error.message,
+  );
+
 const last = (lines: Line[]): Line => lines.at(-1) as Line;
 
 describe("the engine", () => {
@@ -241,14 +247,14 @@ describe("the engine", () => {
   test("takes one of two answers, and none that breaks the schema", async () => {
     const { engine, lines, notes } = drive(asking);
     await until(() => engine.status === "waiting");
-    await expect(engine.answer({ content: "no" })).rejects.toThrow("it must not be no");
+    expect(await refusal(engine.answer({ content: "no" }))).toContain("it must not be no");
     const both = await Promise.allSettled([
       engine.answer({ content: "first" }),
       engine.answer({ content: "second" }),
     ]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     await engine.done;
-    await expect(engine.answer({ content: "third" })).rejects.toThrow("waits for no answer");
+    expect(await refusal(engine.answer({ content: "third" }))).toContain("waits for no answer");
     expect(lines.filter(({ role }) => role === INPUT)).toHaveLength(1);
     expect(notes.filter((note) => note.startsWith("answer refused"))).toHaveLength(3);
   });

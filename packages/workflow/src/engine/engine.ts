@@ -14,25 +14,29 @@
  */
 import { checkResult, checkStep } from "../contract/check.ts";
 import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
-import { answerStep, isOver, problemOfSchema, type SchemaJudge, timeoutStep } from "./answer.ts";
+import {
+  answerStep,
+  notLive,
+  notWaiting,
+  problemOfSchema,
+  type SchemaJudge,
+  timeoutStep,
+  untilOver,
+} from "./answer.ts";
+import { type ClosingParts, closeGenerator } from "./closing.ts";
 import { failed, killed, outOfRounds, returned } from "./ending.ts";
 
 /** What the engine needs of its surroundings. */
-export type EngineParts = {
+export type EngineParts = ClosingParts & {
   log: { append(record: string): Promise<void> };
-  /** Runs a function in the thread's own async context. */
-  scope: <T>(fn: () => T) => T;
-  note: (tag: string, content: string) => void;
   judge: SchemaJudge;
   mask: (text: string) => string;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** How long a generator may take to close, in milliseconds. */
-  closingMs: number;
 };
 
 /** The thread as its log has it, and what `run` gets. */
@@ -56,7 +60,6 @@ export type Outcome =
 type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const stopped = Symbol("stopped");
-const longestTimer = 2 ** 31 - 1;
 
 /** Drives one thread from its committed steps on. */
 export class Engine {
@@ -164,10 +167,7 @@ export class Engine {
       );
       await this.#commitAnswer(step);
     } catch (error) {
-      this.#parts.note(
-        "7GX2W9QA",
-        `answer refused: ${error instanceof Error ? error.message : error}`,
-      );
+      this.#parts.note("7GX2W9QA", `answer refused: ${messageOf(error)}`);
       throw error;
     }
   }
@@ -268,9 +268,9 @@ export class Engine {
   }
 
   async #awaitAnswer(answered: Promise<Step>): Promise<Step | typeof stopped> {
-    const { expiresAt } = this.#waitMeta();
+    const wait = this.#waitMeta();
     const timer = new AbortController();
-    if (expiresAt !== undefined) void this.#timeOut(timer.signal);
+    if (wait.expiresAt !== undefined) void this.#timeOut(wait, timer.signal);
     try {
       return await this.#orHalted(answered);
     } finally {
@@ -279,14 +279,9 @@ export class Engine {
     }
   }
 
-  async #timeOut(signal: AbortSignal): Promise<void> {
-    const wait = this.#waitMeta();
-    while (!isOver(wait, this.#parts.now())) {
-      const left = (wait.expiresAt as number) - this.#parts.now();
-      await sleep(Math.min(left, longestTimer), signal);
-      if (signal.aborted) return;
-    }
-    if (this.#answering || !this.#answer) return;
+  async #timeOut(wait: WaitMeta, signal: AbortSignal): Promise<void> {
+    await untilOver(wait, this.#parts.now, signal);
+    if (signal.aborted || this.#answering || !this.#answer) return;
     this.#answering = true;
     this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
     await this.#commitAnswer(timeoutStep(wait)).catch((error) => this.#breakOff(error));
@@ -370,58 +365,6 @@ export class Engine {
 
   async #close(): Promise<void> {
     this.#abort.abort();
-    const generator = this.#generator;
-    if (!generator) return;
-    const over = new AbortController();
-    const closing = this.#parts.scope(async () => {
-      await generator.return({ returnCode: 0, summary: "" });
-    });
-    const late = await Promise.race([
-      closing.then(
-        () => false,
-        (thrown) => {
-          this.#parts.note(
-            "C6N4ZR1H",
-            `closing the generator threw: ${this.#parts.mask(String(thrown))}`,
-          );
-          return false;
-        },
-      ),
-      sleep(this.#parts.closingMs, over.signal).then(() => true),
-    ]);
-    over.abort();
-    if (late) {
-      this.#parts.note(
-        "0WJ5PYBE",
-        `the generator did not close within ${this.#parts.closingMs} ms`,
-      );
-    }
+    if (this.#generator) await closeGenerator(this.#generator, this.#parts);
   }
 }
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}
-
-const notLive = () =>
-  new WorkflowError({
-    code: "NOT_LIVE",
-    kind: "failed",
-    message: "the thread is being released by its worker",
-    hint: "try again",
-  });
-
-const notWaiting = () =>
-  new WorkflowError({
-    code: "NOT_WAITING",
-    kind: "failed",
-    message: "the thread waits for no answer, or has got one",
-    hint: "see how it stands: uncaged-workflow thread <id>",
-  });

@@ -4,7 +4,7 @@ import { type Lock, takeLock } from "../storage/lock.ts";
 import { type Root, registryLockPath, registryPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { backupPath, findRegistry } from "./read.ts";
-import { type Registry, serialiseRegistry } from "./registry.ts";
+import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
 const waitMs = 10_000;
 
@@ -16,7 +16,7 @@ const waitMs = 10_000;
  * A file that a newer version wrote is read by all commands and changed by none; comments in a file
  * that was edited by hand are not kept.
  * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds, `REGISTRY_BROKEN`, `REGISTRY_NEWER`, those
- * of the disk, and what `change` throws.
+ * `REGISTRY_FULL` (more than 16 MiB), of the disk, and what `change` throws.
  */
 export async function changeRegistry<Change extends { registry: Registry }>(
   root: Root,
@@ -27,8 +27,10 @@ export async function changeRegistry<Change extends { registry: Registry }>(
     if (found.unknown) throw newer(root, found.unknown);
     const changed = await change(found.registry);
     if (changed.registry === found.registry) return changed;
+    const text = serialiseRegistry(changed.registry);
+    if (Buffer.byteLength(text) > maxRegistryBytes) throw full(root);
     if (found.text !== null) writeFileAtomic(backupPath(root), found.text);
-    writeFileAtomic(registryPath(root), serialiseRegistry(changed.registry));
+    writeFileAtomic(registryPath(root), text);
     return changed;
   });
 }
@@ -70,5 +72,14 @@ function newer(root: Root, at: { line: number; column: number; reason: string })
     kind: "failed",
     message: `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, and writing would lose it`,
     hint: "use the version of uncaged-workflow that wrote the file, or remove the key",
+  });
+}
+
+function full(root: Root): WorkflowError {
+  return new WorkflowError({
+    code: "REGISTRY_FULL",
+    kind: "failed",
+    message: `${registryPath(root)} would have more than ${maxRegistryBytes} bytes`,
+    hint: "remove workflows that you no longer need",
   });
 }

@@ -17,10 +17,9 @@ export function register(
   hash: string,
   now: number,
 ): { registry: Registry; unchanged: boolean } {
-  checkWorkflowName(name);
+  checkNewName(registry, name);
   const found = registry.get(name);
   if (!found) {
-    refuseCasePair(registry, name);
     return {
       registry: put(registry, name, { hash, timestamp: now, history: [] }),
       unchanged: false,
@@ -32,6 +31,23 @@ export function register(
   if (!isTimestamp(timestamp)) throw timeIsUp(name);
   const history = versions.filter((version) => version.hash !== hash);
   return { registry: put(registry, name, { hash, timestamp, history }), unchanged: false };
+}
+
+/**
+ * Checks that a version may be registered under a name.
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (usage): names that differ only by case are for people
+ * the same, and for file systems too.
+ */
+export function checkNewName(registry: Registry, name: string): void {
+  checkWorkflowName(name);
+  const other = registry.has(name) ? undefined : casePair(registry, name);
+  if (other === undefined) return;
+  throw new WorkflowError({
+    code: "NAME_TAKEN",
+    kind: "usage",
+    message: `${name} differs only by case from the workflow ${other}`,
+    hint: `use ${other}, or a name that is easier to tell from it`,
+  });
 }
 
 /**
@@ -144,17 +160,6 @@ function put(registry: Registry, name: string, workflow: Workflow): Registry {
 function casePair(registry: Registry, name: string): string | undefined {
   const folded = name.toLowerCase();
   return [...registry.keys()].find((other) => other.toLowerCase() === folded);
-}
-
-function refuseCasePair(registry: Registry, name: string): void {
-  const other = casePair(registry, name);
-  if (other === undefined) return;
-  throw new WorkflowError({
-    code: "NAME_TAKEN",
-    kind: "usage",
-    message: `${name} differs only by case from the workflow ${other}`,
-    hint: `use ${other}, or a name that is easier to tell from it`,
-  });
 }
 
 function timeIsUp(name: string): WorkflowError {

@@ -43,6 +43,11 @@ const causes: Record<string, Cause> = {
     message: "there is a symbolic link where a file of ours must be",
     hint: "remove the link if you did not make it",
   },
+  ENXIO: {
+    code: "NOT_A_FILE",
+    message: "it is no plain file with one name",
+    hint: "move it away if you did not make it",
+  },
   EMFILE: {
     code: "TOO_MANY_FILES",
     message: "this process has too many open files",

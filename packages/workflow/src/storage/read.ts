@@ -5,6 +5,19 @@ import { diskError, systemCode } from "./disk-error.ts";
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
+ * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
+ * link, waits at no FIFO and takes nothing but a plain file.
+ *
+ * @throws the system's error; `ENXIO` when it is no plain file.
+ */
+export function openOwnFile(path: string, flags: number): number {
+  const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw Object.assign(new Error("not a plain file"), { code: "ENXIO" });
+}
+
+/**
  * Reads a small file of the storage root, or gives null when it is not there. Follows no symbolic
  * link, waits at no FIFO, and never holds more than `maxBytes`.
  *

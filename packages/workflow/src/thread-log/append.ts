@@ -45,17 +45,19 @@ export class LogWriter {
     const { disk, syncer } = writing;
     const aside = asideName(path);
     let fd: number | null = null;
+    let named = aside;
     try {
       fd = disk.open(aside, true);
       const writer = new LogWriter(path, fd, 0, writing);
       writer.#write(bytes);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
+      named = path;
       if (syncer) disk.syncDir(dirname(path));
       return writer;
     } catch (error) {
       if (fd !== null) disk.close(fd);
-      rmSync(aside, { force: true });
+      rmSync(named, { force: true });
       throw error instanceof WorkflowError ? error : diskError(error, "write", path);
     }
   }
@@ -119,7 +121,7 @@ export class LogWriter {
   }
 
   #checkAlone(): void {
-    const size = this.#writing.disk.size(this.#fd);
+    const size = this.#sizeNow();
     if (size === this.#size) return;
     this.#refusal = refusal(
       "FOREIGN_WRITE",
@@ -127,6 +129,15 @@ export class LogWriter {
       "see which worker runs it: uncaged-workflow ps",
     );
     throw this.#refusal;
+  }
+
+  #sizeNow(): number {
+    try {
+      return this.#writing.disk.size(this.#fd);
+    } catch (error) {
+      this.#refusal = diskError(error, "write", this.#path);
+      throw this.#refusal;
+    }
   }
 
   #write(bytes: Uint8Array): void {

@@ -6,12 +6,12 @@ import {
   fstatSync,
   ftruncateSync,
   fsyncSync,
-  openSync,
   renameSync,
   writeSync,
 } from "node:fs";
 import { promisify } from "node:util";
 import { syncDir } from "../storage/atomic.ts";
+import { openOwnFile } from "../storage/read.ts";
 
 /** What a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
 export type Disk = {
@@ -29,14 +29,13 @@ export type Disk = {
   close(fd: number): void;
 };
 
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
 const fdatasyncLater = promisify(fdatasync);
 
 /** The disk of this machine. */
 export const realDisk: Disk = {
   open(path, fresh) {
-    const flags = O_WRONLY | O_APPEND | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0);
-    return openSync(path, flags, 0o600);
+    return openOwnFile(path, O_WRONLY | O_APPEND | (fresh ? O_CREAT | O_EXCL : 0));
   },
   write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
   sync: fdatasyncSync,
@@ -44,7 +43,7 @@ export const realDisk: Disk = {
   size(fd) {
     const found = fstatSync(fd);
     if (!found.isFile() || found.nlink !== 1) {
-      throw Object.assign(new Error("not a plain file with one name"), { code: "ELOOP" });
+      throw Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
     }
     return found.size;
   },

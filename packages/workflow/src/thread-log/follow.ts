@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
+import { closeSync, constants, fstatSync, readSync, watch } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { systemCode } from "../storage/disk-error.ts";
+import { openOwnFile } from "../storage/read.ts";
 
 const newline = 10;
 const pieceSize = 1024 * 1024;
@@ -38,7 +39,7 @@ export class LogTail {
 
   #open(): number | null {
     try {
-      return openSync(this.#path, constants.O_RDONLY | constants.O_NOFOLLOW);
+      return openOwnFile(this.#path, constants.O_RDONLY);
     } catch (error) {
       if (systemCode(error) === "ENOENT") return null;
       throw error;
@@ -53,11 +54,12 @@ export class LogTail {
       const buffer = Buffer.allocUnsafe(Math.min(capacity, total - this.position));
       const length = readSync(fd, buffer, 0, buffer.length, this.position);
       const end = buffer.subarray(0, length).lastIndexOf(newline) + 1;
-      if (end === 0 && length < total - this.position) {
+      if (end === 0) {
+        // A file that is cut while it is read gives less than it had: what is left comes next time.
+        if (length < buffer.length || length >= total - this.position) return;
         capacity *= 2;
         continue;
       }
-      if (end === 0) return;
       yield* this.#values(buffer.subarray(0, end));
       capacity = pieceSize;
     }

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, writeSync } from "node:fs";
+import { openOwnFile } from "../storage/read.ts";
 import { LogTail } from "./follow.ts";
 
 /** A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too. */
@@ -95,8 +96,8 @@ export class InfoLog {
 
 // The file is opened for each batch: a worker may have more threads than it may have open files.
 function append(path: string, text: string, room: number | null): number {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+  const fd = openOwnFile(path, O_WRONLY | O_APPEND | O_CREAT);
   try {
     const before = room ?? largestLog - fstatSync(fd).size;
     const left = before - Buffer.byteLength(text);

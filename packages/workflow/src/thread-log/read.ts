@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, readSync } from "node:fs";
 import { isUtf8 } from "node:buffer";
 import type { Step } from "../contract/contract.ts";
+import { openOwnFile } from "../storage/read.ts";
 import {
   type Break,
   type EndRecord,
@@ -77,7 +78,7 @@ function scan(path: string, onStep: (step: Step) => void): Scan {
     else onStep(record);
     return null;
   };
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const fd = openOwnFile(path, constants.O_RDONLY);
   try {
     for (const window of windows(fd)) {
       found.torn = window.torn;

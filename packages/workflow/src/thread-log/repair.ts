@@ -1,7 +1,8 @@
-import { closeSync, constants, ftruncateSync, fsyncSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, ftruncateSync, fsyncSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { syncDir, writeFileAtomic } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
+import { openOwnFile } from "../storage/read.ts";
 
 /** What was cut off a log, and where it is kept. */
 export type Cut = { bytes: number; keptIn: string };
@@ -15,8 +16,9 @@ export type Cut = { bytes: number; keptIn: string };
  */
 export function cutTail(path: string, threadId: string, size: number, torn: number): Cut {
   const keptIn = join(dirname(path), `${threadId}.torn-${size}`);
-  const fd = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
+  let fd: number | null = null;
   try {
+    fd = openOwnFile(path, constants.O_RDWR);
     const tail = Buffer.alloc(torn);
     const length = readSync(fd, tail, 0, torn, size);
     writeFileAtomic(keptIn, tail.subarray(0, length));
@@ -27,6 +29,6 @@ export function cutTail(path: string, threadId: string, size: number, torn: numb
   } catch (error) {
     throw diskError(error, "cut the torn tail of", path);
   } finally {
-    closeSync(fd);
+    if (fd !== null) closeSync(fd);
   }
 }

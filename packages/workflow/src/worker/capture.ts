@@ -11,13 +11,13 @@ type Write = typeof process.stdout.write;
  */
 export function capturePrints(): void {
   for (const stream of [process.stdout, process.stderr]) {
-    const write = stream.write.bind(stream) as Write;
-    stream.write = ((chunk: string | Uint8Array, ...rest: []) => {
+    const write: Write = stream.write.bind(stream);
+    stream.write = (chunk: string | Uint8Array, ...rest: []) => {
       const context = currentContext();
       if (!context) return write(chunk, ...rest);
       note(chunk);
       return true;
-    }) as Write;
+    };
   }
   const printer = new Console({ stdout: forward(process.stdout), stderr: forward(process.stderr) });
   Object.assign(console, printer);
@@ -44,7 +44,7 @@ function note(chunk: string | Uint8Array): void {
  */
 export function guardExit(): (code: number) => never {
   const exit = process.exit.bind(process);
-  process.exit = ((code?: number) => {
+  process.exit = (code) => {
     const error = new WorkflowError({
       code: "BUNDLE_EXITED",
       kind: "failed",
@@ -53,6 +53,6 @@ export function guardExit(): (code: number) => never {
     });
     currentContext()?.fail(error);
     throw error;
-  }) as typeof process.exit;
+  };
   return exit;
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { subscribe } from "node:diagnostics_channel";
+import { channel } from "node:diagnostics_channel";
 import { eventsChannel } from "../events/event.ts";
 import type { InfoLog } from "../thread-log/info.ts";
 
@@ -9,6 +9,9 @@ export type ThreadContext = {
   info: InfoLog;
   fail: (thrown: unknown) => void;
 };
+
+// Bun collects a channel that nobody holds, with its subscribers: the module holds it.
+const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
 
@@ -21,7 +24,7 @@ export const currentContext = (): ThreadContext | null => contexts.getStore() ??
 
 /** Brings what workflows publish on the events' channel into the debug log of their thread. */
 export function recordEvents(): void {
-  subscribe(eventsChannel, (message) => {
+  events.subscribe((message) => {
     const info = currentContext()?.info;
     if (!info || typeof message !== "object" || message === null) return;
     const { type, stepID, payload } = message as Record<string, unknown>;

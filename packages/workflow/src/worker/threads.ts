@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Bundle, Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type {
   AnswerRequest,
@@ -284,7 +284,7 @@ function describe(outcome: Outcome): string {
     case "released":
       return "released: the worker drives it no longer";
     case "brokenOff":
-      return `broken off: ${outcome.error instanceof Error ? outcome.error.message : outcome.error}`;
+      return `broken off: ${messageOf(outcome.error)}`;
   }
 }
 

@@ -1,0 +1,44 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+import type { StepContext } from "@uncaged/workflow";
+
+const run = promisify(execFile);
+const maxBuffer = 256 * 1024 * 1024;
+
+/** A commit and the files that it changed; none for a merge. */
+export type Commit = { id: string; subject: string; paths: string[] };
+
+/** Runs git where the thread was started and gives what it prints. A kill ends git too. */
+export async function git(here: StepContext, ...args: string[]): Promise<string> {
+  const { cwd = ".", signal } = here;
+  if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
+  // Nothing but the commit may decide: no GIT_DIR, language or pager of the shell.
+  const env = { PATH: here.env.PATH, HOME: here.env.HOME, LC_ALL: "C" };
+  try {
+    return (await run("git", ["--no-pager", ...args], { cwd, env, signal, maxBuffer })).stdout;
+  } catch (error) {
+    throw new Error(reasonOf(error, cwd), { cause: error });
+  }
+}
+
+/** The last 500 commits up to one, newest first. */
+export async function commitsUpTo(commit: string, here: StepContext): Promise<Commit[]> {
+  const format = ["--format=%x01%h%x02%s", "--name-only", "--no-renames", "-z"];
+  const log = await git(here, "log", "-n", "500", ...format, commit, "--");
+  return log
+    .split("\u0001")
+    .slice(1)
+    .map((text) => {
+      const [head = "", ...paths] = text.split("\0");
+      const [id = "", subject = ""] = head.split("\u0002");
+      return { id, subject, paths: paths.map((path) => path.trimStart()).filter(Boolean) };
+    });
+}
+
+function reasonOf(error: unknown, cwd: string): string {
+  const { code, stderr = "" } = error as { code?: unknown; stderr?: string };
+  if (code === "ENOENT") return "git was not found: install it, or put it on the PATH";
+  if (stderr.includes("not a git repository")) return `${cwd} is no git repository`;
+  return `git: ${stderr.trim().split("\n")[0] || (error instanceof Error ? error.message : "failed")}`;
+}

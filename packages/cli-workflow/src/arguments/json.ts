@@ -1,0 +1,69 @@
+import { show, WorkflowError } from "@uncaged/workflow/host";
+import { readText } from "./text.ts";
+
+const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
+
+/**
+ * The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it.
+ * @throws WorkflowError `BAD_JSON` (usage), and those of {@link readText}.
+ */
+export async function jsonOf(option: string, text: string): Promise<unknown> {
+  const source = text.startsWith("@") ? await readText(text.slice(1), option) : text;
+  try {
+    return JSON.parse(source);
+  } catch (error) {
+    throw badJson(option, source, error);
+  }
+}
+
+/**
+ * Options of the form `name=value`, repeated: each value as JSON when it is JSON, else as the text.
+ * What begins like JSON (`{`, `[` or `"`) and is none is refused.
+ */
+export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(pairs.map(optionOf));
+}
+
+function optionOf(pair: string): [string, unknown] {
+  const [, name = "", value = ""] = /^([^=]*)=([\s\S]*)$/.exec(pair) ?? [];
+  if (!optionName.test(name)) {
+    throw new WorkflowError({
+      code: "BAD_OPTION",
+      kind: "usage",
+      message: `--option can't be ${show(pair)}`,
+      hint: "give a name and its value: --option model=fast, or --option 'limit=3'",
+    });
+  }
+  return [name, looseJson(`--option ${name}`, value)];
+}
+
+function looseJson(option: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (/^\s*[{["]/.test(text)) throw badJson(option, text, error);
+    return text;
+  }
+}
+
+/** A text's JSON value, or undefined when it is none. */
+export function jsonValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function badJson(option: string, text: string, error: unknown): WorkflowError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new WorkflowError(
+    {
+      code: "BAD_JSON",
+      kind: "usage",
+      message: `${option} is no JSON: ${show(text)} (${why})`,
+      hint: `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
+    },
+    { cause: error },
+  );
+}

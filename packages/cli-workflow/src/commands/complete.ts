@@ -1,0 +1,44 @@
+import { listThreads, listWorkflows } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
+import { oneLine } from "../output/text.ts";
+import { ago } from "../output/time.ts";
+import type { Perform } from "../program/command.ts";
+import { defineCommand } from "../program/program.ts";
+import type { Session } from "../program/session.ts";
+
+const shownThreads = 50;
+
+export function define(command: Command, perform: Perform): void {
+  const program = command.parent ?? command;
+  command.argument("[words...]", "the words up to the cursor").action(
+    perform(async (session: Session, _options: unknown, words: string[]) => {
+      const none: Perform = () => async () => {};
+      const load = (each: Command) => defineCommand(each, none);
+      const found = await candidatesFor(program, words, load, stored(session));
+      const document = found === files ? [{ value: ":files", about: "" }] : found;
+      session.show(document, () => document.map(lineOf).join(""));
+    }),
+  );
+}
+
+const lineOf = ({ value, about }: Candidate): string =>
+  about === "" ? `${value}\n` : `${value}\t${oneLine(about)}\n`;
+
+// A shell that completes shows no error: what can't be read has no candidates.
+function stored(session: Session): Dynamic {
+  return {
+    async workflows() {
+      const rows = await listWorkflows(session.root).catch(() => []);
+      return rows.map(({ name, description }) => ({ value: name, about: description }));
+    },
+    async threads() {
+      const rows = await listThreads(session.root, { limit: shownThreads }).catch(() => []);
+      const now = Date.now();
+      return rows.map(({ threadId, status, workflow, createdAt }) => ({
+        value: threadId,
+        about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
+      }));
+    },
+  };
+}

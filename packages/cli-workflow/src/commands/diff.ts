@@ -1,0 +1,22 @@
+import { diffThreads, findThread } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { diffText } from "../output/diff.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("<a>", "a thread, or @last")
+    .argument("<b>", "another thread")
+    .action(perform(diff));
+  examples(command, "uncaged-workflow diff 01KQXKW1 @last");
+}
+
+async function diff(session: Session, _options: unknown, a: string, b: string): Promise<void> {
+  const { root } = session;
+  const [refA, refB] = [await findThread(root, a), await findThread(root, b)];
+  const found = await diffThreads(root, refA, refB);
+  session.show(found, () => "");
+  if (!session.json)
+    session.write(await diffText(found, [refA.threadId, refB.threadId], session.paint));
+}

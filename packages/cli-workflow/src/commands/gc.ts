@@ -1,0 +1,28 @@
+import { collectGarbage } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { count } from "../output/text.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.option("--dry-run", "tell what would be deleted, and delete nothing").action(perform(gc));
+  examples(command, "uncaged-workflow gc --dry-run");
+}
+
+async function gc(session: Session, options: { dryRun?: boolean }): Promise<void> {
+  const dryRun = options.dryRun === true;
+  const collected = await collectGarbage(session.root, { dryRun });
+  const { removed, kept, bytes } = collected;
+  session.show(collected, () => removed.map((hash) => `${hash}\n`).join(""));
+  const verb = dryRun ? "would be deleted" : "deleted";
+  session.note(
+    `${count(removed.length, "bundle")} ${verb} (${sizeText(bytes)}), ${kept} kept: a name, a history or a thread needs them`,
+  );
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} bytes`;
+  return bytes < 1_000_000
+    ? `${(bytes / 1000).toFixed(1)} kB`
+    : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

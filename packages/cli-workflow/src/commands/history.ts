@@ -1,0 +1,34 @@
+import { historyOf, type VersionRow } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { withName } from "../arguments/name.ts";
+import { type Column, table } from "../output/table.ts";
+import { ago, isoTime } from "../output/time.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.argument("<name>", "the workflow").action(perform(history));
+  examples(command, "uncaged-workflow history review");
+}
+
+async function history(session: Session, _options: unknown, name: string): Promise<void> {
+  const rows = await withName(session, name, () => historyOf(session.root, name));
+  session.show(rows, () => {
+    const now = Date.now();
+    const { columns } = session.output.results;
+    const shown: Column<VersionRow>[] = [
+      { title: " ", cell: ({ current }) => (current ? "*" : ""), style: () => "green" },
+      {
+        title: "HASH",
+        cell: ({ hash }) => hash,
+        style: ({ current }) => (current ? "bold" : null),
+      },
+      { title: "THREADS", cell: ({ threads }) => String(threads), right: true },
+      {
+        title: "ADDED",
+        cell: ({ timestamp }) => `${ago(timestamp, now)}  ${isoTime(timestamp)}`,
+      },
+    ];
+    return table(shown, rows, { paint: session.paint, columns });
+  });
+}

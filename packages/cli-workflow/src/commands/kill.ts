@@ -1,0 +1,31 @@
+import { killThread } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { forEachThread } from "../arguments/ids.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("<ids...>", "the threads, or @last")
+    .option("--force", "end a worker that does not answer; its other threads are resumed")
+    .action(perform(kill));
+  examples(
+    command,
+    "uncaged-workflow kill @last",
+    "uncaged-workflow kill $(uncaged-workflow ps -q)",
+  );
+}
+
+async function kill(
+  session: Session,
+  { force }: { force?: boolean },
+  ids: string[],
+): Promise<number> {
+  return await forEachThread(
+    session,
+    ids,
+    (ref) => killThread(session.root, ref, { force: force === true, env: session.env }),
+    ({ threadId, resumed }) =>
+      [`killed ${threadId}`, ...resumed.map((id) => `resumed ${id}`)].join("\n"),
+  );
+}

@@ -1,0 +1,19 @@
+import { pauseThread } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { forEachThread } from "../arguments/ids.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.argument("<ids...>", "the threads, or @last").action(perform(pause));
+  examples(command, "uncaged-workflow pause @last");
+}
+
+async function pause(session: Session, _options: unknown, ids: string[]): Promise<number> {
+  return await forEachThread(
+    session,
+    ids,
+    (ref) => pauseThread(session.root, ref),
+    ({ threadId }) => `paused ${threadId}; it stops after the step it is at`,
+  );
+}

@@ -1,0 +1,15 @@
+import { removeWorkflow } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { withName } from "../arguments/name.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.argument("<name>", "the workflow").action(perform(remove));
+  examples(command, "uncaged-workflow remove review");
+}
+
+async function remove(session: Session, _options: unknown, name: string): Promise<void> {
+  const removed = await withName(session, name, () => removeWorkflow(session.root, name));
+  session.show(removed, () => `removed ${removed.name}; its threads and their bundles stay\n`);
+}

@@ -1,0 +1,27 @@
+import { rollbackWorkflow } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { withName } from "../arguments/name.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("<name>", "the workflow")
+    .argument("[hash]", "the version, or the beginning of its hash; a later one too")
+    .action(perform(rollback));
+  examples(command, "uncaged-workflow rollback review", "uncaged-workflow rollback review C9NMV6V");
+}
+
+async function rollback(
+  session: Session,
+  _options: unknown,
+  name: string,
+  hash?: string,
+): Promise<void> {
+  const moved = await withName(session, name, () => rollbackWorkflow(session.root, name, hash));
+  session.show(moved, () =>
+    moved.hash === moved.previous
+      ? `${moved.name} is at ${moved.hash} already\n`
+      : `${moved.name} is now at ${moved.hash}; it was at ${moved.previous}\n`,
+  );
+}

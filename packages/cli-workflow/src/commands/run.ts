@@ -1,0 +1,62 @@
+import { startThread } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { jsonOf, optionsOf } from "../arguments/json.ts";
+import { withName } from "../arguments/name.ts";
+import { maxRoundsOption } from "../arguments/rounds.ts";
+import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
+import { promptOf } from "../arguments/text.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+type Options = StartingOptions & {
+  prompt?: string;
+  promptFile?: string;
+  maxRounds?: number;
+  params?: string;
+  option: string[];
+  threadId?: string;
+};
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("<workflow>", "a name, name@hash, or the hash of a bundle")
+    .option("--prompt <text>", "the prompt; - reads it from stdin (default: empty)")
+    .option("--prompt-file <file>", "the prompt is the text of this file");
+  maxRoundsOption(command)
+    .option("--params <json>", "structured input for the workflow; @file reads it from a file")
+    .option(
+      "--option <name=value>",
+      "an option for the workflow, as JSON or text; may be repeated",
+      (pair: string, pairs: string[]) => [...pairs, pair],
+      [],
+    )
+    .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
+  startingOptions(command).action(perform(run));
+  examples(
+    command,
+    "uncaged-workflow run review --prompt 'Look at src' --follow",
+    "git diff | uncaged-workflow run review --prompt - --wait",
+    "id=$(uncaged-workflow run review)",
+  );
+}
+
+async function run(session: Session, options: Options, workflow: string): Promise<number> {
+  const { maxRounds, threadId, durability } = options;
+  const params =
+    options.params === undefined ? undefined : await jsonOf("--params", options.params);
+  const prompt = (await promptOf(options)) ?? "";
+  const started = await withName(session, workflow, () =>
+    startThread(session.root, {
+      workflow,
+      prompt,
+      maxRounds,
+      params,
+      options: optionsOf(options.option),
+      threadId,
+      cwd: session.cwd,
+      env: session.env,
+      durability,
+    }),
+  );
+  return await afterStart(session, options, started);
+}

@@ -1,0 +1,45 @@
+import { showWorkflow, type WorkflowView } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { withName } from "../arguments/name.ts";
+import { pairs } from "../output/table.ts";
+import { count, oneLine, plain } from "../output/text.ts";
+import { ago, isoTime } from "../output/time.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.argument("<name>", "the workflow").action(perform(show));
+  examples(
+    command,
+    "uncaged-workflow show review",
+    "uncaged-workflow show review --json | jq .descriptor.roles",
+  );
+}
+
+async function show(session: Session, _options: unknown, name: string): Promise<void> {
+  const view = await withName(session, name, () => showWorkflow(session.root, name));
+  session.show(view, () => text(session, view));
+}
+
+function text({ paint }: Session, view: WorkflowView): string {
+  const { name, hash, timestamp, history, descriptor } = view;
+  const head = pairs(
+    [
+      ["workflow", paint("bold", name)],
+      ["hash", hash],
+      ["added", `${isoTime(timestamp)} (${ago(timestamp, Date.now())})`],
+      ["versions", `${history.length + 1}`],
+      ["about", descriptor ? plain(descriptor.description) : "its descriptor can't be read"],
+    ],
+    paint,
+  );
+  const roles = Object.entries(descriptor?.roles ?? {});
+  if (roles.length === 0) return head;
+  const width = Math.max(...roles.map(([role]) => Bun.stringWidth(oneLine(role))));
+  const lines = roles.map(([role, { description }]) => {
+    const shown = oneLine(role);
+    const space = " ".repeat(width - Bun.stringWidth(shown));
+    return `  ${paint("cyan", shown)}${space}  ${oneLine(description)}\n`;
+  });
+  return `${head}\n${count(roles.length, "role")}\n${lines.join("")}`;
+}

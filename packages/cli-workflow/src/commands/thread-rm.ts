@@ -1,0 +1,27 @@
+import { removeThread } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { forEachThread } from "../arguments/ids.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function defineRemove(command: Command, perform: Perform): void {
+  command
+    .description("delete threads: their logs, for good")
+    .argument("<ids...>", "the threads, or @last")
+    .option("--force", "kill a thread first that runs")
+    .action(perform(remove));
+  examples(command, "uncaged-workflow thread rm @last");
+}
+
+async function remove(
+  session: Session,
+  { force }: { force?: boolean },
+  ids: string[],
+): Promise<number> {
+  return await forEachThread(
+    session,
+    ids,
+    (ref) => removeThread(session.root, ref, { force: force === true }),
+    ({ threadId }) => `deleted ${threadId}`,
+  );
+}

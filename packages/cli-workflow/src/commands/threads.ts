@@ -1,0 +1,96 @@
+import {
+  listThreads,
+  resolveWorkflow,
+  type Status,
+  statuses,
+  type ThreadRow,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import { type Command, Option } from "commander";
+import { withName } from "../arguments/name.ts";
+import { wholeNumber } from "../arguments/number.ts";
+import { statusStyle, statusText } from "../output/status.ts";
+import { shortIds, versionText } from "../output/short.ts";
+import { type Column, table } from "../output/table.ts";
+import { ago } from "../output/time.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+type Options = { limit: number; offset: number; status?: Status[]; workflow?: string };
+
+const defaultLimit = 20;
+const most = 1_000_000_000;
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
+    .option("--workflow <workflow>", "the same")
+    .addOption(
+      new Option("--status <status...>", "only those with one of these statuses").choices(statuses),
+    )
+    .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
+    .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0)
+    .action(perform(threads));
+  examples(
+    command,
+    "uncaged-workflow threads review --limit 5",
+    "uncaged-workflow kill $(uncaged-workflow threads -q --status running)",
+  );
+}
+
+async function threads(session: Session, options: Options, name?: string): Promise<void> {
+  const { limit, offset, status } = options;
+  if (name !== undefined && options.workflow !== undefined) throw namedTwice();
+  const workflow = await filterOf(session, name ?? options.workflow);
+  const rows = await listThreads(session.root, { limit, offset, status, workflow });
+  if (rows.length === 0) {
+    session.note(
+      workflow || status || offset > 0
+        ? "no thread fits; see all: uncaged-workflow threads"
+        : "no threads yet; start one: uncaged-workflow run <workflow>",
+    );
+  }
+  session.show(rows, () => text(session, rows));
+}
+
+function namedTwice(): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_OPTION",
+    kind: "usage",
+    message: "the workflow is named twice",
+    hint: "give the argument or --workflow",
+  });
+}
+
+// A workflow that was removed still has its threads; one that never was is an error.
+async function filterOf(session: Session, wanted?: string): Promise<string | undefined> {
+  if (wanted === undefined) return undefined;
+  const { root } = session;
+  if ((await listThreads(root, { workflow: wanted, limit: 1 })).length > 0) return wanted;
+  const { name, hash } = await withName(session, wanted, () => resolveWorkflow(root, wanted));
+  return name === wanted ? name : hash;
+}
+
+function text(session: Session, rows: ThreadRow[]): string {
+  if (rows.length === 0) return "";
+  if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
+  const { terminal, columns } = session.output.results;
+  const idText = terminal ? shortIds(rows.map(({ threadId }) => threadId)) : (id: string) => id;
+  const now = Date.now();
+  const shown: Column<ThreadRow>[] = [
+    { title: "ID", cell: ({ threadId }) => idText(threadId), style: () => "bold" },
+    {
+      title: "STATUS",
+      cell: ({ status }) => statusText(status, terminal),
+      style: ({ status }) => statusStyle(status),
+    },
+    { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
+    { title: "STARTED", cell: ({ createdAt }) => ago(createdAt, now) },
+    { title: "UPDATED", cell: ({ updatedAt }) => ago(updatedAt, now) },
+    {
+      title: "WORKFLOW",
+      cell: ({ workflow, hash }) => versionText(workflow, hash, terminal),
+    },
+  ];
+  return table(shown, rows, { paint: session.paint, columns });
+}

@@ -1,0 +1,15 @@
+import type { Command } from "commander";
+import manifest from "../../package.json" with { type: "json" };
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+export function define(command: Command, perform: Perform): void {
+  command.action(perform(version));
+  examples(command, "uncaged-workflow version --json");
+}
+
+async function version(session: Session): Promise<void> {
+  const { platform, arch } = process;
+  const document = { version: manifest.version, bun: Bun.version, platform, arch };
+  session.show(document, () => `${manifest.version}\n`);
+}

@@ -1,0 +1,93 @@
+import { type FollowItem, followThread, readThread, type ThreadRef } from "@uncaged/workflow/host";
+import type { Session } from "../program/session.ts";
+import {
+  interruptedExitCode,
+  type Outcome,
+  outcomeExitCode,
+  outcomeText,
+  whatNext,
+} from "./outcome.ts";
+import { startSpinner } from "./spinner.ts";
+import { beginView, spentText, showItem, type View, waitLine } from "./view.ts";
+
+/**
+ * Shows a thread until it has ended or waits for somebody, and returns the exit code. Ctrl-C leaves
+ * the view and not the thread.
+ */
+export async function followLive(session: Session, ref: ThreadRef): Promise<number> {
+  const signal = session.interruption();
+  const items = followThread(session.root, ref, { signal, events: true });
+  const outcome = session.json
+    ? await streamItems(session, ref, items)
+    : await drawItems(session, ref, items);
+  if (!outcome) return leave(session, ref);
+  return outcomeExitCode(outcome);
+}
+
+/** Tells that the thread goes on without us. */
+export function leave(session: Session, { threadId }: ThreadRef): number {
+  const { notes } = session.output;
+  notes.write(`\n${threadId} goes on; see it again: uncaged-workflow follow ${threadId}\n`);
+  return interruptedExitCode;
+}
+
+async function streamItems(
+  session: Session,
+  { threadId }: ThreadRef,
+  items: AsyncIterable<FollowItem>,
+): Promise<Outcome | null> {
+  let outcome: Outcome | null = null;
+  for await (const item of items) {
+    session.stream(item);
+    if (item.kind === "end") outcome = { threadId, status: item.status, result: item.result };
+  }
+  return outcome;
+}
+
+async function drawItems(
+  session: Session,
+  ref: ThreadRef,
+  items: AsyncIterable<FollowItem>,
+): Promise<Outcome | null> {
+  const { results, notes } = session.output;
+  const { paint } = session;
+  const look = { paint, terminal: results.terminal, columns: results.columns };
+  const { createdAt, forkFrom } = await readThread(session.root, ref);
+  let view = beginView(createdAt, forkFrom?.steps ?? 0);
+  const spinner = startSpinner(notes, session.env.TERM === "dumb", () =>
+    view.midLine ? null : waitLine(view, Date.now()),
+  );
+  try {
+    for await (const item of items) {
+      const shown = showItem(view, item, look);
+      view = shown.view;
+      if (shown.text) {
+        spinner.clear();
+        session.write(shown.text);
+      }
+      if (item.kind === "end") return endView(session, ref, view, item, () => spinner.stop());
+    }
+  } finally {
+    spinner.stop();
+  }
+  return null;
+}
+
+type EndItem = Extract<FollowItem, { kind: "end" }>;
+
+function endView(
+  session: Session,
+  { threadId }: ThreadRef,
+  { question, ...view }: View,
+  { status, result }: EndItem,
+  stop: () => void,
+): Outcome {
+  stop();
+  const outcome = { threadId, status, result, question };
+  session.write(outcomeText(outcome, session.paint, session.output.results.terminal));
+  const spent = spentText({ question, ...view });
+  if (spent) session.note(spent);
+  const next = whatNext(outcome);
+  if (next) session.note(next);
+  return outcome;
+}

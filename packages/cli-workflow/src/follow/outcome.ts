@@ -1,0 +1,54 @@
+import type { Status } from "@uncaged/workflow/host";
+import type { Paint } from "../output/colour.ts";
+import { statusStyle, statusText } from "../output/status.ts";
+import { plain } from "../output/text.ts";
+
+/** How a thread stands that nobody drives on: it has ended, waits, or needs a person. */
+export type Outcome = {
+  threadId: string;
+  status: Status;
+  result: { returnCode: number; summary: string } | null;
+  /** The question of the last step, when it waits for an answer. */
+  question?: string | null;
+};
+
+/** The exit code for a thread that waits for an answer: it is neither done nor failed. */
+export const waitingExitCode = 6;
+/** The exit code after Ctrl-C. */
+export const interruptedExitCode = 130;
+
+/** The exit code that a command which waited for a thread ends with: the thread's own return code. */
+export function outcomeExitCode({ status, result }: Outcome): number {
+  if (status === "waiting") return waitingExitCode;
+  if (!result) return 1;
+  const { returnCode } = result;
+  if (returnCode === 0) return status === "completed" ? 0 : 1;
+  return Number.isInteger(returnCode) && returnCode > 0 && returnCode < 256 ? returnCode : 1;
+}
+
+/** The last lines of a live view: the status, the summary, and what to do now if anything is. */
+export function outcomeText(outcome: Outcome, paint: Paint, terminal: boolean): string {
+  const { status, result, question } = outcome;
+  const code = result && result.returnCode !== 0 ? ` (return code ${result.returnCode})` : "";
+  const summary = result?.summary ? `: ${plain(result.summary)}` : "";
+  const head = `${paint(statusStyle(status), statusText(status, terminal))}${code}${summary}`;
+  const asked = status === "waiting" && question ? `: ${plain(question)}` : "";
+  return `${head}${asked}\n`;
+}
+
+/** What a person can do about a thread that does not go on by itself, or null. */
+export function whatNext({ threadId, status }: Outcome): string | null {
+  switch (status) {
+    case "waiting":
+      return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
+    case "interrupted":
+      return `its worker is gone; go on: uncaged-workflow resume ${threadId}`;
+    case "corrupt":
+      return "its log is broken: uncaged-workflow verify";
+    case "failed":
+    case "killed":
+      return `take it up again: uncaged-workflow retry ${threadId}`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,58 @@
+import { processOutput, ReaderGone } from "./output/output.ts";
+import { isHelp, reportFailure } from "./program/failure.ts";
+import { makeProgram } from "./program/program.ts";
+import type { World } from "./program/session.ts";
+
+/** What a shell reports of a program that SIGPIPE has ended. */
+const brokenPipe = 141;
+
+process.exit(await main(process.umask(0o077)));
+
+async function main(umask: number): Promise<number> {
+  const world = processWorld(umask);
+  try {
+    const program = makeProgram(world);
+    if (world.argv.length === 0) {
+      world.output.notes.write(program.command.helpInformation());
+      return 2;
+    }
+    await program.command.parseAsync(withVersion(world.argv), { from: "user" });
+    return program.exitCode();
+  } catch (thrown) {
+    return failed(thrown, world);
+  }
+}
+
+function failed(thrown: unknown, world: World): number {
+  if (isHelp(thrown)) return 0;
+  if (thrown instanceof ReaderGone) return brokenPipe;
+  try {
+    return reportFailure(thrown, world);
+  } catch (error) {
+    return error instanceof ReaderGone ? brokenPipe : 1;
+  }
+}
+
+function withVersion(argv: readonly string[]): string[] {
+  const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
+  return argv.map((arg, index) => (index === at && arg.startsWith("-") ? "version" : arg));
+}
+
+function processWorld(umask: number): World {
+  let interruption: AbortController | null = null;
+  return {
+    argv: process.argv.slice(2),
+    env: process.env as Record<string, string>,
+    cwd: process.cwd(),
+    output: processOutput(),
+    umask,
+    interruption() {
+      if (!interruption) {
+        const controller = new AbortController();
+        process.once("SIGINT", () => controller.abort());
+        interruption = controller;
+      }
+      return interruption.signal;
+    },
+  };
+}

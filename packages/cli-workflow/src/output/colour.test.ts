@@ -1,0 +1,13 @@
+import { expect, test } from "bun:test";
+import { paintFor } from "./colour.ts";
+
+test("there is colour on a terminal alone, and not where it is turned off", () => {
+  const painted = (wanted: boolean, terminal: boolean, env: Record<string, string>) =>
+    paintFor(wanted, terminal, env)("red", "x") !== "x";
+  expect(painted(true, true, {})).toBe(true);
+  expect(painted(true, true, { NO_COLOR: "" })).toBe(true);
+  expect(painted(true, false, {})).toBe(false);
+  expect(painted(false, true, {})).toBe(false);
+  expect(painted(true, true, { NO_COLOR: "1" })).toBe(false);
+  expect(painted(true, true, { TERM: "dumb" })).toBe(false);
+});

@@ -1,0 +1,62 @@
+import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+/** One of the two streams that a command writes to. */
+export type Sink = {
+  write(text: string): void;
+  readonly terminal: boolean;
+  /** The width of the terminal in columns; endless where there is none, for nothing is cut in a pipe. */
+  readonly columns: number;
+};
+
+/** Where a command writes: what it found goes to `results` (stdout), the rest to `notes` (stderr). */
+export type Output = { results: Sink; notes: Sink };
+
+/** Thrown when whoever read our results has gone (`… | head -1`): there is nobody left to tell. */
+export class ReaderGone extends Error {}
+
+/** The streams of this process. */
+export function processOutput(): Output {
+  return {
+    results: sinkOf(1, () => process.stdout.columns, true),
+    notes: sinkOf(2, () => process.stderr.columns, false),
+  };
+}
+
+// Written synchronously: nothing is then lost at the exit, however slow the reader is.
+function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
+  const terminal = isatty(fd);
+  return {
+    terminal,
+    get columns() {
+      return terminal ? columnsOf() || 80 : Number.POSITIVE_INFINITY;
+    },
+    write(text) {
+      try {
+        writeWhole(fd, Buffer.from(text));
+      } catch (error) {
+        if (strict) throw goneOr(error);
+      }
+    },
+  };
+}
+
+function writeWhole(fd: number, bytes: Buffer): void {
+  for (let done = 0; done < bytes.length; ) {
+    try {
+      done += writeSync(fd, bytes, done, bytes.length - done);
+    } catch (error) {
+      // A pipe that another program made non-blocking is full.
+      if (codeOf(error) !== "EAGAIN") throw error;
+      Bun.sleepSync(1);
+    }
+  }
+}
+
+function goneOr(error: unknown): unknown {
+  return codeOf(error) === "EPIPE" ? new ReaderGone("nobody reads the output") : error;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}

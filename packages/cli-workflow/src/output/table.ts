@@ -1,0 +1,58 @@
+import type { Paint, Style } from "./colour.ts";
+import { cut } from "./text.ts";
+
+/** A column: its title, the text of a row's cell, and the style of that text. */
+export type Column<Row> = {
+  title: string;
+  cell: (row: Row) => string;
+  style?: (row: Row) => Style | null;
+  right?: boolean;
+};
+
+const gap = "  ";
+
+/** Rows as aligned columns under their titles. Only the last column is cut, and only to `columns`. */
+export function table<Row>(
+  columns: Column<Row>[],
+  rows: Row[],
+  look: { paint: Paint; columns: number },
+): string {
+  const cells = rows.map((row) => columns.map((column) => column.cell(row)));
+  const widths = columns.map(({ title }, at) =>
+    Math.max(title.length, ...cells.map((row) => Bun.stringWidth(row[at] ?? ""))),
+  );
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + gap.length, 0);
+  const room = Math.max(12, look.columns - before);
+  const line = (texts: string[], styleOf: (at: number) => Style | null) =>
+    texts
+      .map((text, at) => {
+        const last = at === texts.length - 1;
+        const shown = last ? cut(text, room) : text;
+        const space = " ".repeat(Math.max(0, (widths[at] ?? 0) - Bun.stringWidth(shown)));
+        const style = styleOf(at);
+        const painted = style === null ? shown : look.paint(style, shown);
+        if (columns[at]?.right) return space + painted;
+        return last ? painted : painted + space;
+      })
+      .join(gap)
+      .trimEnd();
+  const titles = line(
+    columns.map(({ title }) => title),
+    () => "dim",
+  );
+  const lines = rows.map((row, at) =>
+    line(cells[at] ?? [], (column) => columns[column]?.style?.(row) ?? null),
+  );
+  return `${[titles, ...lines].join("\n")}\n`;
+}
+
+/** Pairs of a name and a text, the texts aligned; a text of several lines hangs under its first. */
+export function pairs(entries: [name: string, text: string][], paint: Paint): string {
+  const width = Math.max(...entries.map(([name]) => name.length)) + gap.length;
+  return entries
+    .map(([name, text]) => {
+      const hanging = text.replaceAll("\n", `\n${" ".repeat(width)}`);
+      return `${paint("dim", name.padEnd(width))}${hanging}\n`;
+    })
+    .join("");
+}

@@ -1,0 +1,87 @@
+import type { Step, ThreadView } from "@uncaged/workflow/host";
+import type { Paint } from "./colour.ts";
+import { statusStyle, statusText } from "./status.ts";
+import { versionText } from "./short.ts";
+import { pairs } from "./table.ts";
+import { count, cut, oneLine, plain } from "./text.ts";
+import { ago, elapsed, isoTime } from "./time.ts";
+
+/** How a thread is shown: on a terminal its texts are cut, unless it is to be shown in full. */
+export type ThreadLook = {
+  paint: Paint;
+  terminal: boolean;
+  columns: number;
+  full: boolean;
+  now: number;
+};
+
+const shownLines = 4;
+const indent = "     ";
+
+/** A thread for people: what it is, its steps by number, and how it ended. */
+export function threadText(view: ThreadView, look: ThreadLook): string {
+  const { paint, terminal } = look;
+  const { status, result } = view;
+  const entries: [string, string][] = [
+    ["thread", paint("bold", view.threadId)],
+    ["workflow", versionText(view.workflow, view.hash, terminal)],
+    ["status", paint(statusStyle(status), statusText(status, terminal))],
+    ...promptEntry(view, look),
+    ["rounds", `${view.steps.length} of ${view.maxRounds}`],
+    ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
+  ];
+  if (view.forkFrom) {
+    const { threadId, steps } = view.forkFrom;
+    entries.push(["forked", `from ${threadId}, with ${count(steps, "step")}`]);
+  }
+  if (view.pid !== null) entries.push(["worker", `pid ${view.pid}`]);
+  if (result) entries.push(["result", resultText(result, look)]);
+  const steps = view.steps.length > 0 ? `\n${stepsText(view, look)}` : "";
+  return pairs(entries, paint) + steps;
+}
+
+function promptEntry({ prompt }: ThreadView, look: ThreadLook): [string, string][] {
+  return prompt === "" ? [] : [["prompt", shortened(prompt, look, 10)]];
+}
+
+/** The steps of a thread, each under its number, its role and the time since the one before. */
+export function stepsText(view: ThreadView, look: ThreadLook): string {
+  const kept = view.forkFrom?.steps ?? 0;
+  let before = view.createdAt;
+  const texts = view.steps.map((step, index) => {
+    if (index < kept) return stepText(step, index + 1, "kept", look);
+    const text = stepText(step, index + 1, elapsed(step.timestamp - before), look);
+    before = step.timestamp;
+    return text;
+  });
+  return texts.join("");
+}
+
+function stepText(step: Step, number: number, span: string, look: ThreadLook): string {
+  const { paint } = look;
+  const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", span)}`;
+  const body = shortened(step.content, look, indent.length);
+  const said = body === "" ? "" : `${hanging(body)}\n`;
+  const meta = look.full ? `${paint("dim", hanging(JSON.stringify(step.meta, null, 2)))}\n` : "";
+  return `${head}\n${said}${meta}`;
+}
+
+function resultText(result: NonNullable<ThreadView["result"]>, look: ThreadLook): string {
+  const code = `return code ${result.returnCode}`;
+  return result.summary ? `${shortened(result.summary, look, 10)} (${code})` : code;
+}
+
+function shortened(text: string, look: ThreadLook, before: number): string {
+  const whole = plain(text).replace(/\n+$/, "");
+  if (look.full || !look.terminal) return whole;
+  const lines = whole.split("\n");
+  const shown = lines.slice(0, shownLines).map((line) => cut(line, look.columns - before));
+  const hidden = lines.length - shown.length;
+  return hidden > 0
+    ? `${shown.join("\n")}\n… ${count(hidden, "more line")} (--full)`
+    : shown.join("\n");
+}
+
+function hanging(text: string): string {
+  return text.replace(/^/gm, indent);
+}

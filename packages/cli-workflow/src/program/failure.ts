@@ -1,0 +1,79 @@
+import { CommanderError } from "commander";
+import { isWorkflowError, toErrorRecord, type ErrorRecord } from "@uncaged/workflow/host";
+import { jsonDocument } from "../output/json.ts";
+import { oneLine } from "../output/text.ts";
+import { entries } from "./catalogue.ts";
+import type { World } from "./session.ts";
+
+const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
+
+/** The exit code for an error that a user can act on. */
+export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
+
+function errorLine({ message, hint }: ErrorRecord): string {
+  return hint === undefined
+    ? `error: ${oneLine(message)}`
+    : `error: ${oneLine(message)}; hint: ${oneLine(hint)}`;
+}
+
+/** An error as people read it: one line, or one for each finding and the hint on the last. */
+export function errorText(error: ErrorRecord): string {
+  const { details, hint } = error;
+  if (!details || details.length < 2) return `${errorLine(error)}\n`;
+  const findings = details.map((detail) => `error: ${oneLine(detail)}\n`).join("");
+  return hint === undefined ? findings : `${findings}hint: ${oneLine(hint)}\n`;
+}
+
+/** An error as programs read it. */
+export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
+  return { error: { code, message, hint: hint ?? null, ...(details && { details }) } };
+}
+
+/**
+ * Tells of whatever a command threw and returns the exit code. A user's error is one line on stderr,
+ * or with `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
+ */
+export function reportFailure(thrown: unknown, world: World): number {
+  const error = recordOf(thrown, world.argv);
+  const { results, notes } = world.output;
+  if (asksForJson(world.argv)) results.write(jsonDocument(errorEnvelope(error), results.terminal));
+  else if (error.code !== "INTERNAL") notes.write(errorText(error));
+  if (error.code === "INTERNAL") notes.write(`${bugReport(thrown)}\n`);
+  return exitCodeOf(error);
+}
+
+/** Any error as a record; commander's as wrong usage, an unknown one as `INTERNAL`. */
+export function recordOf(thrown: unknown, argv: readonly string[] = []): ErrorRecord {
+  if (thrown instanceof CommanderError) return usageRecord(thrown, argv);
+  if (isWorkflowError(thrown) || !isDiskError(thrown)) return toErrorRecord(thrown);
+  return { ...toErrorRecord(thrown), code: "DISK_ERROR" };
+}
+
+/** Whether commander threw only to say that it has shown the help that was asked for. */
+export function isHelp(thrown: unknown): boolean {
+  return thrown instanceof CommanderError && thrown.exitCode === 0;
+}
+
+function usageRecord({ message }: CommanderError, argv: readonly string[]): ErrorRecord {
+  const [first = "", didYouMean] = message.replace(/^error: /, "").split("\n");
+  const what = first.replace(/\.$/, "");
+  const meant = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
+  const command = entries.find(({ name }) => argv.includes(name))?.name;
+  const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
+  return { code: "USAGE", kind: "usage", message: what, hint: meant ?? help };
+}
+
+// What the system refuses outside the storage root (a full disk under the stdout, say).
+function isDiskError(thrown: unknown): boolean {
+  return thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
+}
+
+function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
+}
+
+function bugReport(thrown: unknown): string {
+  const stack = thrown instanceof Error ? (thrown.stack ?? String(thrown)) : String(thrown);
+  return `${stack}\nerror: this is a bug in uncaged-workflow; hint: please report it with the lines above`;
+}

@@ -1,0 +1,101 @@
+import { openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
+import { noPaint, type Paint, paintFor } from "../output/colour.ts";
+import { jsonDocument, jsonLine } from "../output/json.ts";
+import type { Output } from "../output/output.ts";
+
+/** What surrounds the program: given by `main.ts`, and by nothing else. */
+export type World = {
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  output: Output;
+  /** The umask that the user's own files are made with; what we store is for its owner alone. */
+  umask: number;
+  /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
+  interruption(): AbortSignal;
+};
+
+/** The options that every command has, each from the command or from before it. */
+export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
+
+/** One command at work: what surrounds it, read by its common options. */
+export class Session {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  /** For stdout and for stderr: either may be a pipe while the other is a terminal. */
+  readonly paint: Paint;
+  readonly notePaint: Paint;
+  readonly output: Output;
+  readonly #world: World;
+  readonly #rootPath: string | undefined;
+  #root: Root | null = null;
+
+  constructor(world: World, options: CommonOptions) {
+    const { output, env } = world;
+    const colour = options.color !== false;
+    this.#world = world;
+    this.#rootPath = options.root;
+    this.output = output;
+    this.json = options.json === true;
+    this.quiet = options.quiet === true;
+    this.paint = this.json ? noPaint : paintFor(colour, output.results.terminal, env);
+    this.notePaint = paintFor(colour, output.notes.terminal, env);
+  }
+
+  /** The storage root, checked when it is first asked for. */
+  get root(): Root {
+    if (this.#rootPath === "") {
+      throw new WorkflowError({
+        code: "BAD_OPTION",
+        kind: "usage",
+        message: "--root must be the path of a folder, not empty",
+      });
+    }
+    this.#root ??= openRoot({ path: this.#rootPath, env: this.#world.env });
+    return this.#root;
+  }
+
+  get env(): Record<string, string> {
+    return { ...this.#world.env };
+  }
+
+  get cwd(): string {
+    return this.#world.cwd;
+  }
+
+  /** From here on Ctrl-C aborts this signal and no longer ends the program. */
+  interruption(): AbortSignal {
+    return this.#world.interruption();
+  }
+
+  /** Makes files of the user's own, outside the storage root, with the user's own umask. */
+  withUsersUmask<T>(make: () => T): T {
+    const ours = process.umask(this.#world.umask);
+    try {
+      return make();
+    } finally {
+      process.umask(ours);
+    }
+  }
+
+  /** A result: the document with `--json`, else the text for people. */
+  show(document: unknown, forPeople: () => string): void {
+    const { results } = this.output;
+    results.write(this.json ? jsonDocument(document, results.terminal) : forPeople());
+  }
+
+  /** One object of a stream, with `--json`. */
+  stream(value: unknown): void {
+    this.output.results.write(jsonLine(value));
+  }
+
+  /** Part of a result, for people. */
+  write(text: string): void {
+    this.output.results.write(text);
+  }
+
+  /** A remark beside the results, on stderr. Programs (`--json`, `--quiet`) get none. */
+  note(text: string): void {
+    if (!this.json && !this.quiet) this.output.notes.write(`${text}\n`);
+  }
+}

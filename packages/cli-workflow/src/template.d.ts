@@ -1,0 +1,4 @@
+declare module "*.template" {
+  const text: string;
+  export default text;
+}

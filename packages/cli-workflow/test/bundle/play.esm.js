@@ -1,0 +1,31 @@
+import { channel } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export const descriptor = {
+  description: "Does what its params say",
+  roles: {
+    planner: { description: "Begins", schema: { type: "object" } },
+    coder: { description: "Goes on", schema: { type: "object" } },
+  },
+};
+
+const tell = (type, payload) =>
+  channel("uncaged.workflow").publish({ type, stepID: null, payload });
+
+export async function* run(input, options) {
+  const { steps: count = 3, ms = 0, code = 0, fail, ask, meta = {}, say } = input.params ?? {};
+  for (let number = input.steps.length + 1; number <= count; number++) {
+    if (ms) await sleep(ms, undefined, { signal: options.signal });
+    if (fail === number) throw new Error("it broke");
+    tell("llm_done", { usage: { total_tokens: 5 } });
+    if (ask === number) {
+      yield { role: "__wait__", content: "Go on?", meta: { for: "approval" } };
+      number++;
+      continue;
+    }
+    const role = number === 1 ? "planner" : "coder";
+    const content = say ?? `${role} ${number}: ${input.prompt}`;
+    yield { role, content, meta: { ...meta, cwd: options.cwd, extra: options.extra } };
+  }
+  return { returnCode: code, summary: "played" };
+}

@@ -1,0 +1,112 @@
+// The process in which `build.ts` builds: Bun's bundler, away from the user's environment.
+import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { BuildArtifact } from "bun";
+import { isWorkflowError, messageOf, toErrorRecord } from "../contract/error.ts";
+import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
+import { bunFlags } from "./child.ts";
+import { openChannel } from "./child-channel.ts";
+import { finishBuild, portableNames } from "./finish.ts";
+import { ownName, ownPackage } from "./own-package.ts";
+
+const { request, answer } = openChannel();
+const { source, tsconfig, out } = request as BuildRequest;
+const define = {
+  "process.env.NODE_ENV": '"production"',
+  "import.meta.main": "false",
+  ...portableNames,
+};
+
+try {
+  refuseMacros();
+  await build();
+  const done: BuildAnswer = { done: true };
+  answer(done);
+} catch (error) {
+  const known = isWorkflowError(error) ? error : buildFailed([`${source}: ${messageOf(error)}`]);
+  const refused: BuildAnswer = { refused: toErrorRecord(known) };
+  answer(refused);
+}
+
+// A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
+// it builds first, to nowhere, and tells of macros and of every plain mistake.
+function refuseMacros(): void {
+  const defines = Object.entries(define).flatMap(([name, value]) => [
+    "--define",
+    `${name}:${value}`,
+  ]);
+  const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
+  const config = [`--tsconfig-override=${tsconfig}`, `--external=${ownName}`];
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [
+      "build",
+      ...bunFlags,
+      ...options,
+      ...config,
+      ...defines,
+      `--outdir=${join(out, "first")}`,
+      source,
+    ],
+    { encoding: "utf8", env: process.env, maxBuffer: 64 << 20 },
+  );
+  if (status === 0) return;
+  const problems = problemsIn(stderr);
+  const isMacro = problems.some((problem) => problem.includes("Macros are disabled"));
+  throw buildFailed(
+    problems.length > 0 ? problems : [`${source}: ${messageOf(stderr)}`],
+    isMacro
+      ? "a build runs no code: import the function as any other, without type macro"
+      : undefined,
+  );
+}
+
+/** `file:line:column: message` of each error that Bun's command printed. */
+function problemsIn(printed: string): string[] {
+  const found = printed.matchAll(/^error: (.*)\n(?: {4}at (.+))?/gm);
+  return [...found].map(([, message = "", place]) => `${place ?? source}: ${inOurWords(message)}`);
+}
+
+function inOurWords(message: string): string {
+  const module = /^Browser build cannot import Bun builtin: (".*?")/.exec(message)?.[1];
+  return module ? `imports ${module}, which is Bun's own: a bundle imports Node's only` : message;
+}
+
+async function build(): Promise<void> {
+  const result = await Bun.build({
+    entrypoints: [source],
+    target: "node",
+    format: "esm",
+    minify: true,
+    sourcemap: "external",
+    env: "disable",
+    tsconfig,
+    define,
+    throw: false,
+    plugins: [ownPackage],
+  });
+  const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
+  const map = result.outputs.find(({ kind }) => kind === "sourcemap");
+  if (!result.success || !map) throw buildFailed(result.logs.map(placed));
+  const [code] = onlyFile(files);
+  const whole = finishBuild(await code.text(), await map.text());
+  await writeFile(join(out, "code.js"), whole.code);
+  await writeFile(join(out, "code.map"), whole.map);
+}
+
+function onlyFile(files: BuildArtifact[]): [BuildArtifact] {
+  const [code, second] = files;
+  if (code && !second) return [code];
+  throw buildFailed(
+    [
+      `${source}: the build gave a second file (${second?.path ?? "none"}), and a bundle is one file`,
+    ],
+    "import no .wasm, .node, .html, .css or other file that can't stand in the code; .json, .yaml, .toml and .txt can",
+  );
+}
+
+function placed({ message, position }: BuildMessage | ResolveMessage): string {
+  const line = position && position.line > 0 ? `:${position.line}:${position.column}` : "";
+  return `${position?.file ?? source}${line}: ${message}`;
+}

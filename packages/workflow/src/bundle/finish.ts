@@ -1,0 +1,68 @@
+import { isBuiltin } from "./builtins.ts";
+import { parseModule } from "./syntax.ts";
+
+const dirname = "__uncagedDirname";
+const filename = "__uncagedFilename";
+const debugId = /\n*\/\/# debugId=[0-9A-F]+\s*$/;
+
+/**
+ * For Bun's option `define`: Bun would write the absolute `__dirname` and `__filename` of each
+ * CommonJS file into the code. Under these names they are the bundle's own, when it runs.
+ */
+export const portableNames = { __dirname: dirname, __filename: filename };
+
+/**
+ * Makes of Bun's output a bundle: takes out the debug id (a digest over paths), gives
+ * {@link portableNames} their values, and makes `import("node:fs")`, which packages use to work in
+ * browsers too, the static import that a bundle may have.
+ *
+ * What is added is a line of its own and what is replaced keeps its length, so the map stays right.
+ */
+export function finishBuild(code: string, map: string): { code: string; map: string } {
+  const plain = `${code.replace(debugId, "").trimEnd()}\n`;
+  const { text, declarations } = withStaticImports(plain);
+  if (plain.includes(dirname)) declarations.push(`var ${dirname}=import.meta.dirname;`);
+  if (plain.includes(filename)) declarations.push(`var ${filename}=import.meta.filename;`);
+  const parsed = JSON.parse(map) as { mappings: string; debugId?: string };
+  delete parsed.debugId;
+  if (declarations.length === 0) return { code: text, map: JSON.stringify(parsed) };
+  parsed.mappings = `;${parsed.mappings}`;
+  const head = /^(#!.*\n)?(\/\/ @bun.*\n)?/.exec(text)?.[0] ?? "";
+  const line = `${declarations.join("")}\n`;
+  return { code: head + line + text.slice(head.length), map: JSON.stringify(parsed) };
+}
+
+function withStaticImports(code: string): { text: string; declarations: string[] } {
+  const names = new Map<string, string>();
+  let text = code;
+  for (const { start, end, module } of importedBuiltins(code)) {
+    const name = names.get(module) ?? unusedName(code, [...names.values()]);
+    names.set(module, name);
+    text = text.slice(0, start) + `${name}()`.padEnd(end - start) + text.slice(end);
+  }
+  const declarations = Array.from(
+    names,
+    ([module, name]) =>
+      `import*as ${name}_ from${JSON.stringify(module)};var ${name}=()=>Promise.resolve(${name}_);`,
+  );
+  return { text, declarations };
+}
+
+function importedBuiltins(code: string): { start: number; end: number; module: string }[] {
+  // A parse takes time, and few bundles have a dynamic import.
+  if (!/\bimport\s*\(/.test(code)) return [];
+  return parseModule(code).nodes.flatMap((node) => {
+    if (node.type !== "ImportExpression" || node.options) return [];
+    const module = node.source.type === "Literal" ? node.source.value : undefined;
+    if (typeof module !== "string" || !isBuiltin(module)) return [];
+    return [{ start: node.start, end: node.end, module }];
+  });
+}
+
+// Short enough to stand, with its parentheses, in the place of `import("fs")`.
+function unusedName(code: string, taken: string[]): string {
+  for (let number = 0; ; number++) {
+    const name = `$i${number}`;
+    if (!taken.includes(name) && !code.includes(name)) return name;
+  }
+}

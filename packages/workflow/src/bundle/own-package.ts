@@ -1,0 +1,27 @@
+import { fileURLToPath } from "node:url";
+import type { BunPlugin } from "bun";
+
+/** The package that a source may import without having it installed. */
+export const ownName = "@uncaged/workflow";
+
+/** Resolves `@uncaged/workflow` to the copy that is running, where the source has none of its own. */
+export const ownPackage: BunPlugin = {
+  name: "own-package",
+  setup(build) {
+    build.onResolve({ filter: /^@uncaged\/workflow$/ }, ({ resolveDir }) => {
+      try {
+        Bun.resolveSync(ownName, resolveDir);
+        return undefined;
+      } catch {
+        return { path: ownIndex() };
+      }
+    });
+  },
+};
+
+// Packed, this file stands in a `dist`: that of the package itself, or of one that depends on it.
+function ownIndex(): string {
+  if (import.meta.url.endsWith(".ts"))
+    return fileURLToPath(new URL("../index.ts", import.meta.url));
+  return Bun.resolveSync(ownName, import.meta.dir);
+}

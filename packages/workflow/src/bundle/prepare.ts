@@ -1,0 +1,119 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Descriptor } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import { buildBundle } from "./build.ts";
+import { checkBytes, type Finding } from "./check.ts";
+import { inspectBundle } from "./inspect.ts";
+import { originalPlace, type SourceMap } from "./load-error.ts";
+import { readSource, statSource } from "./source-file.ts";
+import { maxBundleSize } from "./store.ts";
+
+/** A sound bundle, ready for `putBundle`. */
+export type PreparedBundle = {
+  bytes: Uint8Array;
+  descriptor: Descriptor;
+  map?: string;
+  types?: string;
+};
+
+const maxTypesSize = 16 << 20;
+const maxDetails = 1000;
+
+/**
+ * Makes a bundle of a file: an `.esm.js` is taken as it is, a `.ts`, `.mts` or `.tsx` is built first.
+ * Then its source is checked and it is loaded in a process apart. Writes nothing to a storage root.
+ *
+ * @param options.types the path of a `.d.ts` file to keep beside the bundle
+ * @throws WorkflowError those of `readSource` and `buildBundle`; `NOT_A_BUNDLE` (usage: another
+ * ending); `BUNDLE_REFUSED` with the first finding in the message and all in `details`; those of
+ * `inspectBundle`.
+ */
+export async function prepareBundle(
+  file: string,
+  options: { types?: string; timeoutMs?: number } = {},
+): Promise<PreparedBundle> {
+  const types = options.types === undefined ? undefined : await readTypes(options.types);
+  const { bytes, map } = await bytesOf(file);
+  const findings = checkBytes(bytes, file);
+  if (findings.length > 0) throw await refuse(file, findings, map);
+  const descriptor = await inspectBytes(bytes, { ...options, file, map });
+  return {
+    bytes,
+    descriptor,
+    ...(map && { map: map.text }),
+    ...(types !== undefined && { types }),
+  };
+}
+
+async function bytesOf(file: string): Promise<{ bytes: Uint8Array; map?: SourceMap }> {
+  await statSource(file);
+  if (file.endsWith(".esm.js")) return { bytes: await readSource(file, maxBundleSize) };
+  if (!/\.(ts|mts|tsx)$/.test(file) || /\.d\.m?ts$/.test(file)) throw notABundle(file);
+  const { code, map } = await buildBundle(file);
+  return { bytes: code, map: { text: map, folder: dirname(file) } };
+}
+
+async function inspectBytes(
+  bytes: Uint8Array,
+  { file, map, timeoutMs }: { file: string; map?: SourceMap; timeoutMs?: number },
+): Promise<Descriptor> {
+  const folder = await mkdtemp(join(tmpdir(), "uncaged-add-"));
+  try {
+    const path = join(folder, "bundle.esm.js");
+    await writeFile(path, bytes);
+    return await inspectBundle(path, { file, map, timeoutMs });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function readTypes(path: string): Promise<string> {
+  const bytes = await readSource(path, maxTypesSize);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new WorkflowError(
+      {
+        code: "BAD_TYPES",
+        kind: "failed",
+        message: `${show(path)} is no UTF-8 text`,
+        hint: "give the .d.ts file that belongs to the bundle",
+      },
+      { cause },
+    );
+  }
+}
+
+function notABundle(file: string): WorkflowError {
+  const later = /\.(json|ya?ml)$/.test(file) ? "; JSON and YAML sources can't be built yet" : "";
+  return new WorkflowError({
+    code: "NOT_A_BUNDLE",
+    kind: "usage",
+    message: `${show(file)} is no bundle and no TypeScript source${later}`,
+    hint: "give an .esm.js file, or a .ts, .mts or .tsx file to build",
+  });
+}
+
+async function refuse(file: string, findings: Finding[], map?: SourceMap): Promise<WorkflowError> {
+  const lines: string[] = [];
+  for (const finding of findings.slice(0, maxDetails)) {
+    lines.push(`${await placeOf(finding, file, map)}: ${finding.message} (${finding.rule})`);
+  }
+  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
+  return new WorkflowError({
+    code: "BUNDLE_REFUSED",
+    kind: "failed",
+    message: `${lines[0]}${more}`,
+    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
+    details: lines,
+  });
+}
+
+// In built code a line means nothing to the author: the source's line, or the file alone.
+async function placeOf(finding: Finding, file: string, map?: SourceMap): Promise<string> {
+  if (!map) return `${file}:${finding.line}:${finding.column}`;
+  return (await originalPlace(map, finding)) ?? file;
+}

@@ -1,0 +1,250 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
+import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
+import { codeOf } from "../../test/fixtures/until.ts";
+import { durableWriting, LogWriter, maxRecordBytes, type Writing } from "./append.ts";
+import type { Disk } from "./disk.ts";
+import { Syncer } from "./sync.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "append-test-"));
+  path = join(folder, "a.data.jsonl");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const first = logOf(startLine);
+const writingTo = (disk: Disk): Writing => ({ disk, syncer: new Syncer(disk) });
+const text = () => readFileSync(path, "utf8");
+const lines = () => text().split("\n").slice(1, -1);
+const failing = (wanted: DiskCall, code: string) =>
+  faultyDisk({
+    before: (call) => {
+      if (call === wanted) throw systemError(code);
+    },
+  });
+
+describe("a new log", () => {
+  test("is there whole, with mode 0600, and nothing beside it", async () => {
+    const writer = LogWriter.create(path, first, durableWriting());
+    expect(text()).toBe(`${startLine}\n`);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["a.data.jsonl"]);
+    await writer.close();
+  });
+
+  const calls: DiskCall[] = ["open", "write", "sync", "rename", "syncDir"];
+  for (const call of calls) {
+    test(`is not there at all when ${call} fails`, () => {
+      expect(() => LogWriter.create(path, first, writingTo(failing(call, "EIO")))).toThrow(
+        "the disk reported an error",
+      );
+      expect(readdirSync(folder)).toEqual([]);
+    });
+  }
+
+  test("is not there when the disk is full in the middle of it", () => {
+    const disk = faultyDisk({ room: { bytes: 40 }, most: 16 });
+    expect(() => LogWriter.create(path, first, writingTo(disk))).toThrow("the disk is full");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("is synced, renamed and its folder synced before anyone hears of it", async () => {
+    const disk = faultyDisk({});
+    const writer = LogWriter.create(path, first, writingTo(disk));
+    expect(disk.calls).toEqual(["open", "write", "sync", "rename", "syncDir"]);
+    await writer.close();
+  });
+});
+
+describe("an append", () => {
+  test("is written and synced when it resolves (L1)", async () => {
+    const disk = faultyDisk({});
+    const writer = LogWriter.create(path, first, writingTo(disk));
+    disk.calls.length = 0;
+    await writer.append(stepLine("a"));
+    expect(disk.calls).toEqual(["size", "write", "sync"]);
+    expect(lines()).toEqual([stepLine("a")]);
+    await writer.close();
+  });
+
+  test("is put together from short writes", async () => {
+    const writer = LogWriter.create(path, first, writingTo(faultyDisk({ most: 7 })));
+    await writer.append(stepLine("a"));
+    expect(lines()).toEqual([stepLine("a")]);
+    await writer.close();
+  });
+
+  test("stands in the order of the calls", async () => {
+    const disk = faultyDisk({});
+    const writing = writingTo(disk);
+    const other = LogWriter.create(join(folder, "b.data.jsonl"), first, writing);
+    const writer = LogWriter.create(path, first, writing);
+    await other.append(stepLine("b"));
+    const wanted = Array.from({ length: 50 }, (_, n) => stepLine(String(n)));
+    await Promise.all(wanted.map((line) => writer.append(line)));
+    expect(lines()).toEqual(wanted);
+    expect(disk.calls).toContain("syncLater");
+    await Promise.all([writer.close(), other.close()]);
+  });
+
+  test("is not synced with durability os", async () => {
+    const disk = faultyDisk({});
+    const writer = LogWriter.create(path, first, { disk, syncer: null });
+    await writer.append(stepLine("a"));
+    expect(disk.calls.filter((call) => call.startsWith("sync"))).toEqual([]);
+    await writer.close();
+  });
+
+  test("after close is refused", async () => {
+    const writer = LogWriter.create(path, first, durableWriting());
+    await writer.close();
+    expect(await codeOf(writer.append(stepLine("a")))).toBe("LOG_CLOSED");
+  });
+
+  for (const [code, wanted] of [
+    ["ENOSPC", "DISK_FULL"],
+    ["EDQUOT", "DISK_FULL"],
+    ["EFBIG", "FILE_TOO_LARGE"],
+    ["EIO", "DISK_ERROR"],
+  ] as const) {
+    test(`that meets ${code} leaves no part of a record, and the next stands alone (L2)`, async () => {
+      let refusing = false;
+      const disk = faultyDisk({
+        most: 9,
+        before: (call, number) => {
+          if (refusing && call === "write" && disk.calls[number - 1] === "write") {
+            throw systemError(code);
+          }
+        },
+      });
+      const writer = LogWriter.create(path, first, writingTo(disk));
+      await writer.append(stepLine("a"));
+      refusing = true;
+      expect(await codeOf(writer.append(stepLine("lost")))).toBe(wanted);
+      expect(lines()).toEqual([stepLine("a")]);
+      refusing = false;
+      await writer.append(stepLine("b"));
+      expect(lines()).toEqual([stepLine("a"), stepLine("b")]);
+      await writer.close();
+    });
+  }
+
+  test("that can't be taken back is the last (L2)", async () => {
+    const disk = faultyDisk({
+      most: 9,
+      before: (call, number) => {
+        if (call === "write" && number > 30) throw systemError("ENOSPC");
+        if (call === "truncate") throw systemError("EIO");
+      },
+    });
+    const writer = LogWriter.create(path, first, writingTo(disk));
+    expect(await codeOf(writer.append(stepLine("x".repeat(400))))).toBe("DISK_FULL");
+    const before = text();
+    const writes = disk.calls.filter((call) => call === "write").length;
+    expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_FULL");
+    expect(disk.calls.filter((call) => call === "write")).toHaveLength(writes);
+    expect(text()).toBe(before);
+    await writer.close();
+  });
+
+  for (const later of [false, true]) {
+    test(`whose ${later ? "later " : ""}sync fails is the last (L3)`, async () => {
+      let broken = false;
+      const disk = faultyDisk({
+        before: (call) => {
+          if (broken && (call === "sync" || call === "syncLater")) throw systemError("EIO");
+        },
+      });
+      const writing = writingTo(disk);
+      const other = LogWriter.create(join(folder, "b.data.jsonl"), first, writing);
+      const writer = LogWriter.create(path, first, writing);
+      if (later) await other.append(stepLine("b"));
+      broken = true;
+      expect(await codeOf(writer.append(stepLine("a")))).toBe("DISK_ERROR");
+      expect(disk.calls.at(-1)).toBe(later ? "syncLater" : "sync");
+      broken = false;
+      disk.calls.length = 0;
+      expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_ERROR");
+      expect(disk.calls).toEqual([]);
+      await Promise.all([writer.close(), other.close()]);
+    });
+  }
+
+  for (const [what, meddle] of [
+    ["longer", () => appendFileSync(path, `${stepLine("foreign")}\n`)],
+    ["shorter", () => truncateSync(path, 10)],
+  ] as const) {
+    test(`to a log that another made ${what} is refused and writes nothing (L4)`, async () => {
+      const writer = LogWriter.create(path, first, durableWriting());
+      await writer.append(stepLine("a"));
+      meddle();
+      const found = text();
+      expect(await codeOf(writer.append(stepLine("b")))).toBe("FOREIGN_WRITE");
+      expect(await codeOf(writer.append(stepLine("c")))).toBe("FOREIGN_WRITE");
+      expect(text()).toBe(found);
+      await writer.close();
+    });
+  }
+
+  for (const size of [0, 1, 65_535, 65_536, 65_537, 16 * 1024 * 1024]) {
+    test(`of a content of ${size} bytes is read back as it was`, async () => {
+      const writer = LogWriter.create(path, first, durableWriting());
+      const line = stepLine("x".repeat(size));
+      await writer.append(line);
+      await writer.append(stepLine("after"));
+      expect(lines()).toEqual([line, stepLine("after")]);
+      await writer.close();
+    });
+  }
+
+  test("of 65 MiB is refused and writes nothing", async () => {
+    const writer = LogWriter.create(path, first, durableWriting());
+    const line = stepLine("x".repeat(65 * 1024 * 1024));
+    expect(line.length).toBeGreaterThan(maxRecordBytes);
+    expect(await codeOf(writer.append(line))).toBe("RECORD_TOO_LARGE");
+    expect(lines()).toEqual([]);
+    await writer.append(stepLine("a"));
+    expect(lines()).toEqual([stepLine("a")]);
+    await writer.close();
+  });
+});
+
+describe("opening a log", () => {
+  const open = () => LogWriter.open(path, statSync(path).size, durableWriting());
+
+  test("follows no symbolic link", () => {
+    writeFileSync(join(folder, "target"), first);
+    symlinkSync(join(folder, "target"), path);
+    expect(open).toThrow("there is a symbolic link");
+  });
+
+  test("writes to no file that has a second name", async () => {
+    writeFileSync(join(folder, "target"), first);
+    linkSync(join(folder, "target"), path);
+    const writer = open();
+    expect(await codeOf(writer.append(stepLine("a")))).not.toStartWith("no error");
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe(`${startLine}\n`);
+    await writer.close();
+  });
+
+  test("does not wait at a FIFO", () => {
+    Bun.spawnSync(["mkfifo", path]);
+    expect(() => LogWriter.open(path, 0, durableWriting())).toThrow(path);
+  });
+});

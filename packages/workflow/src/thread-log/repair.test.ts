@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
+import { readLog } from "./read.ts";
+import { cutTail } from "./repair.ts";
+
+const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "repair-test-"));
+  path = join(folder, `${threadId}.data.jsonl`);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("cutting a torn tail", () => {
+  test("leaves the whole records, and keeps what was cut beside them, at every byte (F1)", () => {
+    const whole = logOf(startLine, stepLine("a"));
+    const tail = logOf(stepLine("torn ü"));
+    for (let cut = 1; cut < tail.length; cut += 1) {
+      writeFileSync(path, Buffer.concat([whole, tail.subarray(0, cut)]));
+      const log = readLog(path);
+      if (log.kind !== "thread") throw new Error(log.kind);
+      const done = cutTail(path, threadId, log.size, log.torn);
+      expect(done).toEqual({
+        bytes: cut,
+        keptIn: join(folder, `${threadId}.torn-${whole.length}`),
+      });
+      expect(readFileSync(path)).toEqual(whole);
+      expect(readFileSync(done.keptIn)).toEqual(tail.subarray(0, cut));
+      expect(statSync(done.keptIn).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  test("leaves the log as it is when the tail can't be kept", () => {
+    const bytes = Buffer.concat([logOf(startLine), Buffer.from("torn")]);
+    writeFileSync(path, bytes);
+    const size = bytes.length - 4;
+    const long = "x".repeat(250);
+    expect(() => cutTail(path, long, size, 4)).toThrow("can't");
+    expect(readFileSync(path)).toEqual(bytes);
+    expect(readdirSync(folder).sort()).toEqual([`${threadId}.data.jsonl`]);
+  });
+
+  test("follows no symbolic link", () => {
+    writeFileSync(join(folder, "target"), "precious");
+    symlinkSync(join(folder, "target"), path);
+    expect(() => cutTail(path, threadId, 0, 8)).toThrow("there is a symbolic link");
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
+  });
+});

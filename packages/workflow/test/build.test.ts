@@ -1,0 +1,343 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { buildBundle } from "../src/bundle/build.ts";
+import { checkBytes } from "../src/bundle/check.ts";
+import { hashOf } from "../src/bundle/hash.ts";
+import { originalPlace } from "../src/bundle/load-error.ts";
+import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "build-test-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const exports_ = `export const descriptor = { description: "x", roles: {} };
+export async function* run() { return { returnCode: 0, summary: "" }; }
+`;
+/** A project with what makes a build depend on its folder, if anything does. */
+const project: Record<string, string> = {
+  "flow.ts": `import { rows } from "./lib/rows.ts";
+    import { here, list, mode } from "old";
+    import { readFile } from "node:fs/promises";
+    import settings from "./settings.json";
+    export const descriptor = { description: settings.title + mode, roles: {} };
+    export const run = async function* (input: { prompt: string }) {
+      const { tmpdir } = await import("node:os");
+      yield { role: "a", content: await readFile("x", "utf8"), meta: { rows, here, list: list(), t: tmpdir(),
+        late: (await import("./lib/late.ts")).late, dir: import.meta.dirname, env: process.env.NODE_ENV } };
+      return { returnCode: 0, summary: input.prompt };
+    };`,
+  "lib/rows.ts": "export enum Rows { a, b } export const rows: Rows[] = [Rows.b];",
+  "lib/late.ts": 'import { rows } from "./rows.ts"; export const late = () => rows;',
+  "settings.json": '{ "title": "t" }',
+  "node_modules/old/package.json": '{ "name": "old", "main": "index.js" }',
+  "node_modules/old/index.js": `const fs = require("fs"); exports.list = () => fs.readdirSync(__dirname);
+    exports.here = __filename; exports.mode = process.env.NODE_ENV;
+    if (require.main === module) exports.list();`,
+};
+
+async function write(at: string, files: Record<string, string>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(at, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+}
+const build = async (files: Record<string, string>, entry = "flow.ts") => {
+  await write(folder, files);
+  const built = await buildBundle(join(folder, entry));
+  return { ...built, text: new TextDecoder().decode(built.code) };
+};
+const hashFrom = async (path: string) => hashOf((await buildBundle(path)).code);
+async function errorOf(promise: Promise<unknown>): Promise<WorkflowError> {
+  const error: unknown = await promise.then(
+    () => new Error("it was built"),
+    (thrown: unknown) => thrown,
+  );
+  if (!isWorkflowError(error)) throw error;
+  return error;
+}
+const load = async (code: Uint8Array) => {
+  const path = join(folder, `${await hashOf(code)}.esm.js`);
+  await writeFile(path, code);
+  return (await import(path)) as { run: (input: object) => AsyncGenerator };
+};
+
+describe("the same source gives the same hash", () => {
+  test("in every folder, at every depth, through links, from every folder and environment", async () => {
+    const places = ["one", "a/b/c/d/e/f/another-name"].map((name) => join(folder, name));
+    for (const place of places) await write(place, project);
+    const [one, deep] = places as [string, string];
+    await symlink(deep, join(folder, "linked"));
+    await symlink(join(one, "flow.ts"), join(folder, "linked.ts"));
+    const hash = await hashFrom(join(one, "flow.ts"));
+    expect(await hashFrom(join(deep, "flow.ts"))).toBe(hash);
+    expect(await hashFrom(join(folder, "linked", "flow.ts"))).toBe(hash);
+    expect(await hashFrom(join(folder, "linked.ts"))).toBe(hash);
+
+    const before = { cwd: process.cwd(), mode: process.env.NODE_ENV };
+    process.env.NODE_ENV = "development";
+    try {
+      for (const cwd of [one, "/"]) {
+        process.chdir(cwd);
+        expect(await hashFrom(join(one, "flow.ts"))).toBe(hash);
+      }
+      process.chdir(one);
+      expect(await hashFrom("flow.ts")).toBe(hash);
+    } finally {
+      process.chdir(before.cwd);
+      process.env.NODE_ENV = before.mode;
+    }
+  });
+
+  test("whatever lies in the folders above the project", async () => {
+    await write(folder, { "p/flow.ts": project["flow.ts"] ?? "", "p/package.json": "{}" });
+    await write(join(folder, "p"), project);
+    const hash = await hashFrom(join(folder, "p/flow.ts"));
+    const paths = JSON.stringify({ compilerOptions: { paths: { old: ["./evil.ts"] } } });
+    await write(folder, {
+      "tsconfig.json": paths,
+      "evil.ts": "export const here = 1",
+      ".env": "NODE_ENV=test",
+    });
+    expect(await hashFrom(join(folder, "p/flow.ts"))).toBe(hash);
+  });
+
+  test("however often it is built at once", async () => {
+    await write(folder, project);
+    const hashes = await Promise.all(
+      Array.from({ length: 6 }, () => hashFrom(join(folder, "flow.ts"))),
+    );
+    expect(new Set(hashes).size).toBe(1);
+  });
+
+  test("nothing of the folder stands in the code or in the map", async () => {
+    const { text, map } = await build(project);
+    expect(text).not.toContain(folder);
+    expect(map).not.toContain(folder);
+    expect(text).not.toContain("debugId");
+    expect((JSON.parse(map) as { sources: string[] }).sources.toSorted()).toEqual([
+      "flow.ts",
+      "lib/late.ts",
+      "lib/rows.ts",
+      "node_modules/old/index.js",
+    ]);
+  });
+
+  test("another source gives another one", async () => {
+    await write(folder, project);
+    const hash = await hashFrom(join(folder, "flow.ts"));
+    await write(folder, { "lib/late.ts": "export const late = () => 7;" });
+    expect(await hashFrom(join(folder, "flow.ts"))).not.toBe(hash);
+  });
+});
+
+describe("what is built", () => {
+  test("keeps the rules and runs", async () => {
+    await writeFile(join(folder, "x"), "text of x");
+    const { code } = await build(project);
+    expect(checkBytes(code, "flow")).toEqual([]);
+    const { run } = await load(code);
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      const { value } = await run({ prompt: "p" }).next();
+      const { content, meta } = value as { content: string; meta: Record<string, unknown> };
+      expect(content).toBe("text of x");
+      expect(meta).toMatchObject({ rows: [1], t: tmpdir(), dir: folder, env: "production" });
+      expect(meta.here).toStartWith(folder);
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  test("has a map that leads back to the author's line, past the lines that the build adds", async () => {
+    const { text, map } = await build({
+      "flow.ts": `${exports_}\nexport const os = await import("node:os"),\n  here = __dirname;\nthrow new Error("find me");`,
+    });
+    const lines = text.split("\n");
+    const line = lines.findIndex((each) => each.includes("find me"));
+    const column = lines[line]?.indexOf("throw") ?? -1;
+    expect(line).toBeGreaterThan(0);
+    const place = { line: line + 1, column: column + 1 };
+    expect(await originalPlace({ text: map, folder: "src" }, place)).toBe("src/flow.ts:6:1");
+  });
+
+  test("keeps a hashbang first", async () => {
+    const { code, text } = await build({
+      "flow.ts": `#!/usr/bin/env bun\n${exports_}export const d = __dirname;`,
+    });
+    expect(text).toStartWith("#!/usr/bin/env bun\n");
+    expect(checkBytes(code, "flow")).toEqual([]);
+  });
+
+  test("may import @uncaged/workflow with nothing installed", async () => {
+    const { text, code } = await build({
+      "flow.ts": `import { END } from "@uncaged/workflow"; ${exports_} export const e = END;`,
+    });
+    expect(text).toContain("__end__");
+    expect(text).not.toContain("@uncaged");
+    expect(checkBytes(code, "flow")).toEqual([]);
+    await write(join(folder, "a/b/c"), {
+      "flow.ts": await Bun.file(join(folder, "flow.ts")).text(),
+    });
+    expect(await hashFrom(join(folder, "a/b/c/flow.ts"))).toBe(await hashOf(code));
+  });
+
+  test("takes the @uncaged/workflow that the project has installed", async () => {
+    const { text } = await build({
+      "flow.ts": `import { END } from "@uncaged/workflow"; ${exports_} export const e = END;`,
+      "node_modules/@uncaged/workflow/package.json": '{"name":"@uncaged/workflow","main":"i.js"}',
+      "node_modules/@uncaged/workflow/i.js": 'export const END = "the installed one";',
+    });
+    expect(text).toContain("the installed one");
+  });
+
+  test("follows the project's own tsconfig, beside the source or beside package.json", async () => {
+    const files = {
+      "package.json": "{}",
+      "tsconfig.json":
+        '{ // a comment\n "compilerOptions": { "paths": { "@lib/*": ["./lib/*"] } } }',
+      "lib/a.ts": 'export const a: string = "from lib";',
+      "src/flow.ts": `import { a } from "@lib/a"; ${exports_} export const b = a;`,
+    };
+    expect((await build(files, "src/flow.ts")).text).toContain("from lib");
+  });
+});
+
+describe("a build that can't be made is one error with its place", () => {
+  const at = (name: string) => join(folder, name);
+
+  test("a syntax error", async () => {
+    const { code, kind, message } = await errorOf(
+      build({ "flow.ts": "const a = 1;\nconst b: = 2;" }),
+    );
+    expect([code, kind]).toEqual(["BUILD_FAILED", "failed"]);
+    expect(message).toBe(`${at("flow.ts")}:2:10: Unexpected =`);
+  });
+
+  test("all errors stand in the details", async () => {
+    const { message, details } = await errorOf(
+      build({ "flow.ts": 'import a from "./nope.ts";\nimport z from "zod"; a(z);' }),
+    );
+    expect(message).toBe(`${at("flow.ts")}:1:15: Could not resolve: "./nope.ts" (and 1 more)`);
+    expect(details).toHaveLength(2);
+    expect(details?.[1]).toStartWith(`${at("flow.ts")}:2:15: Could not resolve: "zod"`);
+  });
+
+  test("a name that a module does not export", async () => {
+    const files = { "flow.ts": 'import { b } from "./a.ts"; b();', "a.ts": "export const a = 1;" };
+    expect((await errorOf(build(files))).message).toContain("flow.ts:1:10: No matching export");
+  });
+
+  test("a module of Bun's own", async () => {
+    const { message } = await errorOf(
+      build({ "flow.ts": 'import { file } from "bun"; file("x");' }),
+    );
+    expect(message).toBe(
+      `${at("flow.ts")}:1:22: imports "bun", which is Bun's own: a bundle imports Node's only`,
+    );
+  });
+
+  for (const name of ["a.wasm", "a.node", "a.html", "a.css"]) {
+    test(`a second file (${name})`, async () => {
+      const files = {
+        "flow.ts": `import a from "./${name}"; ${exports_} export { a };`,
+        [name]: "a{}",
+      };
+      const { code, message } = await errorOf(build(files));
+      expect(code).toBe("BUILD_FAILED");
+      expect(message).toContain("the build gave a second file");
+    });
+  }
+
+  test("only @uncaged/workflow itself is lent", async () => {
+    for (const name of ["@uncaged/workflow/host", "@uncaged/workflow-agents", "yaml", "acorn"]) {
+      const { message } = await errorOf(
+        build({ "flow.ts": `import * as a from "${name}"; export { a };` }),
+      );
+      expect(message).toContain(`Could not resolve: "${name}"`);
+    }
+  });
+
+  test("a broken tsconfig", async () => {
+    const { code } = await errorOf(build({ "flow.ts": exports_, "tsconfig.json": "{" }));
+    expect(code).toBe("BUILD_FAILED");
+  });
+
+  test("a source that is not there, or is a folder", async () => {
+    expect(await errorOf(buildBundle(at("none.ts")))).toMatchObject({
+      code: "NO_SUCH_FILE",
+      kind: "missing",
+    });
+    expect(await errorOf(buildBundle(folder))).toMatchObject({ code: "NOT_A_FILE", kind: "usage" });
+  });
+
+  test("paths are told as the user gave them", async () => {
+    await write(folder, { "src/flow.ts": "const = 1" });
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      expect((await errorOf(buildBundle("src/flow.ts"))).message).toStartWith("src/flow.ts:1:7: ");
+      process.chdir("src");
+      expect((await errorOf(buildBundle("flow.ts"))).message).toStartWith("flow.ts:1:7: ");
+    } finally {
+      process.chdir(before);
+    }
+  });
+});
+
+describe("a build runs no code of the source", () => {
+  const evil = (name: string) => `import { writeFileSync } from "node:fs";
+    export function make() { writeFileSync(${JSON.stringify(join(folder, name))}, ""); return 1; }`;
+  const attributes = [
+    'with { type: "macro" }',
+    'with { "type": "m\\u0061cro" }',
+    'assert { type: "macro" }',
+  ];
+  for (const attribute of attributes) {
+    test(`a macro is refused: ${attribute}`, async () => {
+      const files = {
+        "flow.ts": `import { part } from "./part.ts"; ${exports_} export { part };`,
+        "part.ts": `import { make } from "./evil.ts" ${attribute};\nexport const part = make();`,
+        "evil.ts": evil("ran"),
+      };
+      const { code, message, hint } = await errorOf(build(files));
+      expect(existsSync(join(folder, "ran"))).toBe(false);
+      expect(code).toBe("BUILD_FAILED");
+      expect(message).toContain("part.ts:2:21: Macros are disabled");
+      expect(hint).toContain("without type macro");
+    });
+  }
+
+  test("no bunfig, no .env and no package.json setting is run", async () => {
+    const { text } = await build({
+      "flow.ts": `${exports_} export const e = process.env.SECRET; import { gql } from "gql"; export const g = gql();`,
+      "bunfig.toml":
+        'preload = ["./pre.ts"]\n[define]\n"process.env.SECRET" = "\'defined\'"\n[bundle]\nmacros = {}',
+      "pre.ts": `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(join(folder, "ran"))}, "");`,
+      ".env": "SECRET=leaked",
+      "package.json": '{ "name": "p", "bun": { "macros": { "gql": { "gql": "./evil.ts" } } } }',
+      "evil.ts": evil("ran").replace("make", "gql"),
+      "node_modules/gql/package.json": '{ "name": "gql", "main": "i.js" }',
+      "node_modules/gql/i.js": 'export const gql = () => "plain";',
+    });
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+    expect(text).toContain("process.env.SECRET");
+    expect(text).toContain("plain");
+  });
+
+  test("nothing is left behind", async () => {
+    const own = async () =>
+      (await readdir(tmpdir())).filter((name) => name.startsWith("uncaged-build-"));
+    const before = new Set(await own());
+    await build({ "flow.ts": exports_ });
+    await errorOf(build({ "flow.ts": "const" }));
+    expect((await own()).filter((name) => !before.has(name))).toEqual([]);
+    expect((await readdir(folder)).toSorted()).toEqual(["flow.ts"]);
+  });
+});

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmod, mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hashOf } from "../src/bundle/hash.ts";
+import { loadBundle } from "../src/bundle/load.ts";
+import { prepareBundle } from "../src/bundle/prepare.ts";
+import { putBundle } from "../src/bundle/store.ts";
+import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
+import { openRoot } from "../src/storage/root.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "prepare-test-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const at = (name: string) => join(folder, name);
+const sound = `export const descriptor = { description: "x", roles: {} };
+export async function* run() { return { returnCode: 0, summary: "done" }; }
+`;
+async function write(name: string, text: string | Uint8Array): Promise<string> {
+  await writeFile(at(name), text);
+  return at(name);
+}
+async function refusal(file: string, options: { types?: string } = {}): Promise<WorkflowError> {
+  const error: unknown = await prepareBundle(file, options).then(
+    () => new Error("it was taken"),
+    (thrown: unknown) => thrown,
+  );
+  if (!isWorkflowError(error)) throw error;
+  expect(error.message).not.toContain("\n");
+  return error;
+}
+
+describe("a sound file", () => {
+  test("an .esm.js is taken byte for byte", async () => {
+    const bytes = new TextEncoder().encode(`#!/usr/bin/env node\n\r\n${sound}// é\u2028`);
+    const prepared = await prepareBundle(await write("b.esm.js", bytes));
+    expect(prepared).toEqual({ bytes, descriptor: { description: "x", roles: {} } });
+  });
+
+  test("its types come along", async () => {
+    const file = await write("b.esm.js", sound);
+    const types = await write("b.d.ts", "export declare const run: unknown;");
+    expect((await prepareBundle(file, { types })).types).toBe("export declare const run: unknown;");
+  });
+
+  test("a .ts is built, stored, loaded and run", async () => {
+    const file = await write("flow.ts", `const x: string = "x"; ${sound} export { x };`);
+    const prepared = await prepareBundle(file);
+    const root = openRoot({ path: at("root") });
+    const hash = await putBundle(root, prepared.bytes, prepared);
+    expect(hash).toBe(await hashOf(prepared.bytes));
+    const { run } = await loadBundle(root, hash);
+    const { value } = await run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
+    expect(value).toEqual({ returnCode: 0, summary: "done" });
+  });
+});
+
+describe("a path that leads to no bundle", () => {
+  test("nothing there", async () => {
+    expect(await refusal(at("none.esm.js"))).toMatchObject({
+      code: "NO_SUCH_FILE",
+      kind: "missing",
+      message: `there is no file "${at("none.esm.js")}"`,
+    });
+    await write("file", "x");
+    expect((await refusal(at("file/b.esm.js"))).kind).toBe("missing");
+  });
+
+  test("a folder", async () => {
+    await mkdir(at("b.esm.js"));
+    expect(await refusal(at("b.esm.js"))).toMatchObject({ code: "NOT_A_FILE", kind: "usage" });
+  });
+
+  test("a FIFO, without waiting for it", async () => {
+    Bun.spawnSync(["mkfifo", at("b.esm.js")]);
+    expect((await refusal(at("b.esm.js"))).code).toBe("NOT_A_FILE");
+  });
+
+  test("an empty file", async () => {
+    expect((await refusal(await write("b.esm.js", ""))).code).toBe("EMPTY_FILE");
+    expect((await refusal(await write("flow.ts", ""))).code).toBe("EMPTY_FILE");
+  });
+
+  test.if(process.geteuid?.() !== 0)("a file that may not be read", async () => {
+    await chmod(await write("b.esm.js", sound), 0);
+    expect((await refusal(at("b.esm.js"))).code).toBe("NO_PERMISSION");
+  });
+
+  test("another ending", async () => {
+    for (const name of ["b.js", "b.mjs", "b.cjs", "b", "b.esm.jsx", "b.d.ts", "b.txt", ".esm"]) {
+      const { code, kind } = await refusal(await write(name, sound));
+      expect([name, code, kind]).toEqual([name, "NOT_A_BUNDLE", "usage"]);
+    }
+    for (const name of ["b.json", "b.yaml", "b.yml"]) {
+      expect((await refusal(await write(name, "{}"))).message).toContain("can't be built yet");
+    }
+  });
+
+  test("more than 64 MiB", async () => {
+    await truncate(await write("b.esm.js", sound), 64 * 2 ** 20 + 1);
+    expect((await refusal(at("b.esm.js"))).code).toBe("FILE_TOO_LARGE");
+  });
+
+  test("what can't be a path", async () => {
+    expect((await refusal(at("a\0b.esm.js"))).code).toBe("BAD_PATH");
+    expect((await refusal(`${at("a".repeat(5000))}.esm.js`)).code).toBe("BAD_PATH");
+  });
+
+  test("types that are missing, a folder or no text", async () => {
+    const file = await write("b.esm.js", sound);
+    expect((await refusal(file, { types: at("none.d.ts") })).kind).toBe("missing");
+    expect((await refusal(file, { types: folder })).code).toBe("NOT_A_FILE");
+    const types = await write("b.d.ts", new Uint8Array([0xff, 0xfe, 0xff]));
+    expect((await refusal(file, { types })).code).toBe("BAD_TYPES");
+  });
+});
+
+describe("a bundle that breaks the rules", () => {
+  test("is told by its first finding, with all of them in the details", async () => {
+    const file = await write("b.esm.js", `import z from "zod";\nexport default import("x");`);
+    const { code, kind, message, details } = await refusal(file);
+    expect([code, kind]).toEqual(["BUNDLE_REFUSED", "failed"]);
+    expect(message).toBe(
+      `${file}:1:15: imports "zod", which is no Node built-in (builtins-only), and 4 more`,
+    );
+    expect(details).toHaveLength(5);
+    expect(details?.[1]).toStartWith(`${file}:2:1: there must be no default export`);
+  });
+
+  test("runs nothing of it", async () => {
+    const ran = at("ran");
+    const source = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(ran)}, "");
+      import "zod"; ${sound}`;
+    expect((await refusal(await write("b.esm.js", source))).code).toBe("BUNDLE_REFUSED");
+    expect(await Bun.file(ran).exists()).toBe(false);
+  });
+
+  test("is no UTF-8", async () => {
+    const file = await write("b.esm.js", new Uint8Array([0x2f, 0x2f, 0xff]));
+    expect((await refusal(file)).message).toBe(`${file}:1:3: byte 2 is no UTF-8 (utf-8)`);
+  });
+
+  test("exports no generator", async () => {
+    const file = await write("b.esm.js", sound.replace("function*", "function"));
+    expect((await refusal(file)).message).toBe(
+      `${file}: run is a plain AsyncFunction, not an async generator function`,
+    );
+  });
+
+  test("throws while it is loaded", async () => {
+    const file = await write("b.esm.js", `${sound}throw new Error("no key");`);
+    expect(await refusal(file)).toMatchObject({
+      code: "BUNDLE_LOAD_FAILED",
+      message: `${file}:3:11: no key`,
+    });
+  });
+});
+
+describe("a source whose bundle breaks the rules is told by the author's own line", () => {
+  test("a dynamic import", async () => {
+    const file = await write(
+      "flow.ts",
+      `${sound}\nexport const load = (x: string) =>\n  import(x);`,
+    );
+    expect((await refusal(file)).message).toBe(
+      `${file}:5:3: import() is not allowed: import at the top, and bundle what you import (no-dynamic-import)`,
+    );
+  });
+
+  test("an error at the top level", async () => {
+    const file = await write(
+      "flow.ts",
+      `type A = string;\n${sound}\n\n  throw new Error("no key");`,
+    );
+    expect((await refusal(file)).message).toMatch(/flow\.ts:6:\d+: no key$/);
+  });
+
+  test("an export that is missing", async () => {
+    const file = await write("flow.ts", "export const run = async function* () {};");
+    expect((await refusal(file)).message).toBe(`${file}: exports no descriptor (named-exports)`);
+  });
+
+  test("an error of the build", async () => {
+    const file = await write("flow.ts", "const a: = 1;");
+    expect((await refusal(file)).message).toBe(`${file}:1:10: Unexpected =`);
+  });
+});

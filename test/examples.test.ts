@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { WorkflowFn } from "@uncaged/workflow";
+import {
+  addWorkflow,
+  forkThread,
+  openRoot,
+  resumeThread,
+  startThread,
+  type ThreadView,
+  waitThread,
+} from "@uncaged/workflow/host";
+import { replayEverywhere } from "@uncaged/workflow/testing";
+import { makeRepository } from "./repository.ts";
+import { top } from "./source.ts";
+
+/* The examples, added and run as a person would, through the engine. */
+const folder = mkdtempSync(join(tmpdir(), "uncaged-examples-"));
+const root = openRoot({ path: join(folder, "root") });
+const { env } = process;
+const idleBefore = env.UNCAGED_WORKFLOW_IDLE_MS;
+
+beforeAll(async () => {
+  env.UNCAGED_WORKFLOW_IDLE_MS = "500";
+  for (const [name, file] of Object.entries(sources)) {
+    await addWorkflow(root, name, join(top, "examples", file));
+  }
+}, 60_000);
+
+afterAll(() => {
+  if (idleBefore === undefined) delete env.UNCAGED_WORKFLOW_IDLE_MS;
+  else env.UNCAGED_WORKFLOW_IDLE_MS = idleBefore;
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+const sources = {
+  count: "01-plain.esm.js",
+  shorten: "02-moderator.ts",
+  inventory: "03-durable.ts",
+  review: "review-repository/workflow.ts",
+  "review-2": "review-repository/workflow-v2.ts",
+};
+
+type Given = { prompt?: string; cwd?: string; params?: unknown };
+
+async function run(workflow: keyof typeof sources, given: Given = {}): Promise<ThreadView> {
+  const { threadId, hash } = await startThread(root, { workflow, cwd: folder, env, ...given });
+  return await waitThread(root, { threadId, hash });
+}
+
+const rolesOf = ({ steps }: ThreadView): string[] => steps.map(({ role }) => role);
+
+describe("the course", () => {
+  const course = join(top, "examples/review-repository");
+
+  test("1: a plain bundle that imports nothing", async () => {
+    const thread = await run("count", { prompt: "one two  three" });
+    expect(thread).toMatchObject({ status: "completed", result: { summary: "3 words" } });
+    expect(rolesOf(thread)).toEqual(["splitter", "counter"]);
+  });
+
+  test("2: two roles that take turns until the moderator ends it", async () => {
+    const thread = await run("shorten", { prompt: "It is really very nice" });
+    expect(thread.result).toEqual({ returnCode: 0, summary: "It is nice" });
+    expect(rolesOf(thread)).toEqual(["editor", "critic", "editor", "critic", "editor", "critic"]);
+  });
+
+  test("3: durable code that asks before it writes", async () => {
+    const cwd = mkdtempSync(join(folder, "inventory-"));
+    writeFileSync(join(cwd, "a.txt"), "four");
+    const asked = await run("inventory", { prompt: "OUT.md", cwd });
+    expect(asked.status).toBe("waiting");
+    expect(asked.steps.at(-1)?.content).toContain("Write the inventory into OUT.md");
+    await resumeThread(root, asked, { env, input: { content: "true", value: true } });
+    const done = await waitThread(root, asked);
+    expect(done.result).toEqual({ returnCode: 0, summary: "wrote OUT.md" });
+    expect(readFileSync(join(cwd, "OUT.md"), "utf8")).toContain("- a.txt: 4 bytes");
+  });
+
+  test.each([
+    ["01-plain.esm.js", { prompt: "a b" }],
+    ["02-moderator.ts", { prompt: "just do it" }],
+    ["03-durable.ts", { prompt: join(folder, "again.md"), cwd: course, answers: ["true"] }],
+  ])("%s comes to the same end from each of its steps", async (file, options) => {
+    const bundle = (await import(join(top, "examples", file))) as { run: WorkflowFn };
+    expect(await replayEverywhere(bundle.run, options)).toMatchObject({ status: "completed" });
+  });
+});
+
+const key = `${"-".repeat(5)}BEGIN RSA PRIVATE KEY${"-".repeat(5)}`;
+const marker = ["TO", "DO"].join("");
+const busy = (n: number) =>
+  `export function busy(a) {\n${`  a += ${n};\n`.repeat(80)}}\n// ${marker} give it a name\n`;
+
+/** A repository in which there is something to find, and the number of its commits. */
+function faulty(name: string): string {
+  const cwd = join(folder, name);
+  makeRepository(cwd, [
+    { "src/busy.js": busy(1), "src/keys.pem": `${key}\n`, "src/calm.py": "pass\n" },
+    { "src/busy.js": busy(2), "test/calm_test.py": "pass\n" },
+    { "src/busy.js": busy(3), "docs/a b.md": `${"<".repeat(7)} theirs\n`, "run.lock": "x\n" },
+  ]);
+  return cwd;
+}
+
+describe("the repository reviewer", () => {
+  test("plans, reads the busiest files one by one, and reports what to mend", async () => {
+    const cwd = faulty("faulty");
+    const thread = await run("review", { cwd });
+    expect(rolesOf(thread)).toEqual(["planner", ...Array<string>(5).fill("reader"), "reporter"]);
+    const report = thread.steps.at(-1)?.content ?? "";
+    expect(report).toContain("## Urgent");
+    expect(report).toContain("`src/keys.pem:1` looks like a secret");
+    expect(report).toContain("`docs/a b.md:1` a merge conflict with theirs was committed");
+    expect(report).toContain("a function of 81 lines");
+    expect(report).toContain(`left open: ${marker} give it a name`);
+    expect(report).toContain("changed 3 times, and no test bears its name");
+    expect(report).not.toContain("calm.py");
+    expect(thread.result?.summary).toBe("5 findings in 5 files, 2 of them urgent");
+  });
+
+  test("reports the same for the same commit, whatever lies beside it", async () => {
+    const [one, two] = [faulty("one"), faulty("two")];
+    writeFileSync(join(two, "src/busy.js"), "not committed\n");
+    const [a, b] = [await run("review", { cwd: one }), await run("review", { cwd: two })];
+    expect(a.steps.map(({ content }) => content)).toEqual(b.steps.map(({ content }) => content));
+  });
+
+  test("keeps to the folders that the prompt names, and writes the report where it is told", async () => {
+    const cwd = faulty("scoped");
+    const params = { files: 1, to: "../scoped.md" };
+    const thread = await run("review", {
+      cwd: join(cwd, "docs"),
+      prompt: "Look at ./test.",
+      params,
+    });
+    expect(thread.steps[0]?.content).toStartWith("read 1 of 1 file in test");
+    expect(readFileSync(join(cwd, "scoped.md"), "utf8").trim()).toBe(
+      thread.steps.at(-1)?.content ?? "",
+    );
+  });
+
+  test.each([
+    ["that is empty", [], "0 findings in 0 files"],
+    ["with a single commit", [{ "a.txt": "a\n" }], "0 findings in 1 file"],
+  ])("works on a repository %s", async (name, commits, summary) => {
+    const cwd = join(folder, name);
+    makeRepository(cwd, commits);
+    expect(await run("review", { cwd })).toMatchObject({
+      status: "completed",
+      result: { summary },
+    });
+    expect(await run("review-2", { cwd })).toMatchObject({ status: "completed" });
+  });
+
+  test("says so where there is no repository, and refuses params that it does not know", async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "uncaged-none-"));
+    const none = await run("review", { cwd });
+    expect(none.status).toBe("failed");
+    expect(none.result?.summary).toBe(`${cwd} is no git repository`);
+    rmSync(cwd, { recursive: true });
+    const { result } = await run("review", { params: { files: 0 } });
+    expect(result?.summary).toBe("params.files is 0, not a number from 1 to 50");
+  });
+
+  test("goes on with its second version from the first one's plan", async () => {
+    const first = await run("review", { cwd: faulty("versions") });
+    const { threadId, hash } = await forkThread(root, first, {
+      env,
+      keep: { fromRole: "planner" },
+      on: "review-2",
+    });
+    const second = await waitThread(root, { threadId, hash });
+    expect(second.steps[0]).toEqual(first.steps[0] as never);
+    const readers = Array<string>(5).fill("reader");
+    expect(rolesOf(second).sort()).toEqual(["historian", "planner", ...readers, "reporter"]);
+    expect(second.steps.at(-1)?.content).toStartWith(
+      first.steps.at(-1)?.content.split("\n")[0] as string,
+    );
+  });
+});

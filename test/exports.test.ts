@@ -1,0 +1,187 @@
+import { describe, expect, test } from "bun:test";
+import { type Node, readSource, type Source } from "./source.ts";
+
+/*
+ * What each door of @uncaged/workflow offers, types included. A change here is a change of the
+ * public face: `bun test -u test/exports.test.ts` writes the new lists.
+ */
+const door = (name: string) => readSource(`packages/workflow/src/${name}.ts`);
+
+function exportedNames({ nodes }: Source): string[] {
+  return nodes
+    .filter(({ type }) => type === "ExportSpecifier")
+    .map(({ exported, exportKind, parentKind }) => {
+      const kind = exportKind === "type" || parentKind === "type" ? "type " : "";
+      return `${kind}${(exported as Node).name as string}`;
+    })
+    .sort();
+}
+
+/** Gives each specifier the kind of its statement: `export type {A}` says it once for all. */
+function withKinds(source: Source): Source {
+  for (const { type, exportKind, specifiers } of source.nodes) {
+    if (type !== "ExportNamedDeclaration") continue;
+    for (const specifier of specifiers as Node[]) specifier.parentKind = exportKind;
+  }
+  return source;
+}
+
+const listOf = (name: string) => exportedNames(withKinds(door(name))).join("\n");
+
+describe("the exported names", () => {
+  test("of @uncaged/workflow", () => {
+    expect(listOf("index")).toMatchInlineSnapshot(`
+      "END
+      INPUT
+      START
+      StepFailure
+      WAIT
+      WorkflowError
+      createRoleModerator
+      durable
+      eventsChannel
+      isWorkflowError
+      type AgentFn
+      type Answer
+      type Bundle
+      type Descriptor
+      type DurableProgram
+      type DurableStep
+      type ErrorKind
+      type EventType
+      type InputMeta
+      type JsonSchema
+      type Moderator
+      type Role
+      type RoleMeta
+      type RoleOutput
+      type RoleResult
+      type RoleStep
+      type RunEvent
+      type StartStep
+      type Step
+      type StepCall
+      type StepContext
+      type StepFn
+      type Steps
+      type ThreadContext
+      type ThreadInput
+      type WaitMeta
+      type WaitRequest
+      type WaitResult
+      type WorkflowDefinition
+      type WorkflowEvent
+      type WorkflowFn
+      type WorkflowOptions
+      type WorkflowResult
+      waitFor"
+    `);
+  });
+
+  test("of @uncaged/workflow/host", () => {
+    expect(listOf("host")).toMatchInlineSnapshot(`
+      "WorkflowError
+      addWorkflow
+      allThreads
+      buildSource
+      checkWorkflowName
+      collectGarbage
+      createRoot
+      defaultMaxRounds
+      diffThreads
+      findThread
+      followThread
+      forkThread
+      historyOf
+      isWorkflowError
+      keptSteps
+      killThread
+      listLive
+      listThreads
+      listWorkers
+      listWorkflows
+      mostRounds
+      openRoot
+      pauseThread
+      readInfo
+      readThread
+      removeThread
+      removeWorkflow
+      resolveWorkflow
+      resumeThread
+      retryThread
+      rollbackWorkflow
+      rootVariable
+      show
+      showWorkflow
+      startThread
+      statuses
+      toErrorRecord
+      type Added
+      type BuiltBundle
+      type Descriptor
+      type Durability
+      type ErrorKind
+      type ErrorRecord
+      type FollowItem
+      type FollowOptions
+      type ForkOptions
+      type Forked
+      type Garbage
+      type InfoOptions
+      type InfoRecord
+      type JsonSchema
+      type Keep
+      type KillOptions
+      type Killed
+      type ListOptions
+      type LiveRow
+      type Problem
+      type ResumeOptions
+      type Root
+      type StartOptions
+      type StartedThread
+      type Status
+      type Step
+      type ThreadDiff
+      type ThreadRef
+      type ThreadRow
+      type ThreadView
+      type Verification
+      type VersionRow
+      type WorkerState
+      type WorkflowRow
+      type WorkflowView
+      verifyStore
+      waitThread"
+    `);
+  });
+
+  test("of @uncaged/workflow/testing", () => {
+    expect(listOf("testing")).toMatchInlineSnapshot(`
+      "findReplays
+      replayEverywhere
+      runThread
+      scriptedAgent
+      settableClock
+      type ReplayFinding
+      type RunThreadOptions
+      type Script
+      type ScriptedAgent
+      type TestAnswer
+      type TestClock
+      type ThreadOutcome"
+    `);
+  });
+});
+
+test("a door only hands on what folders export, each by its name", () => {
+  const strays = ["index", "host", "testing"].flatMap((name) =>
+    door(name)
+      .nodes.filter(({ type }) => type === "Program")
+      .flatMap(({ body }) => body as Node[])
+      .filter(({ type, source }) => type !== "ExportNamedDeclaration" || source === null)
+      .map(({ type }) => `${name}.ts holds an ${type}`),
+  );
+  expect(strays).toEqual([]);
+});
