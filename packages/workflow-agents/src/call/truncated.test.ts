@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { truncated } from "./truncated.ts";
+
+test("a value of 10 KB of JSON stands as it is, a longer one as its beginning", () => {
+  const fits = "x".repeat(10 * 1024 - 2);
+  expect(truncated(fits)).toBe(fits);
+  expect(truncated(`${fits}x`)).toEqual({
+    _truncated: true,
+    type: "string",
+    length: 10 * 1024 + 1,
+    preview: `"${"x".repeat(199)}...`,
+  });
+});
+
+test("an object is measured by its JSON", () => {
+  const small = { list: [1, 2, 3] };
+  expect(truncated(small)).toBe(small);
+  const large = { text: '"'.repeat(6000) };
+  expect(truncated(large)).toMatchObject({ _truncated: true, type: "object", length: 12_011 });
+});
+
+test("what has no JSON is left alone", () => {
+  expect(truncated(undefined)).toBeUndefined();
+});
