@@ -2,6 +2,7 @@ import { messageOf } from "../contract/error.ts";
 import { END } from "../contract/reserved.ts";
 import type { WorkflowResult } from "../contract/contract.ts";
 import type { EndRecord } from "../thread-log/record.ts";
+import { failureRecord } from "./failure.ts";
 
 /** The return code of a thread that was killed: 128 and SIGTERM, as a shell has it. */
 export const killedCode = 143;
@@ -35,11 +36,10 @@ export function failed(
   now: number,
   mask: (text: string) => string,
 ): EndRecord {
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
   return {
     role: END,
     content: mask(messageOf(thrown)),
-    meta: { returnCode: 1, reason: "failed", error: { name: mask(name), step } },
+    meta: { returnCode: 1, reason: "failed", error: failureRecord(thrown, step, mask) },
     timestamp: now,
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { INPUT, WAIT } from "../contract/reserved.ts";
 import { Engine, type EngineParts, type EngineThread } from "./engine.ts";
 
@@ -7,6 +8,9 @@ type Line = { role: string; content: string; meta: Record<string, unknown>; time
 
 const step = (role: string, content = role): RoleOutput => ({ role, content, meta: {} });
 const recorded = (role: string): Step => ({ ...step(role), timestamp: 1 });
+const boom = (): never => {
+  throw new Error("boom");
+};
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 async function until(condition: () => boolean): Promise<void> {
@@ -112,6 +116,49 @@ describe("the engine", () => {
     expect(last(lines)).toMatchObject({
       content: "no such key: *** at all",
       meta: { returnCode: 1, reason: "failed", error: { name: "TypeError", step: 2 } },
+    });
+  });
+
+  test("keeps an error's code, hint and what it brought along, without a secret", async () => {
+    const { engine, lines } = drive(async function* () {
+      const error = new WorkflowError({
+        code: "EXTRACTION_FAILED",
+        kind: "failed",
+        message: "no",
+        hint: "not hunter22",
+      });
+      yield step("a");
+      throw Object.assign(error, { kept: { raw: 'it is "hunter22"', n: 1 } });
+    });
+    await engine.done;
+    expect(last(lines)).toMatchObject({
+      meta: {
+        error: {
+          name: "WorkflowError",
+          step: 2,
+          code: "EXTRACTION_FAILED",
+          hint: "not ***",
+          kept: { raw: 'it is "***"', n: 1 },
+        },
+      },
+    });
+  });
+
+  test.each([
+    ["no plain object", () => [1]],
+    ["no JSON", () => ({ fn: () => 1 })],
+    ["too long", () => ({ raw: "x".repeat(1024 * 1024) })],
+    ["a getter that throws", () => Object.defineProperty({}, "x", { enumerable: true, get: boom })],
+  ])("keeps nothing when what an error brought is %s", async (_, kept) => {
+    const { engine, lines } = drive(async function* () {
+      yield step("a");
+      throw Object.assign(new Error("no"), { kept: kept() });
+    });
+    await engine.done;
+    expect(last(lines).meta).toEqual({
+      returnCode: 1,
+      reason: "failed",
+      error: { name: "Error", step: 2 },
     });
   });
 

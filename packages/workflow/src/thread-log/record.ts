@@ -18,6 +18,18 @@ export type StartRecord = {
 /** How a thread ended. */
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
+/**
+ * Why a thread failed, beside the message: the error's name, the step (from 1) that was to be made, a
+ * `WorkflowError`'s code and hint, and what the error brought to be kept.
+ */
+export type FailureRecord = {
+  name: string;
+  step: number;
+  code?: string;
+  hint?: string;
+  kept?: Record<string, unknown>;
+};
+
 /** The last line of the log of a thread that has ended. `content` is the summary or the message. */
 export type EndRecord = {
   role: END;
@@ -25,7 +37,7 @@ export type EndRecord = {
   meta: {
     returnCode: number;
     reason: EndReason;
-    error?: { name: string; step: number };
+    error?: FailureRecord;
   };
   timestamp: number;
 };
