@@ -3,7 +3,7 @@ import type { Durability, ForkRequest, InputRequest } from "../control/control.t
 import type { Root } from "../storage/paths.ts";
 import { type Keep, keptSteps } from "../thread/fork.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import { checkRounds, definedEnv, type StartedThread, sendStart } from "./start.ts";
+import { checkOptions, checkRounds, definedEnv, type StartedThread, sendStart } from "./start.ts";
 import { readThread } from "./threads.ts";
 import { resolveWorkflow } from "./resolve.ts";
 
@@ -13,6 +13,8 @@ export type ForkOptions = {
   keep?: Keep;
   prompt?: string;
   maxRounds?: number;
+  /** Added to the options that the other thread was started with. */
+  options?: Record<string, unknown>;
   /** Replaces parts of the last kept step. */
   edit?: { content?: string; meta?: Record<string, unknown> };
   /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
@@ -67,6 +69,7 @@ async function sendFork(
   options: ForkOptions,
 ): Promise<Forked> {
   if (options.maxRounds !== undefined) checkRounds(options.maxRounds);
+  checkOptions(options.options ?? {});
   if (options.edit && keep.length === 0) throw nothingToEdit(source.threadId);
   const { name, hash } =
     options.on === undefined
@@ -83,6 +86,7 @@ async function sendFork(
     workflow: name,
     env: definedEnv(options.env),
     fork,
+    ...(options.options ? { options: options.options } : {}),
     ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
     ...(options.maxRounds === undefined ? {} : { maxRounds: options.maxRounds }),
     ...(options.durability ? { durability: options.durability } : {}),

@@ -84,9 +84,10 @@ export function checkRounds(maxRounds: number): void {
   });
 }
 
-const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env"]);
+const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", "forkFrom"]);
 
-function checkOptions(options: Record<string, unknown>): void {
+/** @throws WorkflowError `BAD_OPTION` when an option has a name that is the engine's own. */
+export function checkOptions(options: Record<string, unknown>): void {
   const taken = Object.keys(options).find((key) => keptForEngine.has(key));
   if (taken === undefined) return;
   throw new WorkflowError({

@@ -31,7 +31,8 @@ export type ThreadInput = {
  *
  * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
  * those of the command that started the thread: one process runs many threads, so a workflow must
- * read these and never `process.cwd()` or `process.env`. Whatever else the starter gave in
+ * read these and never `process.cwd()` or `process.env`. `forkFrom` tells a fork's workflow which thread
+ * the first `steps` of its steps were copied from. Whatever else the starter gave in
  * `parameters.options` stands here under its own name.
  */
 export type WorkflowOptions = {
@@ -40,6 +41,7 @@ export type WorkflowOptions = {
   signal?: AbortSignal;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
+  forkFrom?: { threadId: string; steps: number };
   [option: string]: unknown;
 };
 

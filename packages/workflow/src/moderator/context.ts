@@ -26,17 +26,20 @@ export type RoleStep<M extends RoleMeta> = {
  *
  * `steps` are the roles' steps. A role that asked with `waitFor` stands there once it is answered,
  * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
- * `allSteps`, which is the log as it is. The rest is what `run` was given: see `WorkflowOptions`.
+ * `allSteps`, which is the log as it is. A role also sees its own name as `role`. The rest is what
+ * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;
   start: StartStep;
   steps: RoleStep<M>[];
   allSteps?: readonly Step[];
+  role?: string;
   signal?: AbortSignal;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
   params?: unknown;
+  options?: Readonly<Record<string, unknown>>;
 };
 
 /** A role: an agent, a model call, a script. It gets the whole thread and returns content and meta. */

@@ -16,7 +16,7 @@ export class History {
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
-    const { threadId, maxRounds, signal, cwd, env } = options;
+    const { threadId, maxRounds, signal, cwd, env, ...rest } = options;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -32,6 +32,7 @@ export class History {
       cwd,
       env,
       params: input.params,
+      options: Object.freeze(rest),
     });
     for (const step of input.steps) this.add(step);
   }

@@ -26,7 +26,7 @@ async function drive(
 ): Promise<Ran> {
   const thread = run(
     { prompt: "fix it", steps, params: { n: 1 } },
-    { threadId, maxRounds, cwd: "/" },
+    { threadId, maxRounds, cwd: "/", maxCost: 2, forkFrom: { threadId: "A", steps: 1 } },
   );
   const outputs: RoleOutput[] = [];
   let sent: RoleOutput | undefined;
@@ -125,7 +125,8 @@ describe("the context", () => {
 
   test("holds the prompt, the thread, and what run was given", async () => {
     const [ctx] = await contexts([]);
-    expect(ctx).toMatchObject({ threadId, cwd: "/", params: { n: 1 }, steps: [] });
+    expect(ctx).toMatchObject({ threadId, cwd: "/", params: { n: 1 }, steps: [], role: "watcher" });
+    expect(ctx?.options).toEqual({ maxCost: 2, forkFrom: { threadId: "A", steps: 1 } });
     expect(ctx?.start).toEqual({
       role: "__start__",
       content: "fix it",

@@ -43,7 +43,8 @@ export function createRoleModerator<M extends RoleMeta>(
     while (history.length < options.maxRounds) {
       const name = moderator(typed);
       if (name === END) break;
-      const result = resultOf(name, await roleNamed<M>(roles, name)(context));
+      const play = roleNamed<M>(roles, name);
+      const result = resultOf(name, await play(Object.freeze({ ...context, role: name })));
       history.checkUnchanged(name);
       const wait = waitOf(name, result);
       const output = wait ?? { role: name, content: result.content, meta: result.meta };

@@ -171,9 +171,11 @@ export class Threads {
     const info = new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
     const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
     const context: ThreadContext = { threadId, info, fail };
-    const { prompt, options, params } = start.parameters;
+    const { forkFrom } = start;
+    const { prompt, params } = start.parameters;
+    const options = { ...start.parameters.options, threadId, env, ...(forkFrom && { forkFrom }) };
     const engine = new Engine(
-      { run: bundle.run, prompt, steps, params, options: { ...options, threadId, env } },
+      { run: bundle.run, prompt, steps, params, options },
       {
         log: writer,
         scope: (fn) => runInContext(context, fn),
