@@ -13,6 +13,11 @@ export type Call = {
   spent: Spent[];
   /** Asked before each model call with what it may cost at most; throws when a limit would be passed. */
   admit: (most: Spent) => void;
+  /**
+   * What an agent keeps for this role's later steps, as JSON (a session's id). It begins as the role's
+   * last step left it, and is recorded in the step's `meta.agent`.
+   */
+  memory: Record<string, unknown>;
 };
 
 const calls = new AsyncLocalStorage<Call>();
@@ -22,7 +27,7 @@ export const withCall = <T>(call: Call, fn: () => T): T => calls.run(call, fn);
 
 /** The call that the running code belongs to; one of its own when there is none (a bare agent). */
 export const currentCall = (): Call =>
-  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => undefined };
+  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => undefined, memory: {} };
 
 /** Publishes an event of the running call on the workflow's channel. */
 export function publish(type: EventType, payload: Record<string, unknown>): void {
