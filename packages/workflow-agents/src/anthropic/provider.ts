@@ -1,0 +1,66 @@
+import { BaseAnthropic } from "@anthropic-ai/sdk/client";
+import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
+import { LLMError } from "../llm/error.ts";
+import type { LLMProvider } from "../llm/provider.ts";
+import { type Access, answered, patienceOf } from "../llm/stream.ts";
+import type { Watch } from "../llm/watch.ts";
+import { ArrivingMessage } from "./arriving.ts";
+import { faultOf } from "./fault.ts";
+import { bodyOf, type Cache } from "./request.ts";
+
+/** How the Anthropic API is reached. */
+export type AnthropicAccess = Access & {
+  /** Whether, and for how long, the provider caches the beginning of the conversation (5 minutes). */
+  cache?: Cache;
+};
+
+const officialUrl = "https://api.anthropic.com";
+const provider = "Anthropic";
+
+/**
+ * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or
+ * `ANTHROPIC_AUTH_TOKEN` of the environment that a request comes with.
+ */
+export function anthropicProvider(access: AnthropicAccess = {}): LLMProvider {
+  const patience = patienceOf(access);
+  const { timeoutMs, maxRetries } = patience;
+  return {
+    name: provider,
+    async answer(request, sink, { env, signal }) {
+      const credential = credentialOf(access, env);
+      const baseUrl = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || officialUrl);
+      const { model } = request;
+      const secrets = Object.values(credential).filter((secret) => secret !== null);
+      const asked = { provider, model, baseUrl, secrets, timeoutMs };
+      // What is left out the client would read from this process's environment.
+      const settings = { webhookKey: null, logLevel: "off", openTelemetry: false } as const;
+      const open = ({ fetch, signal: watched }: Watch) => {
+        const client = new BaseAnthropic({
+          ...settings,
+          ...credential,
+          baseURL: baseUrl,
+          maxRetries,
+          timeout: timeoutMs,
+          fetch,
+        });
+        const body = bodyOf(request, access.cache ?? true);
+        return new Messages(client).create(body, { signal: watched });
+      };
+      const arriving = new ArrivingMessage(sink);
+      return await answered({ open, faultOf }, arriving, { asked, patience, signal });
+    },
+  };
+}
+
+function credentialOf(
+  { apiKey }: AnthropicAccess,
+  env: Readonly<Record<string, string>>,
+): { apiKey: string | null; authToken: string | null } {
+  const key = apiKey ?? env.ANTHROPIC_API_KEY;
+  if (key) return { apiKey: key, authToken: null };
+  const token = env.ANTHROPIC_AUTH_TOKEN;
+  if (token) return { apiKey: null, authToken: token };
+  throw new LLMError("LLM_NO_KEY", "there is no key for Anthropic", {
+    hint: "set ANTHROPIC_API_KEY in the environment that starts the thread, or give the agent apiKey",
+  });
+}

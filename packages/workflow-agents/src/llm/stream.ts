@@ -1,0 +1,111 @@
+import { LLMError } from "./error.ts";
+import { type Asked, type Fault, hostOf, llmError } from "./fault.ts";
+import type { LLMAnswer } from "./provider.ts";
+import { type Limits, Watch } from "./watch.ts";
+
+/** How a provider is reached, and how long it is waited for. */
+export type Access = {
+  apiKey?: string;
+  baseUrl?: string;
+  /** How long the provider may take until it begins to answer, each time it is asked (10 minutes). */
+  timeoutMs?: number;
+  /** How long it may then send nothing at all (4 minutes). */
+  silenceMs?: number;
+  /** How often the provider's client asks again when an answer could not begin (2). */
+  maxRetries?: number;
+  /** The most bytes of one answer's text, thinking and tool calls together (16 MiB). */
+  maxAnswerBytes?: number;
+};
+
+/** The bounds of one answer. */
+export type Patience = Required<Omit<Access, "apiKey" | "baseUrl">>;
+
+/** What the options leave open. */
+export const patienceOf = (access: Access): Patience => ({
+  timeoutMs: access.timeoutMs ?? 600_000,
+  silenceMs: access.silenceMs ?? 240_000,
+  maxRetries: access.maxRetries ?? 2,
+  maxAnswerBytes: access.maxAnswerBytes ?? 16 * 2 ** 20,
+});
+
+// An event of one token has some 150 bytes around it.
+const bytesAroundAToken = 16;
+
+/** What takes a stream's events in. `take` throws on an event that is not of the protocol. */
+export type Arriving<Event> = {
+  take: (event: Event) => void;
+  /** The answer, null as long as its end has not come. */
+  answer: () => LLMAnswer | null;
+  readonly size: number;
+};
+
+/** A provider's stream, and how to read what its client throws. */
+export type Source<Event> = {
+  open: (watch: Watch) => Promise<AsyncIterable<Event>>;
+  faultOf: (error: unknown) => Fault | null;
+};
+
+/**
+ * Opens a stream and takes it in to its end.
+ * @throws LLMError whatever goes wrong; the signal's reason when it is aborted.
+ */
+export async function answered<Event>(
+  { open, faultOf }: Source<Event>,
+  arriving: Arriving<Event>,
+  { asked, patience, signal }: { asked: Asked; patience: Patience; signal?: AbortSignal },
+): Promise<LLMAnswer> {
+  const { maxAnswerBytes, silenceMs } = patience;
+  const limits = { silenceMs, maxBytes: maxAnswerBytes * bytesAroundAToken };
+  const watch = new Watch(limits, signal);
+  let begun = false;
+  try {
+    const events = await open(watch);
+    for await (const event of events) {
+      begun = true;
+      take(arriving, event, asked);
+      if (arriving.size > maxAnswerBytes) throw tooLarge(asked, maxAnswerBytes);
+    }
+    signal?.throwIfAborted();
+    if (watch.broken) throw brokenError(watch.broken, asked, limits);
+    const answer = arriving.answer();
+    if (answer) return answer;
+    throw llmError(begun ? { kind: "cut", reason: "its end never came" } : { kind: "json" }, asked);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (watch.broken) throw brokenError(watch.broken, asked, limits);
+    if (error instanceof LLMError) throw error;
+    const reason = reasonOf(error);
+    const fault = faultOf(error) ?? (begun ? { kind: "cut", reason } : unknownFault(reason));
+    throw llmError(fault, asked);
+  } finally {
+    watch.close();
+  }
+}
+
+const unknownFault = (message: string): Fault => ({ kind: "other", message });
+
+function take<Event>(arriving: Arriving<Event>, event: Event, asked: Asked): void {
+  try {
+    arriving.take(event);
+  } catch (error) {
+    if (error instanceof LLMError) throw error;
+    throw llmError({ kind: "json" }, asked);
+  }
+}
+
+function brokenError(broken: NonNullable<Watch["broken"]>, asked: Asked, limits: Limits): LLMError {
+  const at = `${asked.provider} at ${hostOf(asked.baseUrl)}`;
+  if (broken === "too large") return tooLarge(asked, limits.maxBytes);
+  return new LLMError("LLM_SILENT", `${at} sent nothing for ${limits.silenceMs} ms`);
+}
+
+function tooLarge({ provider }: Asked, bytes: number): LLMError {
+  return new LLMError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${bytes} bytes`);
+}
+
+/** Why a connection failed, in a word or a sentence. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return error.cause === undefined ? error.message : reasonOf(error.cause);
+}

@@ -1,0 +1,135 @@
+import type { ChatCompletionChunk } from "openai/resources/chat/completions";
+import { noUsage, type Usage } from "../call/usage.ts";
+import { argumentsOf } from "../llm/arguments.ts";
+import type { Block } from "../llm/message.ts";
+import type { LLMAnswer, LLMSink, Stop, ToolUse } from "../llm/provider.ts";
+import type { Arriving } from "../llm/stream.ts";
+import { GrowingText } from "../llm/text.ts";
+
+type Delta = ChatCompletionChunk.Choice.Delta;
+type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
+/** What servers other than OpenAI's call the tokens of reasoning. */
+type Reasoning = { reasoning_content?: string | null; reasoning?: string | null };
+type Call = { id: string; name: string; json: GrowingText };
+
+/** A chat completion while it arrives. */
+export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
+  size = 0;
+  readonly #sink: LLMSink;
+  readonly #text = new GrowingText();
+  readonly #thinking = new GrowingText();
+  readonly #refusal = new GrowingText();
+  readonly #calls = new Map<number, Call>();
+  #id = "";
+  #model = "";
+  #finishReason: string | null = null;
+  #usage: Usage = noUsage;
+
+  constructor(sink: LLMSink) {
+    this.#sink = sink;
+  }
+
+  take({ id, model, choices, usage }: ChatCompletionChunk): void {
+    this.#id ||= id;
+    this.#model ||= model;
+    const [choice] = choices;
+    if (choice) {
+      this.#grow(choice.delta);
+      this.#finishReason = choice.finish_reason ?? this.#finishReason;
+    }
+    if (usage) this.#usage = usageOf(usage);
+  }
+
+  answer(): LLMAnswer | null {
+    const finishReason = this.#finishReason;
+    if (finishReason === null) return null;
+    const text = String(this.#text);
+    const refusal = String(this.#refusal);
+    const toolUses = [...this.#calls.values()].map(({ id, name, json }): ToolUse => {
+      return { id, name, ...argumentsOf(String(json)) };
+    });
+    const calls = toolUses.map(({ id, name, input }): Block => {
+      return { type: "tool_use", id, name, input };
+    });
+    const stop = stops[finishReason] ?? "unknown";
+    return {
+      id: this.#id,
+      model: this.#model,
+      usage: this.#usage,
+      text,
+      toolUses,
+      finishReason,
+      blocks: [...(text ? [{ type: "text", text }] : []), ...calls],
+      thinking: String(this.#thinking),
+      stop: refusal ? "refused" : stop,
+      ...(refusal && { detail: refusal.slice(0, 300) }),
+    };
+  }
+
+  #grow(delta: Delta & Reasoning): void {
+    const { content, refusal, tool_calls } = delta;
+    if (content) {
+      this.size += content.length;
+      this.#text.add(content);
+      this.#sink.onToken(content);
+    }
+    const thought = delta.reasoning_content ?? delta.reasoning;
+    if (thought) {
+      this.size += thought.length;
+      this.#thinking.add(thought);
+      this.#sink.onThinking(thought);
+    }
+    if (refusal) {
+      this.size += refusal.length;
+      this.#refusal.add(refusal);
+    }
+    if (tool_calls) for (const call of tool_calls) this.#call(call);
+  }
+
+  #call({ index, id, function: part = {} }: CallDelta): void {
+    const call = this.#calls.get(this.#indexOf(index, id)) ?? this.#begin(index, id);
+    call.name ||= part.name ?? "";
+    const json = part.arguments ?? "";
+    this.size += json.length;
+    call.json.add(json);
+  }
+
+  #begin(index: number | undefined, id: string | undefined): Call {
+    const at = index ?? this.#calls.size;
+    const call = { id: id || `call_${at}`, name: "", json: new GrowingText() };
+    this.#calls.set(at, call);
+    return call;
+  }
+
+  // Some servers leave the index out: then a new id begins a new call.
+  #indexOf(index: number | undefined, id: string | undefined): number {
+    if (index !== undefined) return index;
+    const known = [...this.#calls].find(([, call]) => call.id === id)?.[0];
+    return known ?? (id ? this.#calls.size : this.#calls.size - 1);
+  }
+}
+
+const stops: Partial<Record<string, Stop>> = {
+  stop: "end",
+  tool_calls: "tools",
+  length: "truncated",
+  content_filter: "refused",
+};
+
+/** OpenAI counts cached tokens as part of the prompt's; the ledger keeps them apart. */
+function usageOf({
+  prompt_tokens,
+  completion_tokens,
+  prompt_tokens_details: prompt,
+  completion_tokens_details: completion,
+}: NonNullable<ChatCompletionChunk["usage"]>): Usage {
+  const read = prompt?.cached_tokens ?? 0;
+  const write = prompt?.cache_write_tokens ?? 0;
+  return {
+    input_tokens: Math.max(0, prompt_tokens - read - write),
+    output_tokens: completion_tokens,
+    thinking_tokens: completion?.reasoning_tokens ?? 0,
+    cache_read_tokens: read,
+    cache_write_tokens: write,
+  };
+}

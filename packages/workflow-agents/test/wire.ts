@@ -1,0 +1,225 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A tool call that a reply makes. `json` sends these very characters as its arguments. */
+export type ReplyTool = { name: string; input?: object; json?: string };
+
+/** What ends a reply before its time. */
+export type Fault =
+  | {
+      kind: "status";
+      status: number;
+      type: string;
+      message: string;
+      headers?: Record<string, string>;
+    }
+  | { kind: "page"; status: number; body: string }
+  | { kind: "hang" }
+  | { kind: "silence"; after: number; pings?: boolean }
+  | { kind: "disconnect"; after: number }
+  | { kind: "half-event"; after: number }
+  | { kind: "bad-json"; after: number }
+  | { kind: "error-event"; after: number; type: string; message: string };
+
+/**
+ * What a server says to one request. Faults come `after` so many events. `tokenMs` waits before each
+ * token; `repeat` says the text so many times, in tokens of its whole length.
+ */
+export type Reply = {
+  thinking?: string;
+  text?: string;
+  tools?: ReplyTool[];
+  stop?: string;
+  detail?: { category: string; explanation: string };
+  tokenMs?: number;
+  repeat?: number;
+  fault?: Fault;
+};
+
+/** What a server counted, all requests together. */
+export type Counted = {
+  requests: number;
+  input: number;
+  output: number;
+  thinking: number;
+  cacheRead: number;
+  cacheWrite: number;
+};
+
+/** A request that came, as JSON; `closed` is resolved when its connection is. */
+export type Came<Body> = {
+  path: string;
+  body: Body;
+  headers: IncomingMessage["headers"];
+  closed: Promise<void>;
+  /** Whether the whole answer had been sent when the connection closed. */
+  readonly finished: boolean;
+};
+
+/** What a server answers to the requests in turn; the last one stays. A function is asked each time. */
+export type Script<Body> = Reply[] | ((body: Body, nth: number) => Reply);
+
+/** A server that speaks a provider's protocol on a port of this machine. */
+export type WireServer<Body> = {
+  url: string;
+  key: string;
+  came: Came<Body>[];
+  counted: Counted;
+  stop: () => Promise<void>;
+};
+
+/** How a server writes the protocol that it speaks. */
+export type Protocol<Body> = {
+  /** Answers a request that is not of the model's: 404 when it returns false. */
+  other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
+  isAnswered: (path: string) => boolean;
+  refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
+  errorEvent: (fault: Fault & { kind: "error-event" }) => string;
+  ping: string;
+  /** The events of a whole answer, each as it stands on the wire; counts what it says. */
+  events: (body: Body, reply: Reply, counted: Counted, nth: number) => Iterable<string>;
+  /** The answer as one JSON document. */
+  document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;
+};
+
+/** The tokens that a text has for these servers: four characters each. */
+export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
+
+/** A text in its tokens. */
+export function* tokens(text: string): Iterable<string> {
+  for (let at = 0; at < text.length; at += 4) yield text.slice(at, at + 4);
+}
+
+/** Starts a server. It knows one key and every model but `no-such-model`. */
+export async function wireServer<Body extends { model: string; stream?: boolean | null }>(
+  protocol: Protocol<Body>,
+  script: Script<Body>,
+): Promise<WireServer<Body>> {
+  const key = "sk-test-0123456789abcdef";
+  const came: Came<Body>[] = [];
+  const counted = { requests: 0, input: 0, output: 0, thinking: 0, cacheRead: 0, cacheWrite: 0 };
+  const replyTo = (body: Body, nth: number): Reply =>
+    typeof script === "function" ? script(body, nth) : (script[nth] ?? script.at(-1) ?? {});
+
+  const server = createServer((request, response) => {
+    response.on("error", () => undefined);
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers, url: path = "/" } = request;
+    const text = await textOf(request);
+    const body = (text ? JSON.parse(text) : {}) as Body;
+    if (!protocol.isAnswered(path)) {
+      if (!protocol.other({ path, body }, response)) response.writeHead(404).end();
+      return;
+    }
+    const closed = Promise.withResolvers<void>();
+    response.on("close", closed.resolve);
+    const nth = came.length;
+    const finished = () => response.writableFinished;
+    came.push({
+      path,
+      body,
+      headers,
+      closed: closed.promise,
+      get finished() {
+        return finished();
+      },
+    });
+    const given = (headers.authorization ?? "").replace("Bearer ", "") || headers["x-api-key"];
+    if (given !== key) {
+      const message = `invalid key: ${String(given)}`;
+      return protocol.refuse(response, { kind: "status", status: 401, type: "", message });
+    }
+    if (body.model === "no-such-model") {
+      const message = `model: ${body.model}`;
+      return protocol.refuse(response, { kind: "status", status: 404, type: "", message });
+    }
+    const reply = replyTo(body, nth);
+    const { fault } = reply;
+    if (fault?.kind === "hang") return;
+    if (fault?.kind === "status") return protocol.refuse(response, fault);
+    if (fault?.kind === "page") {
+      response.writeHead(fault.status, { "content-type": "text/html" }).end(fault.body);
+      return;
+    }
+    counted.requests += 1;
+    if (!body.stream) {
+      const document = protocol.document(body, reply, counted, nth);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(document));
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+    await stream(protocol, protocol.events(body, reply, counted, nth), reply, response);
+  }
+
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    key,
+    came,
+    counted,
+    stop: () =>
+      new Promise((stopped) => {
+        server.close(() => stopped());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function stream<Body>(
+  protocol: Protocol<Body>,
+  events: Iterable<string>,
+  { fault, tokenMs = 0 }: Reply,
+  response: ServerResponse,
+): Promise<void> {
+  let sent = 0;
+  for (const event of events) {
+    if (fault && "after" in fault && sent === fault.after) {
+      return await breakOff(protocol, fault, event, response);
+    }
+    if (tokenMs > 0) await new Promise((later) => setTimeout(later, tokenMs));
+    if (response.destroyed) return;
+    if (!response.write(event)) await drained(response);
+    sent += 1;
+  }
+  response.end();
+}
+
+async function breakOff<Body>(
+  protocol: Protocol<Body>,
+  fault: Fault,
+  event: string,
+  response: ServerResponse,
+): Promise<void> {
+  if (fault.kind === "silence") {
+    if (!fault.pings) return;
+    while (!response.destroyed) {
+      response.write(protocol.ping);
+      await new Promise((later) => setTimeout(later, 20));
+    }
+    return;
+  }
+  if (fault.kind === "half-event") response.end(event.slice(0, event.length / 2));
+  if (fault.kind === "bad-json") response.end(event.replace(/\}/g, ""));
+  if (fault.kind === "error-event") response.end(protocol.errorEvent(fault));
+  if (fault.kind === "disconnect") {
+    // What was written is to have left before the connection is cut.
+    response.write(": \n\n", () => response.socket?.resetAndDestroy());
+  }
+}
+
+const drained = (response: ServerResponse) =>
+  new Promise<void>((ready) => {
+    response.once("drain", ready);
+    response.once("close", ready);
+  });
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString("utf8");
+}
