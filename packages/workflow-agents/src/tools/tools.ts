@@ -1,3 +1,5 @@
+import type { $ZodType, output } from "zod/v4/core";
+
 /**
  * What a tool's run belongs to: the thread's signal, working directory and environment. An agent takes
  * them from its `ThreadContext`.
@@ -8,6 +10,47 @@ export type ToolContext = {
   env: Readonly<Record<string, string>>;
 };
 
+/**
+ * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up.
+ * The rest tells who follows the thread how it goes: each is a `tool_message` event, and nothing once
+ * the tool is done.
+ */
+export type ToolRuntime = ToolContext & {
+  emit(type: string, payload?: Record<string, unknown>): void;
+  text(message: string, meta?: unknown): void;
+  info(message: string, data?: unknown): void;
+  warn(message: string, data?: unknown): void;
+  error(message: string, data?: unknown): void;
+  progress(message: string, data?: unknown): void;
+};
+
+/**
+ * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `input` is a Zod schema of an object,
+ * and `execute` gets what it made of the model's arguments. It returns text or a JSON value;
+ * `{result, …}` shows the model the `result` and keeps the whole for who called the tool. Whatever it
+ * throws is told to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take
+ * longer than the registry allows.
+ */
+export type Tool<Schema extends $ZodType = $ZodType> = {
+  name: string;
+  description: string;
+  input: Schema;
+  timeoutMs?: number;
+  execute(input: output<Schema>, runtime: ToolRuntime): unknown;
+};
+
+/**
+ * A tool as it stands; writing it so gives `execute` its types.
+ *
+ *     const add = tool({
+ *       name: "add",
+ *       description: "Adds two numbers.",
+ *       input: z.object({ a: z.number(), b: z.number() }),
+ *       execute: ({ a, b }) => a + b,
+ *     });
+ */
+export const tool = <Schema extends $ZodType>(one: Tool<Schema>): Tool<Schema> => one;
+
 /** A tool as a model is told of it. `input_schema` is a JSON Schema of type object. */
 export type ToolDefinition = {
   name: string;
@@ -15,12 +58,23 @@ export type ToolDefinition = {
   input_schema: Record<string, unknown>;
 };
 
+/** A tool that is ready to be called: `check` judges the arguments, `execute` gets what it made of them. */
+export type ReadyTool = ToolDefinition & {
+  timeoutMs?: number;
+  check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
+  execute(input: unknown, runtime: ToolRuntime): unknown;
+};
+
+/** Tools that are known only once a thread runs, as those of an MCP server. */
+export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
+
 /** What a model gets back. An error's `content` says what is wrong in words that it can act on. */
 export type ToolAnswer = { content: string; is_error: boolean };
 
 /**
- * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with
- * `is_error`. It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's.
+ * All that an agent needs of tools. `definitions` rejects with a `WorkflowError` when a source has
+ * none to give. `run` never rejects: whatever goes wrong is an answer with `is_error`. It publishes
+ * the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;

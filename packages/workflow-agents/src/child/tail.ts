@@ -1,0 +1,51 @@
+/** Keeps the beginning and the end of bytes that come in chunks, and counts all: `most` bytes at most. */
+export class HeadAndTail {
+  readonly #half: number;
+  readonly #head: Uint8Array[] = [];
+  #headLength = 0;
+  #tail: Uint8Array[] = [];
+  #tailLength = 0;
+  #length = 0;
+
+  constructor(most: number) {
+    this.#half = Math.floor(most / 2);
+  }
+
+  /** All that came, in bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#length += chunk.length;
+    const room = this.#half - this.#headLength;
+    if (room > 0) {
+      this.#head.push(chunk.slice(0, room));
+      this.#headLength += Math.min(room, chunk.length);
+    }
+    if (chunk.length > room) this.#addToTail(chunk.slice(Math.max(room, 0)));
+  }
+
+  #addToTail(chunk: Uint8Array): void {
+    this.#tail.push(chunk);
+    this.#tailLength += chunk.length;
+    if (this.#tailLength > 4 * this.#half + 65_536) this.#trim();
+  }
+
+  #trim(): void {
+    const kept = Buffer.concat(this.#tail).subarray(-this.#half);
+    this.#tail = [Uint8Array.from(kept)];
+    this.#tailLength = kept.length;
+  }
+
+  /** The text; what was left out of its middle is told in a line of its own. */
+  text(): string {
+    this.#trim();
+    const kept = this.#headLength + this.#tailLength;
+    const head = Buffer.concat(this.#head);
+    const tail = Buffer.concat(this.#tail);
+    if (kept >= this.#length) return Buffer.concat([head, tail]).toString("utf8");
+    const gap = `\n[truncated: ${this.#length - kept} of ${this.#length} bytes left out here]\n`;
+    return `${head.toString("utf8")}${gap}${tail.toString("utf8")}`;
+  }
+}

@@ -1,0 +1,265 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { editFile } from "./edit-file.ts";
+import { openInside, placeInside } from "./inside.ts";
+import { listFiles } from "./list-files.ts";
+import { readFile } from "./read-file.ts";
+import { toolRegistry } from "./registry.ts";
+import { search } from "./search.ts";
+import { writeFile } from "./write-file.ts";
+
+let top: string;
+let cwd: string;
+beforeEach(() => {
+  top = mkdtempSync(join(tmpdir(), "uncaged-tools-"));
+  cwd = join(top, "work");
+  mkdirSync(cwd);
+  writeFileSync(join(top, "secret.txt"), "secret");
+});
+
+const registry = toolRegistry([readFile, writeFile, editFile, listFiles, search]);
+const call = (name: string, input: unknown) =>
+  registry.run(name, input, { signal: new AbortController().signal, cwd, env: {} });
+const put = (name: string, text: string) => {
+  mkdirSync(join(cwd, name, ".."), { recursive: true });
+  writeFileSync(join(cwd, name), text);
+};
+const text = (name: string) => readFileSync(join(cwd, name), "utf8");
+
+const said = async (name: string, input: unknown) => {
+  const { content, is_error } = await call(name, input);
+  return is_error ? `error: ${content}` : content;
+};
+
+describe("no tool leaves the thread's directory", () => {
+  const escapes: [string, (path: string) => unknown][] = [
+    ["readFile", (path) => ({ path })],
+    ["writeFile", (path) => ({ path, content: "hacked" })],
+    ["editFile", (path) => ({ path, oldText: "secret", newText: "hacked" })],
+    ["listFiles", (path) => ({ path })],
+    ["search", (path) => ({ path, pattern: "secret" })],
+  ];
+
+  for (const [name, input] of escapes) {
+    test(`${name}: not by .., an absolute path, a link or a link's parent`, async () => {
+      symlinkSync(join(top, "secret.txt"), join(cwd, "file-link"));
+      symlinkSync(top, join(cwd, "folder-link"));
+      symlinkSync("/proc/self/environ", join(cwd, "environ"));
+      symlinkSync("..", join(cwd, "up"));
+      const paths = ["../secret.txt", "a/../../secret.txt", join(top, "secret.txt"), "file-link"];
+      paths.push("folder-link/secret.txt", "up/secret.txt", "/etc/passwd", "/dev/zero", "environ");
+      paths.push("folder-link/work/../secret.txt", "..", "folder-link/new.txt", "../work2/new.txt");
+      for (const path of paths) {
+        expect(await said(name, input(path))).toContain("leads out of the thread's directory");
+      }
+      expect(await said(name, input("a\0b"))).toContain("error:");
+      expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
+      expect(readdirSync(top).sort()).toEqual(["secret.txt", "work"]);
+    });
+
+    test(`${name}: stops at no FIFO`, async () => {
+      spawnSync("mkfifo", [join(cwd, "fifo")]);
+      const answer = await said(name, input("fifo"));
+      if (name === "search") expect(answer).toBe("[nothing found]");
+      else expect(answer).toMatch(/is no plain file|is no folder/);
+    });
+  }
+
+  test("a link made between the check and the use leads nowhere", async () => {
+    put("folder/a.txt", "inside");
+    const place = await placeInside(cwd, "folder/a.txt");
+    rmSync(join(cwd, "folder/a.txt"));
+    symlinkSync(join(top, "secret.txt"), join(cwd, "folder/a.txt"));
+    expect(openInside(place, 0)).rejects.toThrow("leads out");
+    rmSync(join(cwd, "folder"), { recursive: true });
+    mkdirSync(join(top, "other"));
+    writeFileSync(join(top, "other/a.txt"), "outside");
+    symlinkSync(join(top, "other"), join(cwd, "folder"));
+    expect(openInside(place, 0)).rejects.toThrow("leads out");
+  });
+
+  test("a link to a place inside is followed, and the directory may be named by a link", async () => {
+    put("a.txt", "inside");
+    symlinkSync("a.txt", join(cwd, "link"));
+    symlinkSync(cwd, join(top, "alias"));
+    expect(await said("readFile", { path: "link" })).toBe("inside");
+    const aliased = { signal: new AbortController().signal, cwd: join(top, "alias"), env: {} };
+    const path = join(top, "alias", "a.txt");
+    expect((await registry.run("readFile", { path }, aliased)).content).toBe("inside");
+    await call("writeFile", { path: "link", content: "new" });
+    expect(text("a.txt")).toBe("new");
+    expect(lstatSync(join(cwd, "link")).isSymbolicLink()).toBe(true);
+    symlinkSync("gone", join(cwd, "dangling"));
+    expect(await said("writeFile", { path: "dangling", content: "x" })).toContain("error:");
+    expect(existsSync(join(cwd, "gone"))).toBe(false);
+  });
+});
+
+describe("readFile", () => {
+  test("gives a text as it is, byte order mark and line ends included", async () => {
+    put("a.txt", "\ufeffone\r\ntwo\n");
+    expect(await said("readFile", { path: "a.txt" })).toBe("\ufeffone\r\ntwo\n");
+  });
+
+  test("gives some lines, and says what there is more", async () => {
+    put("a.txt", Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(""));
+    expect(await said("readFile", { path: "a.txt", offset: 3, limit: 2 })).toBe(
+      "line 3\nline 4\n[lines 3 to 4 of 3000; go on with offset 5]",
+    );
+    expect(await said("readFile", { path: "a.txt" })).toEndWith("go on with offset 2001]");
+    expect(await said("readFile", { path: "a.txt", offset: 2999 })).toBe(
+      "line 2999\nline 3000\n[lines 2999 to 3000 of 3000]",
+    );
+    expect(await said("readFile", { path: "a.txt", offset: 9999 })).toBe(
+      "[the file has 3000 lines]",
+    );
+  });
+
+  test("refuses what is missing, binary, a folder or over 10 MB", async () => {
+    put("binary", "a\0b");
+    writeFileSync(join(cwd, "latin1"), Buffer.from([0x61, 0xe9]));
+    put("long", "");
+    truncateSync(join(cwd, "long"), 10 * 1024 * 1024 + 1);
+    expect(await said("readFile", { path: "none" })).toContain('"none" is not there');
+    expect(await said("readFile", { path: "no/folder" })).toContain("nor is its folder");
+    expect(await said("readFile", { path: "binary" })).toContain("is no text");
+    expect(await said("readFile", { path: "latin1" })).toContain("is no text");
+    expect(await said("readFile", { path: "long" })).toContain("is too long: 10485761 bytes");
+    expect(await said("readFile", { path: "." })).toContain("is no plain file");
+    expect(await said("readFile", { path: "" })).toContain("arguments of readFile are wrong");
+  });
+});
+
+describe("writeFile", () => {
+  test("makes a file with its folders, and replaces one whole with its mode", async () => {
+    expect(await said("writeFile", { path: "a/b/c.sh", content: "1" })).toBe("made a/b/c.sh");
+    chmodSync(join(cwd, "a/b/c.sh"), 0o755);
+    expect(await said("writeFile", { path: "a/b/c.sh", content: "2" })).toBe("replaced a/b/c.sh");
+    expect(text("a/b/c.sh")).toBe("2");
+    expect(statSync(join(cwd, "a/b/c.sh")).mode & 0o777).toBe(0o755);
+    expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.sh"]);
+  });
+
+  test("leaves a file's other name as it was", async () => {
+    linkSync(join(top, "secret.txt"), join(cwd, "hard"));
+    await call("writeFile", { path: "hard", content: "new" });
+    expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
+  });
+
+  test("writes nothing in Git's own folder", async () => {
+    mkdirSync(join(cwd, ".git/hooks"), { recursive: true });
+    for (const path of [".git/hooks/pre-commit", ".GIT/config", "sub/.git/config"]) {
+      expect(await said("writeFile", { path, content: "x" })).toContain("is Git's own");
+    }
+    expect(readdirSync(join(cwd, ".git/hooks"))).toEqual([]);
+  });
+
+  test("refuses a path below a file, and a folder's own path", async () => {
+    put("a.txt", "");
+    mkdirSync(join(cwd, "folder"));
+    expect(await said("writeFile", { path: "a.txt/b", content: "x" })).toContain("error:");
+    expect(await said("writeFile", { path: "folder", content: "x" })).toContain("error:");
+    expect(readdirSync(cwd).sort()).toEqual(["a.txt", "folder"]);
+  });
+});
+
+describe("editFile", () => {
+  test("replaces one exact text, $ and all", async () => {
+    put("a.txt", "let a = 1;\r\nlet b = 2;\r\n");
+    const edit = { path: "a.txt", oldText: "1;\r\n", newText: "$&$1;\n" };
+    expect(await said("editFile", edit)).toBe("changed a.txt");
+    expect(text("a.txt")).toBe("let a = $&$1;\nlet b = 2;\r\n");
+  });
+
+  test("refuses a text that is not there, there twice, or the same", async () => {
+    put("a.txt", "x\nx\n");
+    const edit = (oldText: string, newText: string, all = false) =>
+      said("editFile", { path: "a.txt", oldText, newText, all });
+    expect(await edit("y", "z")).toContain("has no such text");
+    expect(await edit("x", "z")).toContain("has the text 2 times, in lines 1, 2");
+    expect(await edit("x", "x")).toContain("both texts are the same");
+    expect(text("a.txt")).toBe("x\nx\n");
+    expect(await edit("x", "z", true)).toBe("changed a.txt in 2 places");
+    expect(text("a.txt")).toBe("z\nz\n");
+  });
+});
+
+describe("listFiles and search", () => {
+  beforeEach(() => {
+    put("src/a.ts", "const one = 1;\nconst two = 2;\n");
+    put("src/b.tsx", "ONE");
+    put("dist/out.js", "one");
+    put("keep/dist/x.js", "one");
+    put("node_modules/p/index.js", "one");
+    put(".git/config", "one");
+    put(".gitignore", "/dist\n*.log\n");
+    put("keep/.gitignore", "!wanted.log\n");
+    put("keep/wanted.log", "one");
+    put("keep/other.log", "one");
+    put("image.png", "one\0");
+    symlinkSync(top, join(cwd, "up"));
+  });
+
+  test("list what Git does not ignore, by name", async () => {
+    expect((await said("listFiles", {})).split("\n")).toEqual([
+      ".gitignore",
+      "image.png",
+      "keep/",
+      "keep/.gitignore",
+      "keep/dist/",
+      "keep/dist/x.js",
+      "keep/wanted.log",
+      "src/",
+      "src/a.ts",
+      "src/b.tsx",
+    ]);
+    expect(await said("listFiles", { path: "src", pattern: "*.{ts,tsx}" })).toBe(
+      "src/a.ts\nsrc/b.tsx",
+    );
+    expect(await said("listFiles", { pattern: "src/**/*.ts" })).toBe("src/a.ts");
+    expect(await said("listFiles", { pattern: "*.rs" })).toBe("[no files]");
+    expect(await said("listFiles", { path: "nope" })).toContain("is not there");
+  });
+
+  test("find lines by expression and by text, in text files alone", async () => {
+    expect(await said("search", { pattern: "^const (one|two)" })).toBe(
+      "src/a.ts:1: const one = 1;\nsrc/a.ts:2: const two = 2;",
+    );
+    expect(await said("search", { pattern: "one", plain: true, ignoreCase: true })).toBe(
+      "keep/dist/x.js:1: one\nkeep/wanted.log:1: one\nsrc/a.ts:1: const one = 1;\nsrc/b.tsx:1: ONE",
+    );
+    expect(await said("search", { pattern: "one", files: "*.log" })).toBe("keep/wanted.log:1: one");
+    expect(await said("search", { pattern: "(", path: "src" })).toContain("expression is wrong");
+    expect(await said("search", { pattern: "= 1;", plain: true, path: "src/a.ts" })).toBe(
+      "src/a.ts:1: const one = 1;",
+    );
+  });
+
+  test("say where an expression takes too long, and show no endless list", async () => {
+    put("slow.txt", `${"a".repeat(5000)}!`);
+    expect(await said("search", { pattern: "^(a+)+$", path: "slow.txt" })).toContain(
+      "takes too long at slow.txt:1",
+    );
+    put("many.txt", "hit\n".repeat(1000));
+    const lines = (await said("search", { pattern: "hit" })).split("\n");
+    expect(lines).toHaveLength(201);
+    expect(lines.at(-1)).toContain("and more");
+  });
+});

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { channel } from "node:diagnostics_channel";
+import { eventsChannel, WorkflowError, type WorkflowEvent } from "@uncaged/workflow";
+import * as z from "zod";
+import * as mini from "zod/mini";
+import { toolRegistry } from "./registry.ts";
+import { runTool } from "./run.ts";
+import { type Tool, type ToolContext, type ToolRuntime, tool } from "./tools.ts";
+
+// Held: Bun forgets the subscribers of a channel that nobody holds.
+const published = channel(eventsChannel);
+let events: WorkflowEvent[] = [];
+const record = (event: unknown) => void events.push(event as WorkflowEvent);
+beforeEach(() => {
+  events = [];
+  published.subscribe(record);
+});
+afterEach(() => {
+  published.unsubscribe(record);
+});
+
+const here = (signal = new AbortController().signal): ToolContext => {
+  return { signal, cwd: "/", env: {} };
+};
+const types = () => events.map(({ type }) => type);
+const returning = (execute: (input: unknown, runtime: ToolRuntime) => unknown): Tool =>
+  tool({ name: "try_it", description: "Tries it.", input: z.object({}), execute });
+const answer = (execute: (input: unknown, runtime: ToolRuntime) => unknown, limits = {}) =>
+  toolRegistry([returning(execute)], limits).run("try_it", {}, here());
+
+describe("a registry", () => {
+  test("tells a model each tool's name, description and JSON Schema", async () => {
+    const add = tool({
+      name: "add",
+      description: "Adds.",
+      input: z.object({ a: z.number().describe("one"), b: z.number().default(1) }),
+      execute: ({ a, b }) => a + b,
+    });
+    expect(await toolRegistry([add]).definitions(here())).toEqual([
+      {
+        name: "add",
+        description: "Adds.",
+        input_schema: {
+          type: "object",
+          properties: {
+            a: { type: "number", description: "one" },
+            b: { type: "number", default: 1 },
+          },
+          required: ["a"],
+        },
+      },
+    ]);
+    const registry = toolRegistry([add]);
+    expect(await registry.run("add", { a: 2 }, here())).toEqual({ content: "3", is_error: false });
+  });
+
+  test("has the tools of a source beside its own", async () => {
+    const source = {
+      tools: async () => [
+        {
+          name: "late",
+          description: "",
+          input_schema: { type: "object" },
+          check: (input: unknown) => ({ ok: true as const, input }),
+          execute: () => "from the source",
+        },
+      ],
+    };
+    const registry = toolRegistry([returning(() => "own"), source]);
+    const names = (await registry.definitions(here())).map(({ name }) => name);
+    expect(names).toEqual(["try_it", "late"]);
+    expect((await registry.run("late", {}, here())).content).toBe("from the source");
+  });
+
+  test("refuses a name twice, a name no model takes, and an input that is no object", () => {
+    const one = returning(() => 1);
+    expect(() => toolRegistry([one, one])).toThrow("two tools have the name try_it");
+    expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow('the name "try it"');
+    expect(() => toolRegistry([{ ...one, input: z.string() }])).toThrow("is no object");
+    expect(() => toolRegistry([{ ...one, input: z.object({ at: z.date() }) }])).toThrow(
+      "can't be a JSON Schema",
+    );
+  });
+});
+
+describe("a call", () => {
+  test("is told as tool_start, tool_message and tool_done", async () => {
+    await answer((_, runtime) => {
+      runtime.info("half way", { percent: 50 });
+      runtime.emit("picture", { url: "x" });
+      runtime.text("plain");
+      return { result: "done", undoId: 7 };
+    });
+    expect(events).toEqual(
+      [
+        { type: "tool_start", payload: { name: "try_it", input: {}, inputSummary: "{}" } },
+        {
+          type: "tool_message",
+          payload: { name: "try_it", level: "info", message: "half way", data: { percent: 50 } },
+        },
+        {
+          type: "tool_message",
+          payload: { name: "try_it", level: "picture", message: "picture", data: { url: "x" } },
+        },
+        {
+          type: "tool_message",
+          payload: { name: "try_it", level: "text", message: "plain", data: null },
+        },
+        {
+          type: "tool_done",
+          payload: {
+            name: "try_it",
+            output: "done",
+            outputSummary: "done",
+            toolResult: { result: "done", undoId: 7 },
+          },
+        },
+      ].map((event) => ({ ...event, stepID: "agent" })),
+    );
+  });
+
+  test("of an unknown tool is an answer that names the known ones", async () => {
+    const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
+    expect(content).toBe('there is no tool "rm"\ntools: try_it');
+    expect(is_error).toBe(true);
+    expect(types()).toEqual(["tool_start", "tool_error"]);
+  });
+
+  test("with wrong arguments is an answer that says which", async () => {
+    for (const schema of [
+      z.object({ path: z.string(), n: z.number() }),
+      mini.object({ path: mini.string(), n: mini.number() }),
+    ]) {
+      const one: Tool = { ...returning(() => "ran"), input: schema };
+      const wrong = await toolRegistry([one]).run("try_it", { n: "1" }, here());
+      expect(wrong.is_error).toBe(true);
+      expect(wrong.content).toContain("path: Invalid input: expected string, received undefined");
+      expect(wrong.content).toContain("n: Invalid input: expected number, received string");
+    }
+  });
+
+  test("that throws says what was thrown, and what to do when the tool knows", async () => {
+    const plain = await answer(() => {
+      throw new Error("no such table");
+    });
+    expect(plain).toEqual({ content: "the tool try_it failed: no such table", is_error: true });
+    const known = await answer(async () => {
+      throw new WorkflowError({ code: "X", kind: "failed", message: "what", hint: "do this" });
+    });
+    expect(known).toEqual({ content: "what\ndo this", is_error: true });
+    expect((await answer(() => Promise.reject(null))).content).toContain("failed: null");
+  });
+
+  test("that hangs ends with its time, and what it tells later goes nowhere", async () => {
+    const late = Promise.withResolvers<void>();
+    const hung = await answer(
+      (_, runtime) =>
+        new Promise(() => {
+          runtime.signal.addEventListener("abort", () => {
+            runtime.info("too late");
+            late.resolve();
+          });
+        }),
+      { timeoutMs: 20 },
+    );
+    await late.promise;
+    expect(hung.content).toContain("the tool try_it was stopped after 20 ms");
+    expect(types()).toEqual(["tool_start", "tool_error"]);
+  });
+
+  test("ends with the thread, also one that began after the thread's end", async () => {
+    const abort = new AbortController();
+    const registry = toolRegistry([returning(() => new Promise(() => abort.abort()))]);
+    const first = await runTool(registry, "try_it", {}, here(abort.signal));
+    expect(!first.ok && first.error.code).toBe("TOOL_ABORTED");
+    let ran = false;
+    const after = toolRegistry([returning(() => (ran = true))]);
+    expect((await after.run("try_it", {}, here(abort.signal))).is_error).toBe(true);
+    expect(ran).toBe(false);
+  });
+
+  test("with a result that is no JSON is an error that says so", async () => {
+    const ring: Record<string, unknown> = {};
+    ring.ring = ring;
+    for (const bad of [ring, { n: 1n }, () => 1, Symbol("s"), { toJSON: () => undefined }]) {
+      const { content, is_error } = await answer(() => bad);
+      expect(content).toContain("the tool's result can't be written as JSON");
+      expect(is_error).toBe(true);
+    }
+    expect(types().filter((type) => type === "tool_done")).toEqual([]);
+  });
+
+  test("with a result of 100 MB shows the beginning and the original size", async () => {
+    const { content, is_error } = await answer(() => "x".repeat(100 * 1024 * 1024), {
+      maxResult: 50,
+    });
+    expect(content).toBe(
+      `${"x".repeat(50)}\n[truncated: the first 50 of ${100 * 1024 * 1024} characters]`,
+    );
+    expect(is_error).toBe(false);
+    expect(events.at(-1)?.payload.output).toMatchObject({ _truncated: true });
+  });
+
+  test("with no result says so, and one cut in the middle of a character stays whole", async () => {
+    expect((await answer(() => undefined)).content).toBe("(no output)");
+    expect((await answer(() => "ab😀cd", { maxResult: 3 })).content).toStartWith("ab\n[truncated");
+  });
+
+  test("that fails where the caller goes on has the documented output", async () => {
+    const registry = toolRegistry([returning(() => Promise.reject(new Error("bad")))]);
+    const outcome = await runTool(registry, "try_it", {}, { ...here(), allowError: true });
+    const output = { ok: false, error: "the tool try_it failed: bad", tool: "try_it" };
+    expect(outcome.output).toEqual(output);
+    expect(events.at(-1)?.payload).toMatchObject({ allowError: true, output, code: "TOOL_FAILED" });
+  });
+});

@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { toolRegistry } from "../src/tools/registry.ts";
+import { type RunCommandOptions, runCommand } from "../src/tools/run-command.ts";
+import { isAlive, numberIn, until } from "./processes.ts";
+
+let cwd: string;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-command-")));
+});
+
+const path = process.env.PATH ?? "";
+type Input = Record<string, unknown>;
+const run = async (
+  input: Input,
+  options: RunCommandOptions = {},
+  env: Record<string, string> = {},
+  signal = new AbortController().signal,
+) => {
+  const tools = toolRegistry([runCommand(options)]);
+  return await tools.run("runCommand", input, { signal, cwd, env: { PATH: path, ...env } });
+};
+const sh = (script: string, ...more: string[]): Input => {
+  return { argv: ["sh", "-c", script, ...more] };
+};
+const said = async (...call: Parameters<typeof run>) => (await run(...call)).content;
+
+describe("runCommand", () => {
+  test("runs an argv array in the thread's directory, and no shell reads it", async () => {
+    expect(await said({ argv: ["pwd"] })).toBe(cwd);
+    expect(await said({ argv: ["echo", "$HOME; ls", "*"] })).toBe("$HOME; ls *");
+    expect(await said({ argv: ["cat"], input: "given" })).toBe("given");
+    mkdirSync(join(cwd, "sub"));
+    expect(await said({ argv: ["pwd"], cwd: "sub" })).toBe(join(cwd, "sub"));
+    expect(await said({ argv: ["pwd"], cwd: ".." })).toContain("leads out");
+    expect(await said({ argv: ["true"] })).toBe("[no output]");
+  });
+
+  test("tells the exit code and both outputs", async () => {
+    expect(await run(sh("echo out; echo err >&2; exit 3"))).toEqual({
+      content: "out\nerr\n[exit code 3]",
+      is_error: false,
+    });
+    expect(await said(sh("kill -9 $$"))).toBe("[ended by SIGKILL]");
+  });
+
+  test("takes a shell's line only when it is allowed to", async () => {
+    const line = { command: "echo $((1 + 1)) | cat" };
+    expect(await said(line)).toContain("the arguments of runCommand are wrong: argv");
+    expect(await said(line, { allowShell: true })).toBe("2");
+    expect(await said({ ...line, argv: ["pwd"] }, { allowShell: true })).toContain("either argv");
+  });
+
+  test("gives a command no secret that is not on its list, and masks those that are", async () => {
+    const env = { MY_TOKEN: "very-secret-1", OTHER_KEY: "very-secret-2" };
+    expect(await said({ argv: ["env"] }, {}, env)).toBe(`PATH=${path}`);
+    const listed = await said({ argv: ["env"] }, { env: ["MY_*"] }, env);
+    expect(listed).toContain("MY_TOKEN=***");
+    expect(listed).not.toContain("very-secret");
+  });
+
+  test("names a command that is missing or may not be run", async () => {
+    writeFileSync(join(cwd, "plain"), "no program");
+    expect(await said({ argv: ["no-such-command"] })).toContain(
+      'the command "no-such-command" is not there',
+    );
+    expect(await said({ argv: [join(cwd, "plain")] })).toContain("may not be run");
+    expect(await said({ argv: [""] })).toContain("is no command");
+    expect(await said({ argv: [] })).toContain("arguments of runCommand are wrong");
+    expect(await said({ argv: ["echo", "a\0b"] })).toContain("a zero byte");
+    expect(await said({ argv: ["echo", "x".repeat(4_000_000)] })).toContain("too long arguments");
+  });
+
+  test("shows the beginning and the end of 100 MB, and keeps no more", async () => {
+    const script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last";
+    const before = process.memoryUsage().rss;
+    const text = await said(sh(script), { maxOutput: 200 });
+    expect(text).toStartWith("first\nxxx");
+    expect(text).toEndWith("x\nlast");
+    expect(text).toContain("[truncated: 104857412 of 104857612 bytes left out here]");
+    expect(text.length).toBeLessThan(400);
+    expect(process.memoryUsage().rss - before).toBeLessThan(60 * 1024 * 1024);
+  });
+
+  test("ends a command's whole group at a time-out, and tells what it printed", async () => {
+    const script =
+      'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
+    const answer = await run({ ...sh(script), timeoutMs: 300 }, { graceMs: 100 });
+    expect(answer.is_error).toBe(true);
+    expect(answer.content).toContain("was ended after 300 ms\nbegun");
+    const group = numberIn(join(cwd, "deaf"));
+    await until(() => !isAlive(group));
+  });
+
+  test("ends with the thread, in the grace that it has", async () => {
+    const abort = new AbortController();
+    const running = run(
+      sh('echo $$ >pid; trap "" TERM; sleep 60'),
+      { graceMs: 50 },
+      {},
+      abort.signal,
+    );
+    await until(() => numberIn(join(cwd, "pid")) > 0);
+    abort.abort();
+    expect((await running).content).toContain("was stopped with its thread");
+    await until(() => !isAlive(numberIn(join(cwd, "pid"))));
+  });
+
+  test("leaves nothing running that a command forked before it exited", async () => {
+    const began = performance.now();
+    expect(await said(sh("sleep 60 & echo $! >pid; echo done"))).toBe("done");
+    expect(performance.now() - began).toBeLessThan(5000);
+    await until(() => !isAlive(numberIn(join(cwd, "pid"))));
+  });
+
+  test("waits for no daemon that left the group and kept the output open", async () => {
+    const daemon =
+      'require("child_process").spawn("sleep",["60"],{detached:true,stdio:"inherit"}).unref()';
+    const script = daemon.replace(".unref()", ".pid");
+    const node = `const pid = ${script}; require("fs").writeFileSync("pid", String(pid)); process.exit(0)`;
+    const began = performance.now();
+    expect(await said({ argv: ["node", "-e", node] })).toBe("[no output]");
+    expect(performance.now() - began).toBeLessThan(10_000);
+    process.kill(numberIn(join(cwd, "pid")), "SIGKILL");
+  });
+
+  test("is ended when the process that runs it is killed", async () => {
+    const program = join(cwd, "runner.ts");
+    const source = JSON.stringify(join(import.meta.dir, "../src/child/child.ts"));
+    writeFileSync(
+      program,
+      `import { runChild } from ${source};
+       await runChild({ argv: ["sh", "-c", "sleep 0.3; echo $$ >pid; sleep 60"], cwd: ${JSON.stringify(cwd)},
+         env: process.env, signal: new AbortController().signal, timeoutMs: 60000, graceMs: 100,
+         onOutput() {}, onError() {} });`,
+    );
+    const runner = spawn(process.execPath, [program], { stdio: "ignore" });
+    await until(() => numberIn(join(cwd, "pid")) > 0);
+    const command = numberIn(join(cwd, "pid"));
+    expect(isAlive(command)).toBe(true);
+    runner.kill("SIGKILL");
+    await until(() => !isAlive(command));
+    expect(readFileSync(join(cwd, "pid"), "utf8")).toBe(`${command}\n`);
+  });
+});
