@@ -206,16 +206,16 @@ async function breakOff<Body>(
   if (fault.kind === "half-event") response.end(event.slice(0, event.length / 2));
   if (fault.kind === "bad-json") response.end(event.replace(/\}/g, ""));
   if (fault.kind === "error-event") response.end(protocol.errorEvent(fault));
-  if (fault.kind === "disconnect") {
-    // What was written is to have left before the connection is cut.
-    response.write(": \n\n", () => response.socket?.resetAndDestroy());
-  }
+  if (fault.kind === "disconnect") response.socket?.destroy();
 }
 
 const drained = (response: ServerResponse) =>
   new Promise<void>((ready) => {
-    response.once("drain", ready);
-    response.once("close", ready);
+    const done = () => {
+      response.off("drain", done).off("close", done);
+      ready();
+    };
+    response.on("drain", done).on("close", done);
   });
 
 async function textOf(request: IncomingMessage): Promise<string> {

@@ -6,12 +6,12 @@ import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";
 import { ArrivingMessage } from "./arriving.ts";
 import { faultOf } from "./fault.ts";
-import { bodyOf, type Cache } from "./request.ts";
+import { bodyOf } from "./request.ts";
 
 /** How the Anthropic API is reached. */
 export type AnthropicAccess = Access & {
-  /** Whether, and for how long, the provider caches the beginning of the conversation (5 minutes). */
-  cache?: Cache;
+  /** Whether the provider keeps the conversation's beginning for 5 minutes, for later calls (true). */
+  cache?: boolean;
 };
 
 const officialUrl = "https://api.anthropic.com";

@@ -12,18 +12,15 @@ import { blocksOf, type Message, textOf } from "../llm/message.ts";
 import type { LLMRequest, Thinking } from "../llm/provider.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
-/** Whether the beginning of a conversation is cached, and how long. */
-export type Cache = boolean | "5m" | "1h";
-
 const maxTokens = 16_384;
 
 /**
  * A request in the words of the Messages API. With a cache the system prompt, the last tool and the
  * last message end what is cached, so that each turn of a tool loop reads the turns before.
  */
-export function bodyOf(request: LLMRequest, cache: Cache): MessageCreateParamsStreaming {
+export function bodyOf(request: LLMRequest, cache: boolean): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
-  const mark = markOf(cache);
+  const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};
   const system = systemOf(request, mark);
   const tools = toolsOf(request.tools, mark);
   const output = {
@@ -47,12 +44,6 @@ export function bodyOf(request: LLMRequest, cache: Cache): MessageCreateParamsSt
 }
 
 type Mark = { cache_control?: CacheControlEphemeral };
-
-function markOf(cache: Cache): Mark {
-  if (cache === false) return {};
-  const ttl = cache === true ? {} : { ttl: cache };
-  return { cache_control: { type: "ephemeral", ...ttl } };
-}
 
 function systemOf({ system, messages }: LLMRequest, mark: Mark): TextBlockParam[] | null {
   const more = messages.filter(({ role }) => role === "system").map((m) => textOf(blocksOf(m)));

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { failureOf, heard, payloadOf, threadOf } from "../../test/heard.ts";
+import { scriptedAgent } from "./scripted.ts";
+
+const step = { role: "planner", content: "1. read", meta: {}, timestamp: 1 };
+
+test("a list answers by the number of steps, and so the same after a restart", async () => {
+  const agent = scriptedAgent(["plan", "code"]);
+  expect(await agent(threadOf(), "")).toBe("plan");
+  expect(await agent(threadOf({ steps: [step] }), "")).toBe("code");
+  expect(await agent(threadOf(), "")).toBe("plan");
+  expect(await failureOf(agent(threadOf({ steps: [step, step] }), ""))).toMatchObject({
+    code: "NO_ANSWER",
+  });
+});
+
+test("a table answers by what stands in the system prompt", async () => {
+  const agent = scriptedAgent({ plan: "1. read", code: (ctx) => `for ${ctx.start.content}` });
+  expect(await agent(threadOf(), "You plan")).toBe("1. read");
+  expect(await agent(threadOf(), "You code")).toBe("for fix the sum");
+  expect(await failureOf(agent(threadOf(), "You test"))).toMatchObject({ code: "NO_ANSWER" });
+});
+
+test("publishes its answer as a model's", async () => {
+  const run = await heard(() => scriptedAgent(["one  two\nthree"])(threadOf(), ""));
+  const said = run.events.filter(({ type }) => type === "llm_token");
+  expect(said.map(({ payload }) => payload.delta)).toEqual(["one  ", "two\n", "three"]);
+  expect(payloadOf(run, "llm_done")).toMatchObject({ model: "scripted", has_tool_use: false });
+});
+
+test("says nothing in a thread that was killed", async () => {
+  const signal = AbortSignal.abort(new Error("killed"));
+  expect(await failureOf(scriptedAgent(["plan"])(threadOf({ signal }), ""))).toEqual(
+    new Error("killed"),
+  );
+});

@@ -1,0 +1,59 @@
+import { type AgentFn, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { publish } from "../call/call.ts";
+
+/** One answer: a text, or a function of the thread that makes it. */
+export type Answer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
+
+/**
+ * What a scripted agent says: a list answers by the number of the thread's steps (the first when
+ * there is none yet); a table by the first of its keys that stands in the system prompt.
+ */
+export type Script = readonly Answer[] | Readonly<Record<string, Answer>>;
+
+/**
+ * An agent that answers from a script, for tests and for trying a workflow without a model. It answers
+ * by the thread alone, and so the same after a restart, and publishes the events of a model's answer.
+ *
+ *     const agent = scriptedAgent({ "You plan": "1. read 2. fix", "You code": "+1 -1" });
+ *
+ * @throws WorkflowError from the running agent: `NO_ANSWER` when the script has none.
+ */
+export function scriptedAgent(script: Script): AgentFn {
+  return async (ctx, systemPrompt) => {
+    ctx.signal?.throwIfAborted();
+    const answer = answerTo(script, ctx, systemPrompt);
+    const text = typeof answer === "string" ? answer : answer(ctx, systemPrompt);
+    for (const [delta] of text.matchAll(/\S*\s*/g)) if (delta) publish("llm_token", { delta });
+    publish("llm_done", {
+      latency_ms: 0,
+      finish_reason: "end_turn",
+      model: "scripted",
+      usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+      thinking_tokens: 0,
+      has_tool_use: false,
+    });
+    return text;
+  };
+}
+
+function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string): Answer {
+  if (isList(script)) {
+    const line = script[steps.length];
+    if (line !== undefined) return line;
+    throw noAnswer(`the script ends before step ${steps.length + 1}`);
+  }
+  const [, line] = Object.entries(script).find(([part]) => systemPrompt.includes(part)) ?? [];
+  if (line !== undefined) return line;
+  const begin = JSON.stringify(systemPrompt.slice(0, 60));
+  throw noAnswer(`the script has no answer to the system prompt that begins ${begin}`);
+}
+
+const isList = (script: Script): script is readonly Answer[] => Array.isArray(script);
+
+const noAnswer = (message: string) =>
+  new WorkflowError({
+    code: "NO_ANSWER",
+    kind: "failed",
+    message,
+    hint: "add an answer to the scripted agent's script",
+  });

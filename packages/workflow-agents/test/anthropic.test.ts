@@ -1,0 +1,119 @@
+import { afterEach, expect, test } from "bun:test";
+import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/messages";
+import { anthropicAgent, type AnthropicOptions } from "../src/anthropic/anthropic.ts";
+import type { Block } from "../src/llm/message.ts";
+import type { ToolRunner } from "../src/tools/tools.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { failureOf, threadOf } from "./heard.ts";
+import type { Reply, WireServer } from "./wire.ts";
+
+const servers: WireServer<MessageCreateParams>[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+async function asked(
+  replies: Reply[],
+  options: Partial<AnthropicOptions> = {},
+  system = "You code",
+) {
+  const server = await anthropicServer(replies);
+  servers.push(server);
+  const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
+  const agent = anthropicAgent({ model: "claude-opus-5-5", ...options });
+  const text = await agent(threadOf({ env }), system);
+  return { text, bodies: server.came.map(({ body }) => body), server };
+}
+
+const blocks = (body: MessageCreateParams | undefined, at: number): Block[] => {
+  return (body?.messages.at(at)?.content ?? []) as unknown as Block[];
+};
+
+const tools: ToolRunner = {
+  definitions: async () => [
+    { name: "one", description: "1", input_schema: { properties: {} } },
+    { name: "two", description: "2", input_schema: { properties: {} } },
+  ],
+  run: async () => ({ content: "done", is_error: false }),
+};
+
+test("thinking is handed back with its signature, as it came", async () => {
+  const { bodies } = await asked(
+    [{ thinking: "two steps", tools: [{ name: "one", input: { n: 1 } }] }, { text: "ok" }],
+    { tools, thinking: "adaptive" },
+  );
+  expect(bodies[0]?.thinking).toEqual({ type: "adaptive", display: "summarized" });
+  expect(blocks(bodies[1], 1)).toEqual([
+    { type: "thinking", thinking: "two steps", signature: "signed:two steps" },
+    { type: "tool_use", id: "toolu_0_0", name: "one", input: { n: 1 } },
+  ]);
+});
+
+test("thinking is asked for in each of the API's ways, and not at all when nothing is said", async () => {
+  const thinking = async (options: Partial<AnthropicOptions>) =>
+    (await asked([{ text: "ok" }], options)).bodies[0]?.thinking;
+  expect(await thinking({})).toBeUndefined();
+  expect(await thinking({ thinking: "disabled" })).toEqual({ type: "disabled" });
+  expect(await thinking({ thinking: "between_tools" })).toEqual({ type: "between_tools" });
+  expect(await thinking({ thinking: { budgetTokens: 2048 } })).toEqual({
+    type: "enabled",
+    budget_tokens: 2048,
+    display: "summarized",
+  });
+});
+
+test("the system prompt, the last tool and the last message end what is cached", async () => {
+  const { bodies, server } = await asked(
+    [{ tools: [{ name: "one" }, { name: "two" }] }, { text: "ok" }],
+    { tools },
+    "You code. ".repeat(50),
+  );
+  const mark = { cache_control: { type: "ephemeral" } };
+  for (const body of bodies) {
+    expect(body.system).toEqual([expect.objectContaining(mark)]);
+    expect(body.tools?.map((tool) => "cache_control" in tool)).toEqual([false, true]);
+    expect(blocks(body, -1).at(-1)).toMatchObject(mark);
+    expect(JSON.stringify(body).split("cache_control").length).toBe(4);
+  }
+  expect(server.counted.cacheRead).toBeGreaterThan(100);
+
+  const { bodies: plain } = await asked([{ text: "ok" }], { tools, cache: false });
+  expect(JSON.stringify(plain)).not.toContain("cache_control");
+});
+
+test("what is said of the request reaches it, and nothing else", async () => {
+  const { bodies } = await asked([{ text: "ok" }], {
+    maxTokens: 500,
+    temperature: 0.5,
+    effort: "low",
+  });
+  expect(bodies[0]).toMatchObject({
+    max_tokens: 500,
+    temperature: 0.5,
+    output_config: { effort: "low" },
+  });
+  const { bodies: plain } = await asked([{ text: "ok" }], {}, "");
+  expect(Object.keys(plain[0] ?? {}).sort()).toEqual(["max_tokens", "messages", "model", "stream"]);
+});
+
+test("a paused turn goes on where it was", async () => {
+  const { text, bodies } = await asked([
+    { text: "I look ", stop: "pause_turn" },
+    { text: "it up.", stop: "end_turn" },
+  ]);
+  expect(text).toBe("I look it up.");
+  expect(bodies[1]?.messages.at(-1)).toEqual({
+    role: "assistant",
+    content: [{ type: "text", text: "I look " }],
+  });
+});
+
+test("a stop sequence ends the turn", async () => {
+  const { text } = await asked([{ text: "until here", stop: "stop_sequence" }]);
+  expect(text).toBe("until here");
+});
+
+test("a full context is told by name", async () => {
+  const reply = { text: "and", stop: "model_context_window_exceeded" };
+  expect(await failureOf(asked([reply]))).toMatchObject({ code: "LLM_CONTEXT_FULL" });
+});

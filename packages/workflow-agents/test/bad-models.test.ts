@@ -1,0 +1,340 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { LLMError } from "../src/llm/error.ts";
+import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { type Model, models, threadAt } from "./models.ts";
+import { until } from "./processes.ts";
+import type { Fault, Reply, WireServer } from "./wire.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+type Options = Parameters<Model["agent"]>[0];
+
+describe.each(models)("the $name agent says by name that", (model) => {
+  async function serve(...replies: Reply[]): Promise<WireServer<{ model: string }>> {
+    const server = await model.serve(replies);
+    stops.push(server.stop);
+    return server;
+  }
+
+  /** Runs an agent that fails; whatever it says holds no key, and is one line with what to do. */
+  async function failing(
+    server: { url: string; key: string },
+    options: Options = {},
+    secret = server.key,
+  ): Promise<Heard & { error: LLMError }> {
+    const agent = model.agent({ maxRetries: 0, ...options });
+    const run = await heard(() => agent(threadAt(model, server), "You code"));
+    const { error } = run;
+    if (!(error instanceof LLMError)) throw new Error("it did not fail by name", { cause: error });
+    const told = JSON.stringify([error.message, error.hint, error.cause, run.events]);
+    expect(told).not.toContain(secret);
+    expect(error.message).toMatch(/^[^\n]+$/);
+    expect(error.hint).toBeTruthy();
+    const { code, type, retryable, message } = error;
+    expect(payloadOf(run, "llm_error")).toMatchObject({ error: message, code, type, retryable });
+    expect(typesOf(run).at(-1)).toBe("llm_error");
+    return Object.assign(run, { error });
+  }
+
+  const failed = async (reply: Reply, options: Options = {}) =>
+    (await failing(await serve(reply), options)).error;
+
+  const status = (code: number, message: string, type = ""): Fault => {
+    return { kind: "status", status: code, type, message };
+  };
+
+  test("there is no key", async () => {
+    const run = await heard(() => model.agent()(threadOf(), ""));
+    expect(run.error).toMatchObject({ code: "LLM_NO_KEY", type: "auth_error", retryable: false });
+    expect((run.error as LLMError).hint).toMatch(/set \w+_API_KEY/);
+  });
+
+  test("the key is wrong, though the server repeats it", async () => {
+    const server = await serve({ text: "ok" });
+    const { error } = await failing({ url: server.url, key: "sk-wrong-987654" });
+    expect(error).toMatchObject({ code: "LLM_AUTH", type: "auth_error", status: 401 });
+    expect(error.message).toContain("401");
+    expect(error.message).toContain("invalid key: ***");
+  });
+
+  test("a key given in code is wrong", async () => {
+    const server = await serve({ text: "ok" });
+    const { error } = await failing(server, { apiKey: "sk-in-code-1234" }, "sk-in-code-1234");
+    expect(error.code).toBe("LLM_AUTH");
+  });
+
+  test("there is no such model", async () => {
+    const { error } = await failing(await serve({}), { model: "no-such-model" });
+    expect(error).toMatchObject({ code: "LLM_NO_MODEL", type: "bad_request", status: 404 });
+    expect(error.message).toContain("no-such-model");
+  });
+
+  test("the server is not there", async () => {
+    const closed = createServer().listen(0, "127.0.0.1");
+    await until(() => closed.listening);
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((done) => closed.close(done));
+    const { error } = await failing({ url: `http://127.0.0.1:${port}`, key: "sk-any-12345" });
+    expect(error).toMatchObject({ code: "LLM_UNREACHABLE", type: "connection_error" });
+    expect(error.retryable).toBe(true);
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+  });
+
+  test("the base URL is none", async () => {
+    const { error } = await failing({ url: "nowhere at all", key: "sk-any-12345" });
+    expect(error.message).toContain("an address that is no URL");
+  });
+
+  test("the server does not begin to answer", async () => {
+    const error = await failed({ fault: { kind: "hang" } }, { timeoutMs: 60 });
+    expect(error).toMatchObject({ code: "LLM_TIMEOUT", type: "timeout", retryable: true });
+    expect(error.message).toContain("60 ms");
+  });
+
+  test("the server falls silent within its answer", async () => {
+    const fault: Fault = { kind: "silence", after: 5 };
+    const run = await failing(await serve({ text: "a long answer that stops", fault }), {
+      silenceMs: 80,
+    });
+    expect(run.error).toMatchObject({ code: "LLM_SILENT", type: "timeout", retryable: true });
+    expect(typesOf(run)).toEqual(["llm_token", "llm_error"]);
+  });
+
+  test("half an event is no answer", async () => {
+    const error = await failed({ text: "half of it", fault: { kind: "half-event", after: 4 } });
+    expect(["LLM_CUT_OFF", "LLM_BAD_STREAM"]).toContain(error.code);
+    expect(error.retryable).toBe(true);
+  });
+
+  test("an event is broken JSON", async () => {
+    const error = await failed({ text: "broken", fault: { kind: "bad-json", after: 4 } });
+    expect(error).toMatchObject({ code: "LLM_BAD_STREAM", type: "json_parse_error" });
+  });
+
+  test("the connection is cut in the middle", async () => {
+    const fault: Fault = { kind: "disconnect", after: 4 };
+    const error = await failed({ text: "cut in two", tokenMs: 20, fault });
+    expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
+    expect(error.retryable).toBe(true);
+  });
+
+  test("an answer is a web page", async () => {
+    const body = "<html><body>Welcome to the proxy</body></html>";
+    const error = await failed({ fault: { kind: "page", status: 200, body } });
+    expect(error.code).toBe("LLM_BAD_STREAM");
+    const gateway = await failed({ fault: { kind: "page", status: 502, body: body.repeat(99) } });
+    expect(gateway).toMatchObject({ code: "LLM_SERVER_ERROR", status: 502 });
+    expect(gateway.message.length).toBeLessThan(450);
+  });
+
+  test("the answer is empty", async () => {
+    const error = await failed({});
+    expect(error).toMatchObject({ code: "LLM_EMPTY", type: "unknown_error", retryable: true });
+    expect((await failed({ text: " \n " })).code).toBe("LLM_EMPTY");
+  });
+
+  test("an answer of 50 MB is too large, and memory does not grow with it", async () => {
+    const server = await serve({ text: "x".repeat(100_000), repeat: 500 });
+    Bun.gc(true);
+    const before = process.memoryUsage().rss;
+    const { error } = await failing(server);
+    expect(error.code).toBe("LLM_TOO_LARGE");
+    expect(process.memoryUsage().rss - before).toBeLessThan(250 * 2 ** 20);
+    await server.came[0]?.closed;
+    expect(server.came[0]?.finished).toBe(false);
+  });
+
+  test("one line of 50 MB is too large", async () => {
+    const server = await serve({ text: "x".repeat(50 * 2 ** 20), repeat: 2 });
+    const { error } = await failing(server, { maxAnswerBytes: 2 ** 20 });
+    expect(error.code).toBe("LLM_TOO_LARGE");
+  });
+
+  test("the account, the request or the context is at fault", async () => {
+    expect((await failed({ fault: status(403, "not allowed") })).code).toBe("LLM_AUTH");
+    const bad = await failed({ fault: status(400, "temperature: no") });
+    expect(bad).toMatchObject({ code: "LLM_BAD_REQUEST", type: "bad_request", status: 400 });
+    expect(bad.message).toContain("temperature: no");
+    const long = await failed({
+      fault: status(400, "prompt is too long: 210000 tokens > 200000 maximum"),
+    });
+    expect(long).toMatchObject({ code: "LLM_CONTEXT_FULL", type: "context_length_exceeded" });
+  });
+
+  test("the server is overloaded, after it was asked again", async () => {
+    const headers = { "retry-after-ms": "5" };
+    const fault: Fault = { ...status(529, "Overloaded"), headers } as Fault;
+    const server = await serve({ fault });
+    const { error } = await failing(server, { maxRetries: 2 });
+    expect(error).toMatchObject({ code: "LLM_OVERLOADED", type: "service_unavailable" });
+    expect(error.retryable).toBe(true);
+    expect(server.came.length).toBe(3);
+  });
+
+  test("the server is overloaded in the middle of its answer", async () => {
+    const fault: Fault = {
+      kind: "error-event",
+      after: 4,
+      type: "overloaded_error",
+      message: "Overloaded",
+    };
+    const error = await failed({ text: "in the middle", fault });
+    expect(error).toMatchObject({ code: "LLM_OVERLOADED", retryable: true, status: null });
+  });
+
+  test("the model refused", async () => {
+    const detail = { category: "cyber", explanation: "This is not for me." };
+    const stop = model.name === "anthropic" ? "refusal" : "stop";
+    const error = await failed({ stop, detail });
+    expect(error).toMatchObject({ code: "LLM_REFUSED", type: "content_policy_violation" });
+    expect(error.message).toContain("This is not for me.");
+  });
+
+  test("a text was cut off, unless that is allowed", async () => {
+    const stop = model.name === "anthropic" ? "max_tokens" : "length";
+    const error = await failed({ text: "and so it", stop });
+    expect(error).toMatchObject({ code: "LLM_TRUNCATED", retryable: false });
+    const server = await serve({ text: "and so it", stop });
+    const agent = model.agent({ allowTruncated: true });
+    expect(await agent(threadAt(model, server), "")).toBe("and so it");
+  });
+
+  test("a tool call was cut off, and was not run", async () => {
+    const stop = model.name === "anthropic" ? "max_tokens" : "length";
+    const tools = {
+      definitions: async () => [],
+      run: () => Promise.reject(new Error("it was run")),
+    };
+    const reply = { stop, tools: [{ name: "write_file", json: '{"path": "a.ts", "te' }] };
+    const error = await failed(reply, { tools, allowTruncated: true });
+    expect(error.code).toBe("LLM_TOOL_TRUNCATED");
+    expect(error.message).toContain("write_file");
+  });
+
+  test("it stopped for a reason that nobody knows", async () => {
+    const error = await failed({ text: "well", stop: "tired" });
+    expect(error).toMatchObject({ code: "LLM_UNKNOWN", type: "unknown_error" });
+    expect(error.message).toContain("tired");
+  });
+});
+
+describe.each(models)("the $name agent", (model) => {
+  async function serve(...replies: Reply[]): Promise<WireServer<{ model: string }>> {
+    const server = await model.serve(replies);
+    stops.push(server.stop);
+    return server;
+  }
+
+  test("asks again after a 429, when the server says", async () => {
+    const headers = { "retry-after-ms": "30" };
+    const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
+    const server = await serve({ fault: limit }, { text: "now" });
+    const began = performance.now();
+    expect(await model.agent()(threadAt(model, server), "")).toBe("now");
+    expect(performance.now() - began).toBeGreaterThan(29);
+    expect(server.came.length).toBe(2);
+    expect(server.counted.requests).toBe(1);
+  });
+
+  test("waits for slow tokens, and for a server that shows that it lives", async () => {
+    const server = await serve({ text: "slow but sure", tokenMs: 30 });
+    const agent = model.agent({ silenceMs: 100 });
+    expect(await agent(threadAt(model, server), "")).toBe("slow but sure");
+
+    const abort = new AbortController();
+    const waiting = await serve({
+      text: "later",
+      fault: { kind: "silence", after: 3, pings: true },
+    });
+    const run = agent(threadAt(model, waiting, { signal: abort.signal }), "");
+    const early = await Promise.race([run.catch(String), Bun.sleep(400).then(() => "waits")]);
+    expect(early).toBe("waits");
+    abort.abort();
+    await run.catch(() => undefined);
+  });
+
+  const abortWhile = async (
+    replies: Reply[],
+    isSo: (run: Heard, server: { came: unknown[] }) => boolean,
+    options: Options = {},
+  ) => {
+    const server = await serve(...replies);
+    const abort = new AbortController();
+    const thread = threadAt(model, server, { signal: abort.signal });
+    const agent = model.agent({ maxRetries: 3, ...options });
+    const watched: Heard = { events: [], spent: [], text: "", error: null };
+    const running = heard(async () => await agent(thread, ""), {}, watched);
+    await until(() => isSo(watched, server));
+    const began = performance.now();
+    abort.abort(new Error("killed"));
+    const run = await running;
+    expect(performance.now() - began).toBeLessThan(200);
+    expect(run.error).toEqual(new Error("killed"));
+    expect(typesOf(run)).not.toContain("llm_error");
+    return server;
+  };
+
+  test("closes the connection when the thread is killed in the middle of an answer", async () => {
+    const words = "a long answer ".repeat(100);
+    const server = await abortWhile(
+      [{ text: words, tokenMs: 5 }],
+      ({ events }) => events.length > 3,
+    );
+    await server.came[0]?.closed;
+    expect(server.came[0]?.finished).toBe(false);
+  });
+
+  test("closes the connection when the thread is killed before the answer", async () => {
+    const server = await abortWhile(
+      [{ fault: { kind: "hang" } }],
+      (_, { came }) => came.length > 0,
+    );
+    await server.came[0]?.closed;
+  });
+
+  test("does not wait for another try when the thread is killed", async () => {
+    const headers = { "retry-after": "30" };
+    const fault: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
+    const server = await abortWhile([{ fault }], (_, { came }) => came.length > 0);
+    expect(server.came.length).toBe(1);
+  });
+
+  test("does not wait for a tool that ignores the kill", async () => {
+    let began = false;
+    const tools = {
+      definitions: async () => [],
+      run() {
+        began = true;
+        return new Promise<never>(() => undefined);
+      },
+    };
+    await abortWhile([{ tools: [{ name: "sleep" }] }], () => began, { tools });
+  });
+
+  test("asks nothing when the thread is killed already", async () => {
+    const server = await serve({ text: "ok" });
+    const signal = AbortSignal.abort(new Error("killed"));
+    const run = await heard(() => model.agent()(threadAt(model, server, { signal }), ""));
+    expect(run.error).toEqual(new Error("killed"));
+    expect(server.came).toEqual([]);
+  });
+
+  test("reads no key and no address of its own process", async () => {
+    const server = await serve({ text: "ok" });
+    const names = Object.keys(model.env(server));
+    for (const name of names) process.env[name] = "http://127.0.0.1:1/from-the-process";
+    try {
+      const agent = model.agent({ apiKey: server.key, baseUrl: server.url, maxRetries: 0 });
+      expect(await agent(threadOf(), "")).toBe("ok");
+      const run = await heard(() => model.agent()(threadOf(), ""));
+      expect(run.error).toMatchObject({ code: "LLM_NO_KEY" });
+    } finally {
+      for (const name of names) delete process.env[name];
+    }
+  });
+});

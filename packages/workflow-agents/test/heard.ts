@@ -1,0 +1,63 @@
+import { channel } from "node:diagnostics_channel";
+import { eventsChannel, type ThreadContext, type WorkflowEvent } from "@uncaged/workflow";
+import { type Call, withCall } from "../src/call/call.ts";
+import type { Spent } from "../src/call/usage.ts";
+
+// Bun forgets a channel's subscribers when nothing holds the channel.
+const heardOn = channel(eventsChannel);
+
+/** What a run published and spent, and what it came to. */
+export type Heard = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
+
+/**
+ * Runs an agent as a role would, and hears what it publishes. Nothing is thrown. `result` fills while it
+ * runs.
+ */
+export async function heard(
+  work: () => Promise<string>,
+  call: Partial<Call> = {},
+  result: Heard = { events: [], spent: [], text: "", error: null },
+): Promise<Heard> {
+  const stepID = crypto.randomUUID();
+  const { spent } = result;
+  const listen = (message: unknown) => {
+    const event = message as WorkflowEvent;
+    if (event.stepID === stepID) result.events.push(event);
+  };
+  heardOn.subscribe(listen);
+  try {
+    const own = { stepID, spent, admit: () => undefined, memory: {}, ...call };
+    result.text = await withCall(own, work);
+  } catch (error) {
+    result.error = error;
+  } finally {
+    heardOn.unsubscribe(listen);
+  }
+  return result;
+}
+
+/** The types of events in order, each once where it repeats. */
+export const typesOf = ({ events }: Heard): string[] =>
+  events.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
+
+/** The payload of the only event of a type. */
+export function payloadOf({ events }: Heard, type: string): Record<string, unknown> {
+  const [event, second] = events.filter((one) => one.type === type);
+  if (!event || second) throw new Error(`there is not one ${type}`);
+  return event.payload;
+}
+
+/** A thread as a role sees it. */
+export function threadOf(more: Partial<ThreadContext> = {}): ThreadContext {
+  const threadId = "01JTEST0000000000000000000";
+  const meta = { maxRounds: 10, threadId };
+  const start = { role: "__start__" as const, content: "fix the sum", meta, timestamp: 0 };
+  return { threadId, start, steps: [], cwd: "/", env: {}, ...more };
+}
+
+/** What some work fails with, null when it does not. */
+export const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { LLMError } from "../src/llm/error.ts";
+import type { ToolRunner } from "../src/tools/tools.ts";
+import { heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { models, threadAt } from "./models.ts";
+import type { Reply, WireServer } from "./wire.ts";
+
+const servers: { stop: () => Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+/** Tools that note how many of them ran at once. */
+function testTools(): ToolRunner & { ran: string[]; most: number } {
+  let running = 0;
+  const tools = {
+    ran: [] as string[],
+    most: 0,
+    definitions: async () => [
+      { name: "add", description: "Adds.", input_schema: { type: "object", properties: {} } },
+    ],
+    async run(name: string, input: unknown) {
+      running += 1;
+      tools.most = Math.max(tools.most, running);
+      await Bun.sleep(5);
+      running -= 1;
+      tools.ran.push(`${name} ${JSON.stringify(input)}`);
+      const is_error = name !== "add";
+      return { content: is_error ? `there is no tool ${name}` : "3", is_error };
+    },
+  };
+  return tools;
+}
+
+describe.each(models)("the $name agent", (model) => {
+  async function serve(replies: Reply[]): Promise<WireServer<{ model: string }>> {
+    const server = await model.serve(replies);
+    servers.push(server);
+    return server;
+  }
+
+  test("streams thinking and text as events, and answers with the text", async () => {
+    const server = await serve([{ thinking: "let me see", text: "the sum is fixed" }]);
+    const run = await heard(() => model.agent()(threadAt(model, server), "You code"));
+    expect(run.text).toBe("the sum is fixed");
+    expect(typesOf(run)).toEqual(["llm_thinking", "llm_token", "llm_done"]);
+    const said = run.events.filter(({ type }) => type === "llm_token");
+    expect(said.map(({ payload }) => payload.delta).join("")).toBe("the sum is fixed");
+    expect(said.length).toBe(4);
+    expect(payloadOf(run, "llm_done")).toMatchObject({
+      model: "claude-opus-5-5",
+      thinking_tokens: 3,
+      has_tool_use: false,
+    });
+  });
+
+  test("shows the model the prompt, the steps so far and the role's system prompt", async () => {
+    const server = await serve([{ text: "ok" }]);
+    const steps = [{ role: "planner", content: "1. read", meta: {}, timestamp: 1 }];
+    await model.agent()(threadAt(model, server, { steps }), "You code");
+    const asked = JSON.stringify(server.came[0]?.body);
+    expect(asked).toContain("You code");
+    expect(asked).toContain("fix the sum");
+    expect(asked).toContain('<step number=\\"1\\" role=\\"planner\\">\\n1. read\\n</step>');
+  });
+
+  test("runs several tools of a turn side by side, until the model ends its turn", async () => {
+    const server = await serve([
+      {
+        thinking: "two sums",
+        text: "I add.",
+        tools: [
+          { name: "add", input: { a: 1, b: 2 } },
+          { name: "add", input: { a: 3 } },
+        ],
+      },
+      { text: "done" },
+    ]);
+    const tools = testTools();
+    const run = await heard(() => model.agent({ tools })(threadAt(model, server), "You code"));
+    expect(run.text).toBe("done");
+    expect(tools.most).toBe(2);
+    expect(tools.ran.sort()).toEqual(['add {"a":1,"b":2}', 'add {"a":3}']);
+    expect(typesOf(run)).toEqual([
+      "llm_thinking",
+      "llm_token",
+      "llm_tool_use",
+      "llm_tool_result",
+      "llm_token",
+      "llm_done",
+    ]);
+    const uses = run.events.filter(({ type }) => type === "llm_tool_use");
+    const results = run.events.filter(({ type }) => type === "llm_tool_result");
+    expect(uses.map(({ payload }) => payload.name)).toEqual(["add", "add"]);
+    expect(new Set(results.map(({ payload }) => payload.tool_use_id))).toEqual(
+      new Set(uses.map(({ payload }) => payload.tool_use_id)),
+    );
+    expect(payloadOf(run, "llm_done").has_tool_use).toBe(true);
+  });
+
+  test("gives a tool's failure and broken arguments to the model, and runs neither", async () => {
+    const server = await serve([
+      {
+        tools: [{ name: "nothing" }, { name: "add", json: '{"a": 1' }, { name: "add", json: "7" }],
+      },
+      { text: "I see" },
+    ]);
+    const tools = testTools();
+    const run = await heard(() => model.agent({ tools })(threadAt(model, server), ""));
+    expect(run.text).toBe("I see");
+    expect(tools.ran).toEqual(["nothing {}"]);
+    const results = run.events.filter(({ type }) => type === "llm_tool_result");
+    expect(results.map(({ payload }) => payload.is_error)).toEqual([true, true, true]);
+    const told = JSON.stringify(server.came[1]?.body);
+    expect(told).toContain("there is no tool nothing");
+    expect(told).toContain("its arguments are no JSON");
+    expect(told).toContain("its arguments are JSON, but no object");
+  });
+
+  test("reports the tokens that the server counted, call by call", async () => {
+    const words = "many words that are said again with each turn of the conversation ".repeat(4);
+    const server = await serve([
+      { thinking: "hm", tools: [{ name: "add", input: { a: 1 } }] },
+      { tools: [{ name: "add" }] },
+      { thinking: "well then", text: "done" },
+    ]);
+    const run = await heard(() =>
+      model.agent({ tools: testTools() })(threadAt(model, server), words),
+    );
+    const { counted } = server;
+    const sum = (of: (usage: (typeof run.spent)[number]["usage"]) => number) =>
+      run.spent.reduce((so, { usage }) => so + of(usage), 0);
+    expect(run.spent.length).toBe(3);
+    expect({
+      requests: run.spent.length,
+      input: sum((usage) => usage.input_tokens),
+      output: sum((usage) => usage.output_tokens),
+      thinking: sum((usage) => usage.thinking_tokens),
+      cacheRead: sum((usage) => usage.cache_read_tokens),
+      cacheWrite: sum((usage) => usage.cache_write_tokens),
+    }).toEqual(counted);
+    expect(counted.cacheRead).toBeGreaterThan(100);
+    const total = counted.input + counted.output + counted.cacheRead + counted.cacheWrite;
+    expect(payloadOf(run, "llm_done").usage).toMatchObject({
+      output_tokens: counted.output,
+      total_tokens: total,
+    });
+  });
+
+  test("asks before each call whether it may spend, and makes none when it may not", async () => {
+    const server = await serve([{ text: "ok" }]);
+    const admit = () => {
+      throw new Error("too dear");
+    };
+    const run = await heard(() => model.agent()(threadAt(model, server), ""), { admit });
+    expect(run.error).toEqual(new Error("too dear"));
+    expect(server.came).toEqual([]);
+  });
+
+  test("answers with the last words of a model that ends its work without one", async () => {
+    const server = await serve([{ text: "I add.", tools: [{ name: "add" }] }, {}]);
+    const agent = model.agent({ tools: testTools() });
+    expect(await agent(threadAt(model, server), "")).toBe("I add.");
+  });
+
+  test("stops after the turns that it was given", async () => {
+    const server = await serve([{ tools: [{ name: "add" }] }]);
+    const agent = model.agent({ tools: testTools(), maxTurns: 3 });
+    const run = await heard(() => agent(threadAt(model, server), ""));
+    expect((run.error as LLMError).code).toBe("LLM_TOO_MANY_TURNS");
+    expect(server.came.length).toBe(3);
+  });
+
+  test("cuts values of events at 10 KB, and gives the model the whole", async () => {
+    const large = "x".repeat(20_000);
+    const server = await serve([{ tools: [{ name: "add", input: { large } }] }, { text: "ok" }]);
+    const tools = { ...testTools(), run: async () => ({ content: large, is_error: false }) };
+    const run = await heard(() => model.agent({ tools })(threadAt(model, server), ""));
+    expect(payloadOf(run, "llm_tool_use").input).toMatchObject({ _truncated: true });
+    expect(payloadOf(run, "llm_tool_result").content).toMatchObject({ length: 20_002 });
+    expect(JSON.stringify(server.came[1]?.body).split(large).length).toBe(3);
+  });
+
+  test("has no working directory to run tools in when the thread has none", async () => {
+    const server = await serve([{ text: "ok" }]);
+    const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined };
+    const run = await heard(() => model.agent({ tools: testTools() })(thread, ""));
+    expect(run.error).toMatchObject({ code: "NO_CWD" });
+  });
+});

@@ -1,0 +1,50 @@
+import type { AgentFn, ThreadContext } from "@uncaged/workflow";
+import { anthropicAgent } from "../src/anthropic/anthropic.ts";
+import { anthropicProvider } from "../src/anthropic/provider.ts";
+import type { ModelOptions } from "../src/llm/agent.ts";
+import type { LLMProvider } from "../src/llm/provider.ts";
+import type { Access } from "../src/llm/stream.ts";
+import { openaiAgent } from "../src/openai/openai.ts";
+import { openaiProvider } from "../src/openai/provider.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { threadOf } from "./heard.ts";
+import { openaiServer } from "./openai-server.ts";
+import type { Reply, WireServer } from "./wire.ts";
+
+type Options = Partial<ModelOptions & Access>;
+type Served = WireServer<{ model: string }>;
+
+/** A provider with its agent and its server: what the suites run each of. */
+export type Model = {
+  name: string;
+  serve: (replies: Reply[]) => Promise<Served>;
+  agent: (options?: Options) => AgentFn;
+  provider: (access?: Access) => LLMProvider;
+  env: (server: { url: string; key: string }) => Record<string, string>;
+};
+
+const model = "claude-opus-5-5";
+
+export const models: Model[] = [
+  {
+    name: "anthropic",
+    serve: anthropicServer,
+    agent: (options) => anthropicAgent({ model, ...options }),
+    provider: anthropicProvider,
+    env: ({ url, key }) => ({ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: url }),
+  },
+  {
+    name: "openai",
+    serve: openaiServer,
+    agent: (options) => openaiAgent({ model, ...options }),
+    provider: openaiProvider,
+    env: ({ url, key }) => ({ OPENAI_API_KEY: key, OPENAI_BASE_URL: url }),
+  },
+];
+
+/** A thread that is started in an environment that leads to a server. */
+export const threadAt = (
+  one: Model,
+  server: { url: string; key: string },
+  more: Partial<ThreadContext> = {},
+): ThreadContext => threadOf({ env: one.env(server), ...more });
