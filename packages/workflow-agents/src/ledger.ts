@@ -1,0 +1,15 @@
+// Door 2: what a thread spent, for programs that show it. Loads no model's client.
+
+// Ledger
+export {
+  type Ledger,
+  type LedgerEnd,
+  type LedgerStep,
+  ledgerOf,
+  type StepTally,
+  type Tally,
+} from "./ledger/ledger.ts";
+export type { Usage } from "./call/usage.ts";
+
+// Prices
+export { costOf, type Price, priceOf, type Prices, type Rates } from "./ledger/prices.ts";

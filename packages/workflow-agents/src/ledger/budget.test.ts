@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { createRoleModerator, durable, END, type WorkflowError } from "@uncaged/workflow";
+import { type RunThreadOptions, runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { currentCall } from "../call/call.ts";
+import { noUsage } from "../call/usage.ts";
+import { roleSteps } from "../role/durable.ts";
+import { role } from "../role/role.ts";
+
+let asked = 0;
+
+/** An agent that asks a model once: at most 2,000 tokens in and 1,000 out, really 1,000 and 100. */
+const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async () => undefined) =>
+  role({
+    description: "Asks",
+    systemPrompt: "",
+    schema: z.object({}),
+    agent: async () => {
+      const { admit, spent } = currentCall();
+      admit({ model, usage: { ...noUsage, input_tokens: 2000, output_tokens: 1000 }, cost: null });
+      asked += 1;
+      await wait();
+      const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
+      spent.push({ model, usage, cost: null });
+      return "said";
+    },
+  });
+
+// One step costs $0.003; the next may cost 2,000 tokens written to the cache and 1,000 of output: $0.015.
+async function drive(
+  options: Record<string, unknown>,
+  more: RunThreadOptions = {},
+  model?: string,
+) {
+  asked = 0;
+  const run = createRoleModerator({
+    roles: { caller: caller(model) },
+    moderator: ({ steps }) => (steps.length < 5 ? "caller" : END),
+  });
+  const { steps, ...end } = await runThread(run, { options, ...more });
+  const error = end.status === "failed" && end.reason === "failed" ? end.error : null;
+  return { steps, asked, status: end.status, error: error as WorkflowError | null };
+}
+
+describe("a budget", () => {
+  test("stops a thread before the call that could pass it, and says why and what to do", async () => {
+    const { steps, asked: calls, error } = await drive({ maxCost: 0.02 });
+    expect([steps.length, calls]).toEqual([2, 2]);
+    expect(error).toMatchObject({
+      code: "BUDGET_EXCEEDED",
+      message:
+        "maxCost $0.0200 would be passed: $0.0060 are spent, and the next call of claude-sonnet-5-5 could cost $0.0150",
+    });
+    expect(error?.hint).toContain("uncaged-workflow retry 00000000000000000000000000 --max-cost N");
+  });
+
+  test("counts tokens of every kind", async () => {
+    const { steps, error } = await drive({ maxTokens: 5000 });
+    expect(steps).toHaveLength(2);
+    expect(error?.message).toBe(
+      "maxTokens 5,000 would be passed: 2,200 tokens are spent, and the next call of claude-sonnet-5-5 could take 3,000 tokens",
+    );
+  });
+
+  test("that is enough stops nothing", async () => {
+    expect((await drive({ maxCost: 0.027, maxTokens: 7400 })).status).toBe("completed");
+  });
+
+  test("counts what is in the log, and not what a fork brought along", async () => {
+    const { steps } = await drive({ maxCost: 0.02 });
+    expect((await drive({ maxCost: 0.02 }, { steps })).asked).toBe(0);
+    const forkFrom = { threadId: "A", steps: 2 };
+    expect((await drive({ maxCost: 0.02, forkFrom }, { steps })).asked).toBe(2);
+  });
+
+  test("in dollars can't be kept for a model without a known price", async () => {
+    const { error, asked: calls } = await drive({ maxCost: 100 }, {}, "house-model");
+    expect(calls).toBe(0);
+    expect(error).toMatchObject({ code: "PRICE_UNKNOWN" });
+    expect((await drive({ maxTokens: 100_000 }, {}, "house-model")).status).toBe("completed");
+  });
+
+  test("goes by the user's prices, those of the options before those of the environment", async () => {
+    const env = { UNCAGED_WORKFLOW_PRICES: '{"house-model":{"input":1,"output":1}}' };
+    expect((await drive({ maxCost: 0.002 }, { env }, "house-model")).asked).toBe(0);
+    expect((await drive({ maxCost: 0.004 }, { env }, "house-model")).asked).toBe(1);
+    const prices = { "house-model": { input: 0, output: 0 } };
+    expect((await drive({ maxCost: 0.004, prices }, { env }, "house-model")).status).toBe(
+      "completed",
+    );
+  });
+
+  test.each([
+    [{ maxCost: 0 }, "BAD_BUDGET"],
+    [{ maxCost: "1" }, "BAD_BUDGET"],
+    [{ maxTokens: Number.NaN }, "BAD_BUDGET"],
+    [{ prices: [] }, "BAD_PRICES"],
+    [{ prices: { m: { input: 1 } } }, "BAD_PRICES"],
+    [{ prices: { m: { input: 1, output: -1 } } }, "BAD_PRICES"],
+    [{ prices: { m: { input: 1, output: 1, cached: 1 } } }, "BAD_PRICES"],
+    [{ prices: { m: { input: 1, output: 1, long: { input: 1, output: 1 } } } }, "BAD_PRICES"],
+  ])("%p is refused", async (options, code) => {
+    expect(await drive(options)).toMatchObject({ asked: 0, error: { code } });
+  });
+
+  test("is refused when the environment's prices are no JSON", async () => {
+    const { error } = await drive({}, { env: { UNCAGED_WORKFLOW_PRICES: "{" } });
+    expect(error).toMatchObject({ code: "BAD_PRICES" });
+  });
+});
+
+test("roles that run side by side share one budget", async () => {
+  asked = 0;
+  const slow = caller("claude-sonnet-5-5", () => new Promise((resolve) => setImmediate(resolve)));
+  const run = durable(async function* (step, input, options) {
+    const play = roleSteps(step, input, options);
+    yield* step.all([play("a", slow), play("b", slow, "other"), play("c", slow)]);
+    return "";
+  });
+  const { status } = await runThread(run, { options: { maxCost: 0.031 } });
+  expect(status).toBe("failed");
+  expect(asked).toBe(2);
+});

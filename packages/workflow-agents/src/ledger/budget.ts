@@ -1,0 +1,143 @@
+import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { Spent } from "../call/usage.ts";
+import { addTally, ledgerOf, noTally, type Tally, tallyOf } from "./ledger.ts";
+import { costOf, mostCostOf, type Prices } from "./prices.ts";
+
+/** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
+export type Limits = { maxCost?: number; maxTokens?: number };
+
+/**
+ * What one running role spends and may spend. `admit` is asked before each model call with the most
+ * that it may use; `close` is called when the role is over, and `told` says whether its step tells what
+ * it spent.
+ */
+export type Account = {
+  spent: Spent[];
+  admit: (most: Spent) => void;
+  close: (told: boolean) => void;
+};
+
+/** A call that was admitted and has not been answered: `after` is how many were answered before it. */
+type Reserved = { most: Tally; after: number };
+type Open = { spent: Spent[]; reserved: Reserved | null };
+
+// By thread, which is known by its list of steps: roles that run side by side share one limit, and one
+// that failed has spent what no step tells.
+const open = new WeakMap<object, Set<Open>>();
+
+/**
+ * Opens the account of a role that begins to run. What a fork brought along is not counted: another
+ * thread has paid for it.
+ *
+ * @throws WorkflowError `BAD_BUDGET` when a limit is no positive number. From `admit`:
+ *   `BUDGET_EXCEEDED` when the call could pass a limit, `PRICE_UNKNOWN` when the thread has a
+ *   `maxCost` and the model no known price.
+ */
+export function openAccount(ctx: ThreadContext, prices: Prices): Account {
+  const limits = limitsOf(ctx);
+  const mine: Open = { spent: [], reserved: null };
+  const accounts = open.get(ctx.steps) ?? new Set();
+  open.set(ctx.steps, accounts.add(mine));
+  const admit = (most: Spent): void => {
+    mine.reserved = null;
+    const tally = mostOf(most, prices, limits);
+    const running = [...accounts].map((account) => runningOf(account, prices));
+    check(ctx.threadId, limits, running.reduce(addTally, spentBefore(ctx)), tally, most.model);
+    mine.reserved = { most: tally, after: mine.spent.length };
+  };
+  const close = (told: boolean): void => {
+    mine.reserved = null;
+    if (told) accounts.delete(mine);
+  };
+  return { spent: mine.spent, admit, close };
+}
+
+/** A call's cost by the user's price, else as its agent was told, else by the list. */
+export function priced({ model, usage, cost }: Spent, prices: Prices): Spent {
+  const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
+  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
+}
+
+function limitsOf({ options = {} }: ThreadContext): Limits {
+  const { maxCost, maxTokens } = options;
+  for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
+    const sound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
+    if (limit !== undefined && !sound) throw badBudget(name, limit);
+  }
+  return { maxCost, maxTokens } as Limits;
+}
+
+function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally {
+  const forkFrom = options?.forkFrom as { steps?: unknown } | undefined;
+  const saved = typeof forkFrom?.steps === "number" ? forkFrom.steps : 0;
+  return ledgerOf(allSteps, saved).total;
+}
+
+function mostOf(most: Spent, prices: Prices, { maxCost }: Limits): Tally {
+  const cost = mostCostOf(most.model, most.usage, prices) ?? most.cost;
+  if (cost === null && maxCost !== undefined) throw priceUnknown(most.model);
+  return tallyOf(most.usage, cost);
+}
+
+function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
+  const answered = spent.map((one) => {
+    const { usage, cost } = priced(one, prices);
+    return tallyOf(usage, cost);
+  });
+  const sum = answered.reduce(addTally, noTally);
+  return reserved?.after === spent.length ? addTally(sum, reserved.most) : sum;
+}
+
+function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {
+  const { maxCost, maxTokens } = limits;
+  if (maxCost !== undefined && spent.cost + most.cost > maxCost) {
+    const [sofar, could, limit] = [spent.cost, most.cost, maxCost].map(dollars);
+    throw exceeded(threadId, model, `cost ${could}`, `${sofar}`, `maxCost ${limit}`, "--max-cost");
+  }
+  if (maxTokens !== undefined && spent.tokens + most.tokens > maxTokens) {
+    const [sofar, could, limit] = [spent.tokens, most.tokens, maxTokens].map(grouped);
+    throw exceeded(
+      threadId,
+      model,
+      `take ${could} tokens`,
+      `${sofar} tokens`,
+      `maxTokens ${limit}`,
+      "--max-tokens",
+    );
+  }
+}
+
+const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
+
+function exceeded(
+  threadId: string,
+  model: string,
+  could: string,
+  spent: string,
+  limit: string,
+  option: string,
+): WorkflowError {
+  return new WorkflowError({
+    code: "BUDGET_EXCEEDED",
+    kind: "failed",
+    message: `${limit} would be passed: ${spent} are spent, and the next call of ${model} could ${could}`,
+    hint: `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
+  });
+}
+
+const priceUnknown = (model: string): WorkflowError =>
+  new WorkflowError({
+    code: "PRICE_UNKNOWN",
+    kind: "failed",
+    message: `the thread has a maxCost, and the price of model ${model} is not known`,
+    hint: `tell it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
+  });
+
+const badBudget = (name: string, limit: unknown): WorkflowError =>
+  new WorkflowError({
+    code: "BAD_BUDGET",
+    kind: "usage",
+    message: `${name} is ${JSON.stringify(limit)}, not a positive number`,
+    hint: name === "maxCost" ? "give US dollars, as 2.5" : "give a number of tokens, as 200000",
+  });

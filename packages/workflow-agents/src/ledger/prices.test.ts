@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import { noUsage } from "../call/usage.ts";
+import { costOf, mostCostOf, priceOf } from "./prices.ts";
+
+const million = 1_000_000;
+const all = {
+  input_tokens: 1000,
+  output_tokens: 200,
+  thinking_tokens: 150,
+  cache_read_tokens: 5000,
+  cache_write_tokens: 300,
+};
+
+describe("a call's cost", () => {
+  test("has each kind of token at its own price, thinking as output", () => {
+    expect(costOf("claude-sonnet-5-5", all)).toBe(
+      (1000 * 2 + 200 * 10 + 5000 * 0.1 + 300 * 2.5) / million,
+    );
+  });
+
+  test("of a dated snapshot is that of its model", () => {
+    expect(priceOf("claude-haiku-4-5-20251001")).toEqual(priceOf("claude-haiku-4-5"));
+    expect(priceOf("gpt-5-2025-08-07")).toEqual(priceOf("gpt-5"));
+  });
+
+  test("of a model whose price is not known is null, and never that of its sibling", () => {
+    for (const model of [
+      "",
+      "gpt-99",
+      "claude-opus-9",
+      "claude-opus-5-5x",
+      "toString",
+      "__proto__",
+    ]) {
+      expect(costOf(model, all)).toBeNull();
+    }
+  });
+
+  test("is null when one price that it needs is not known", () => {
+    const own = { mine: { input: 1, output: 2 } };
+    expect(costOf("mine", all, own)).toBeNull();
+    const plain = { ...noUsage, input_tokens: million, output_tokens: million };
+    expect(costOf("mine", plain, own)).toBe(3);
+  });
+
+  test("of a long call has the long price for all of it", () => {
+    const at = (input_tokens: number) => ({ ...noUsage, input_tokens });
+    expect(costOf("gpt-6-sol", at(272_000))).toBe(0.544);
+    expect(costOf("gpt-6-sol", at(272_001))).toBe(1.088004);
+    const cached = { ...at(1), cache_read_tokens: 100_000 };
+    expect(costOf("claude-haiku-5-5", cached)).toBe((0.5 + 100_000 * 0.05) / million);
+  });
+
+  test("is by the user's price before the list's", () => {
+    const own = { "claude-sonnet-5-5": { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
+    expect(costOf("claude-sonnet-5-5", all, own)).toBe(0);
+  });
+});
+
+test("the most that a call can cost is with all of its input written to the cache", () => {
+  const most = { ...noUsage, input_tokens: million };
+  expect(mostCostOf("claude-opus-5-5", most)).toBe(5);
+  expect(mostCostOf("gpt-5", most)).toBe(1.25);
+  expect(mostCostOf("nobody", most)).toBeNull();
+});

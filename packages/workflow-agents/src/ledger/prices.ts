@@ -1,0 +1,156 @@
+import type { Usage } from "../call/usage.ts";
+
+/**
+ * US dollars per million tokens. Without `cacheRead` or `cacheWrite` the price of a call that read or
+ * wrote the provider's cache is not known.
+ */
+export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
+
+/**
+ * A model's price. `long` holds for the whole of a call whose input, cached or not, is longer than
+ * `above` tokens.
+ */
+export type Price = Rates & { long?: Rates & { above: number } };
+
+/** Prices by model name. */
+export type Prices = Readonly<Record<string, Price>>;
+
+/** A price as `[input, cacheRead, cacheWrite, output]`. */
+type Row = readonly [input: number, cacheRead: number, cacheWrite: number | null, output: number];
+
+const ratesOf = ([input, cacheRead, cacheWrite, output]: Row): Rates =>
+  cacheWrite === null ? { input, cacheRead, output } : { input, cacheRead, cacheWrite, output };
+
+// Cache writes are those that live 5 minutes: the ones that the agents ask for.
+const anthropic: Record<string, Row> = {
+  "claude-fable-5-2": [8, 0.2, 10, 40],
+  "claude-fable-5-1": [10, 0.25, 12.5, 50],
+  "claude-fable-5": [10, 1, 12.5, 50],
+  "claude-mythos-5-1": [10, 0.25, 12.5, 50],
+  "claude-mythos-5": [10, 1, 12.5, 50],
+  "claude-opus-5-5": [4, 0.2, 5, 20],
+  "claude-opus-5": [5, 0.5, 6.25, 25],
+  "claude-opus-4-8": [5, 0.5, 6.25, 25],
+  "claude-opus-4-7": [5, 0.5, 6.25, 25],
+  "claude-opus-4-6": [5, 0.5, 6.25, 25],
+  "claude-opus-4-5": [5, 0.5, 6.25, 25],
+  "claude-sonnet-5-5": [2, 0.1, 2.5, 10],
+  "claude-sonnet-5": [2, 0.2, 2.5, 10],
+  "claude-sonnet-4-6": [3, 0.3, 3.75, 15],
+  "claude-sonnet-4-5": [3, 0.3, 3.75, 15],
+  "claude-haiku-5-5": [0.1, 0.01, 0.125, 0.5],
+  "claude-haiku-4-5": [1, 0.1, 1.25, 5],
+};
+
+const openai: Record<string, Row> = {
+  "gpt-5.2": [1.75, 0.175, null, 14],
+  "gpt-5.1": [1.25, 0.125, null, 10],
+  "gpt-5": [1.25, 0.125, null, 10],
+  "gpt-5.4-mini": [0.75, 0.075, null, 4.5],
+  "gpt-5.4-nano": [0.2, 0.02, null, 1.25],
+  "gpt-5-mini": [0.25, 0.025, null, 2],
+  "gpt-5-nano": [0.05, 0.005, null, 0.4],
+  "gpt-4.1": [2, 0.5, null, 8],
+  "gpt-4.1-mini": [0.4, 0.1, null, 1.6],
+  "gpt-4.1-nano": [0.1, 0.025, null, 0.4],
+  "gpt-4o": [2.5, 1.25, null, 10],
+  "gpt-4o-mini": [0.15, 0.075, null, 0.6],
+  o3: [2, 0.5, null, 8],
+  "o4-mini": [1.1, 0.275, null, 4.4],
+};
+
+// Above 272,000 tokens of input: twice the input's price and one and a half times the output's.
+const openaiLong: Record<string, Row> = {
+  "gpt-6-astra": [10, 1, 12.5, 50],
+  "gpt-6.1-sol": [2, 0.1, 2.5, 10],
+  "gpt-6.1-terra": [1, 0.05, 1.25, 5],
+  "gpt-6-sol": [2, 0.2, 2.5, 10],
+  "gpt-6-luna": [0.1, 0.01, 0.125, 0.5],
+  "gpt-5.5": [5, 0.5, null, 30],
+  "gpt-5.4": [2.5, 0.25, null, 15],
+};
+
+/**
+ * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
+ * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
+ */
+function listPrices(): Prices {
+  const flat = Object.entries({ ...anthropic, ...openai });
+  const table: Record<string, Price> = Object.fromEntries(
+    flat.map(([model, row]) => [model, ratesOf(row)]),
+  );
+  for (const [model, row] of Object.entries(openaiLong)) {
+    const [input, read, write, output] = row;
+    const dear = ratesOf([2 * input, 2 * read, write === null ? null : 2 * write, 1.5 * output]);
+    table[model] = { ...ratesOf(row), long: { above: 272_000, ...dear } };
+  }
+  const haiku = ratesOf([0.5, 0.05, 0.625, 2.5]);
+  table["claude-haiku-5-5"] = {
+    ...ratesOf([0.1, 0.01, 0.125, 0.5]),
+    long: { above: 100_000, ...haiku },
+  };
+  return table;
+}
+
+let known: Prices | null = null;
+
+/**
+ * The price of a model, null when it is not known. A dated snapshot has the price of its model
+ * (`claude-haiku-4-5-20251001`, `gpt-5-2025-08-07`); `own` prices come before the built-in ones.
+ */
+export function priceOf(model: string, own: Prices = {}): Price | null {
+  known ??= listPrices();
+  const undated = model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+  for (const table of [own, known]) {
+    for (const name of [model, undated]) {
+      if (Object.hasOwn(table, name)) return table[name] ?? null;
+    }
+  }
+  return null;
+}
+
+/**
+ * What one call cost in US dollars, null when a price that it needs is not known: nothing is guessed.
+ * A sum of several calls can't be priced: a long call has another price.
+ */
+export function costOf(model: string, usage: Usage, own?: Prices): number | null {
+  const price = priceOf(model, own);
+  if (price === null) return null;
+  const { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens } = usage;
+  const { input, output, cacheRead, cacheWrite } = ratesFor(price, usage);
+  const parts = [
+    [input_tokens, input],
+    [output_tokens, output],
+    [cache_read_tokens, cacheRead],
+    [cache_write_tokens, cacheWrite],
+  ] as const;
+  let cost = 0;
+  for (const [tokens, rate] of parts) {
+    if (tokens === 0) continue;
+    if (rate === undefined) return null;
+    cost += tokens * rate;
+  }
+  return rounded(cost / 1_000_000);
+}
+
+/** The most that a call of so many tokens can cost: its input may also be written to the cache. */
+export function mostCostOf(model: string, usage: Usage, own?: Prices): number | null {
+  const { input_tokens, cache_write_tokens } = usage;
+  const price = priceOf(model, own);
+  const plain = costOf(model, usage, own);
+  if (price === null || ratesFor(price, usage).cacheWrite === undefined) return plain;
+  const written = {
+    ...usage,
+    input_tokens: 0,
+    cache_write_tokens: input_tokens + cache_write_tokens,
+  };
+  return Math.max(plain ?? 0, costOf(model, written, own) ?? 0);
+}
+
+/** A sum of costs without what binary fractions add to it. */
+export const rounded = (cost: number): number => Math.round(cost * 1e10) / 1e10;
+
+function ratesFor({ long, ...short }: Price, usage: Usage): Rates {
+  const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+  return long !== undefined && input > long.above ? long : short;
+}
