@@ -1,0 +1,107 @@
+import { type JsonSchema, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { $ZodObject, output } from "zod/v4/core";
+import { type Form, judgeReading, type Reading } from "./form.ts";
+import { jsonIn } from "./json-in.ts";
+
+/**
+ * Reads an agent's text into a value that fits `schema`. `problem` says what did not fit the last
+ * time, null the first time. What it answers with is checked; what it throws fails the step.
+ */
+export type Extractor = (
+  text: string,
+  schema: JsonSchema,
+  problem: string | null,
+  context: ThreadContext,
+) => Promise<unknown>;
+
+/** How a text is understood: by whom, and how often what does not fit is sent back. */
+export type Extraction = { extractor: Extractor | null; repairs: number };
+
+/** The longest text that an extractor is given, in characters: more fits no model. */
+const longestText = 4 * 1024 * 1024;
+const longestAnswer = 4_000;
+
+/**
+ * The fields that an agent's text holds. A text that is JSON, or has exactly one JSON code block, and
+ * fits needs no model. Nothing is filled in: what does not fit is an error.
+ *
+ * @throws WorkflowError `EXTRACTION_FAILED` when the text does not fit, in `details` a line for each
+ *   problem; `EMPTY_ANSWER`; what the extractor throws; the signal's reason when it is aborted.
+ */
+export async function extract<S extends $ZodObject>(
+  text: string,
+  form: Form<S>,
+  extraction: Extraction,
+  ctx: ThreadContext,
+): Promise<output<S>> {
+  const given = form.empty ? {} : jsonIn(text);
+  const direct = given === undefined ? null : await form.judge(given);
+  if (direct?.ok) return direct.value;
+  if (text.trim() === "") throw emptyAnswer(ctx);
+  const { extractor, repairs } = extraction;
+  if (extractor === null) throw failed(direct?.problems ?? [noJson], ctx);
+  if (text.length > longestText) throw failed([tooLong(text.length)], ctx);
+  return await readBy(extractor, repairs, text, form, ctx);
+}
+
+async function readBy<S extends $ZodObject>(
+  extractor: Extractor,
+  repairs: number,
+  text: string,
+  form: Form<S>,
+  ctx: ThreadContext,
+): Promise<output<S>> {
+  const schema = form.readingSchema();
+  let problems: string[] = [];
+  let problem: string | null = null;
+  for (let attempt = 0; attempt <= repairs; attempt += 1) {
+    ctx.signal?.throwIfAborted();
+    const answer: unknown = await extractor(text, schema, problem, ctx);
+    const reading = await judgeReading(answer);
+    if (reading.ok && isUntold(reading.value)) throw failed(untold(reading.value), ctx);
+    const judged = reading.ok ? await form.judge(reading.value.fields) : reading;
+    if (judged.ok) return judged.value;
+    problems = judged.problems;
+    problem = `${problems.join("\n")}\n\nThe answer was: ${shown(answer)}`;
+  }
+  throw failed(problems, ctx);
+}
+
+// To ask again would only have it made up.
+const isUntold = ({ missing, fields }: Reading): boolean =>
+  missing.length > 0 || fields === null || fields === undefined;
+
+const untold = ({ missing }: Reading): string[] => [
+  missing.length > 0
+    ? `the text does not tell: ${missing.slice(0, 20).join(", ").slice(0, 1000)}`
+    : "the text does not tell the fields",
+];
+
+function shown(answer: unknown): string {
+  const json = JSON.stringify(answer) ?? String(answer);
+  return json.length > longestAnswer ? `${json.slice(0, longestAnswer)}…` : json;
+}
+
+const noJson = "the answer is no JSON and has not exactly one JSON code block";
+const tooLong = (length: number): string =>
+  `the answer has ${length} characters, too many to have the fields read from it`;
+
+function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
+  const [first = "it does not fit", ...more] = problems;
+  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
+  return new WorkflowError({
+    code: "EXTRACTION_FAILED",
+    kind: "failed",
+    message: `the agent's answer does not fit the role's schema: ${first}${others}`,
+    hint: `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
+    details: problems,
+  });
+}
+
+const emptyAnswer = ({ threadId }: ThreadContext): WorkflowError =>
+  new WorkflowError({
+    code: "EMPTY_ANSWER",
+    kind: "failed",
+    message: "the agent answered with nothing",
+    hint: `see what it did: uncaged-workflow logs ${threadId}; then retry, or say in the prompt what to answer`,
+  });

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { isWorkflowError } from "@uncaged/workflow";
+import { z } from "zod";
+import * as mini from "zod/mini";
+import { formOf } from "./form.ts";
+
+const refusal = (make: () => unknown): string => {
+  try {
+    make();
+    return "it was not refused";
+  } catch (error) {
+    return isWorkflowError(error) ? `${error.code}: ${error.message}` : String(error);
+  }
+};
+
+describe("a form", () => {
+  test("tells every problem with its path", async () => {
+    const form = formOf(z.object({ files: z.array(z.object({ path: z.string() })), n: z.int() }));
+    expect(await form.judge({ files: [{ path: 1 }], n: 1.5 })).toEqual({
+      ok: false,
+      problems: [
+        "files[0].path: Invalid input: expected string, received number",
+        "n: Invalid input: expected int, received number",
+      ],
+    });
+  });
+
+  test("fills in and leaves out what the author's schema says, and nothing else", async () => {
+    const form = formOf(z.object({ a: z.string(), b: z.number().default(7) }));
+    expect(await form.judge({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
+    expect((await form.judge({ a: 1 })).ok).toBe(false);
+    expect((await formOf(z.strictObject({})).judge({ c: 1 })).ok).toBe(false);
+    expect(await formOf(z.looseObject({})).judge({ c: 1 })).toEqual({ ok: true, value: { c: 1 } });
+  });
+
+  test("is made of the small Zod too", async () => {
+    const form = formOf(mini.object({ a: mini.optional(mini.string()) }));
+    expect(form.schema).toMatchObject({ type: "object", properties: { a: { type: "string" } } });
+    expect((await form.judge({ a: 1 })).ok).toBe(false);
+  });
+
+  test("of a schema that holds itself refers to itself and not to what was put around it", () => {
+    const tree: z.ZodObject = z.object({
+      name: z.string(),
+      get children() {
+        return z.array(tree);
+      },
+    });
+    const { schema, readingSchema } = formOf(tree);
+    const text = JSON.stringify(schema);
+    expect(text).not.toContain('"$ref":"#"');
+    expect(schema).toMatchObject({ type: "object", properties: { name: { type: "string" } } });
+    expect(JSON.stringify(readingSchema())).toContain("missing");
+  });
+
+  test("is empty without fields, unless unknown ones may come", () => {
+    expect(formOf(z.object({})).empty).toBe(true);
+    expect(formOf(z.strictObject({})).empty).toBe(true);
+    expect(formOf(z.looseObject({})).empty).toBe(false);
+    expect(formOf(z.object({ a: z.optional(z.string()) })).empty).toBe(false);
+  });
+
+  test("takes no key of our own, also where unknown ones may come", async () => {
+    const form = formOf(z.looseObject({}), ["usage"]);
+    expect(await form.judge({ usage: 1 })).toEqual({
+      ok: false,
+      problems: ["usage: is a key of our own"],
+    });
+  });
+
+  test("is refused for what JSON can't hold, and for what is no object", () => {
+    expect(refusal(() => formOf(z.object({ at: z.date() })))).toStartWith("BAD_SCHEMA: ");
+    expect(refusal(() => formOf(z.object({ n: z.string().transform(Number) })))).toStartWith(
+      "BAD_SCHEMA: ",
+    );
+    for (const other of [z.string(), undefined, null, {}]) {
+      expect(refusal(() => formOf(other as z.ZodObject))).toStartWith("BAD_SCHEMA: ");
+    }
+  });
+
+  test("what an author does before the check is allowed", async () => {
+    const trimmed = z.preprocess((v) => (typeof v === "string" ? v.trim() : v), z.string().min(1));
+    const form = formOf(z.object({ a: trimmed }));
+    expect(await form.judge({ a: " x " })).toEqual({ ok: true, value: { a: "x" } });
+    expect(form.readingSchema()).toMatchObject({ type: "object" });
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { jsonIn } from "./json-in.ts";
+
+const block = (json: string, label = "json") => `\`\`\`${label}\n${json}\n\`\`\``;
+
+test("a text that is JSON is its value", () => {
+  expect(jsonIn(' {"a": [1, null]}\n')).toEqual({ a: [1, null] });
+});
+
+test("the one JSON block of a text is its value", () => {
+  const text = `I looked at it.\n${block("not json", "ts")}\nSo:\n${block('{"ok": true}')}\nDone.`;
+  expect(jsonIn(text)).toEqual({ ok: true });
+  expect(jsonIn(`So:\r\n~~~ JSON title\r\n{"ok": 1}\r\n~~~~\r\n`)).toEqual({ ok: 1 });
+  expect(jsonIn(`So:\n${block('{"ok": true}', "")}`)).toEqual({ ok: true });
+});
+
+test("between two JSON blocks nothing is chosen", () => {
+  expect(jsonIn(`${block("{}")}\nor\n${block("{}")}`)).toBeUndefined();
+  expect(jsonIn(`${block("{}")}\nor\n${block("broken")}`)).toBeUndefined();
+  expect(jsonIn(`${block("{}")}\nor\n${block("1", "")}`)).toBeUndefined();
+});
+
+test("what is not whole is no value", () => {
+  for (const text of ["", "Yes.", '{"a": 1', "```json\n{}", `\`\`\`json {}\n\`\`\``, "{} {}"]) {
+    expect(jsonIn(text)).toBeUndefined();
+  }
+});
+
+test("a block in a longer fence is part of its text", () => {
+  expect(jsonIn(`\`\`\`\`md\n${block("{}")}\n\`\`\`\``)).toBeUndefined();
+});
+
+test("every JSON object in a block is found as it is", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (value, before) => {
+      fc.pre(!/[`~{["\d\-tfn]/.test(before));
+      const json = JSON.stringify(value);
+      expect(jsonIn(`${before}\n${block(json)}`)).toEqual(JSON.parse(json));
+    }),
+  );
+});
+
+test("half a million open fences take no longer than their lines", () => {
+  const started = performance.now();
+  expect(jsonIn("```json\n".repeat(500_000))).toBeUndefined();
+  expect(performance.now() - started).toBeLessThan(2_000);
+});

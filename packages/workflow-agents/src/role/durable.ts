@@ -1,0 +1,62 @@
+import type {
+  DurableStep,
+  RoleResult,
+  Step,
+  StepCall,
+  ThreadContext,
+  ThreadInput,
+  WorkflowOptions,
+} from "@uncaged/workflow";
+import { START } from "@uncaged/workflow";
+import type { Role } from "@uncaged/workflow";
+
+/** Plays a role as a step of a durable workflow; `prompt` is what it is asked, the thread's without. */
+export type RoleSteps = <Meta>(
+  name: string,
+  role: Role<Meta>,
+  prompt?: string,
+) => StepCall<RoleResult<Meta>>;
+
+/**
+ * Lets a durable workflow play roles.
+ *
+ *     export const run = durable(async function* (step, input, options) {
+ *       const play = roleSteps(step, input, options);
+ *       const plan = yield* play("planner", planner);
+ *       const code = yield* play("coder", coder, `Carry this out: ${plan.content}`);
+ *       return code.content;
+ *     });
+ *
+ * A role sees the steps that the log had when the workflow was started, and those that were played
+ * since.
+ */
+export function roleSteps(
+  step: DurableStep,
+  input: ThreadInput,
+  options: WorkflowOptions,
+): RoleSteps {
+  const { threadId, maxRounds, signal: _signal, cwd: _cwd, env: _env, ...rest } = options;
+  const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
+  const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
+  return (name, role, prompt = input.prompt) =>
+    step(name, async ({ signal, cwd, env }) => {
+      const context: ThreadContext = {
+        threadId,
+        start,
+        steps,
+        allSteps: steps,
+        role: name,
+        signal,
+        cwd,
+        env,
+        params: input.params,
+        options: rest,
+      };
+      const asked =
+        prompt === start.content ? context : { ...context, start: { ...start, content: prompt } };
+      const result = await role(asked);
+      const meta = result.meta as Record<string, unknown>;
+      steps.push({ role: name, content: result.content, meta, timestamp: Date.now() });
+      return result;
+    });
+}

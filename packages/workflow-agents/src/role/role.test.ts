@@ -1,0 +1,355 @@
+import { afterEach, beforeEach, describe as group, expect, test } from "bun:test";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import {
+  createRoleModerator,
+  durable,
+  END,
+  eventsChannel,
+  isWorkflowError,
+  type WorkflowError,
+  type WorkflowEvent,
+} from "@uncaged/workflow";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { currentCall, publish } from "../call/call.ts";
+import { noUsage } from "../call/usage.ts";
+import type { Extractor } from "../extract/extract.ts";
+import { scriptedAgent } from "../scripted/scripted.ts";
+import { describe } from "./describe.ts";
+import { roleSteps } from "./durable.ts";
+import { role, type RoleSpec } from "./role.ts";
+
+let events: WorkflowEvent[] = [];
+const listen = (message: unknown) => void events.push(message as WorkflowEvent);
+beforeEach(() => {
+  events = [];
+  subscribe(eventsChannel, listen);
+});
+afterEach(() => void unsubscribe(eventsChannel, listen));
+
+const schema = z.object({ files: z.array(z.string()), risk: z.enum(["low", "high"]).optional() });
+type Spec = RoleSpec<typeof schema>;
+
+const planner = (spec: Partial<Spec> = {}) =>
+  role({
+    description: "Plans the change",
+    agent: scriptedAgent(['{"files":["a.ts"]}', '{"files":["b.ts"]}']),
+    systemPrompt: "You plan.",
+    schema,
+    ...spec,
+  });
+
+const twice = (one: ReturnType<typeof planner>, times = 1) =>
+  createRoleModerator({
+    roles: { planner: one },
+    moderator: ({ steps }) => (steps.length < times ? "planner" : END),
+  });
+
+const reads = (...answers: unknown[]): Extractor & { problems: (string | null)[] } => {
+  const problems: (string | null)[] = [];
+  const extractor: Extractor = async (_text, _schema, problem) => {
+    problems.push(problem);
+    return answers[Math.min(problems.length, answers.length) - 1];
+  };
+  return Object.assign(extractor, { problems });
+};
+
+const told = (fields: unknown, missing: string[] = []) => ({ missing, fields });
+const spends =
+  (text: string, model = "claude-haiku-4-5") =>
+  async () => {
+    const { admit, spent } = currentCall();
+    const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
+    admit({ model, usage, cost: null });
+    spent.push({ model, usage, cost: null });
+    return text;
+  };
+
+async function failureOf(one: ReturnType<typeof planner>, options: object = {}) {
+  const outcome = await runThread(twice(one), { prompt: "fix it", ...options });
+  if (outcome.status !== "failed" || outcome.reason !== "failed") throw new Error(outcome.status);
+  const error = outcome.error as WorkflowError & { kept?: Record<string, unknown> };
+  return { code: error.code, message: outcome.message, kept: error.kept, hint: error.hint };
+}
+
+group("a role's step", () => {
+  test("has the agent's text, and meta that is typed and true", async () => {
+    const { steps } = await runThread(twice(planner()), { prompt: "fix it" });
+    expect(steps).toMatchObject([{ role: "planner", content: '{"files":["a.ts"]}' }]);
+    expect(steps[0]?.meta).toEqual({ files: ["a.ts"], usage: noUsage, model: null, cost: 0 });
+  });
+
+  test("counts what its calls spent, at the list's prices", async () => {
+    const one = planner({
+      agent: spends("It is a.ts."),
+      extract: reads(told({ files: ["a.ts"] })),
+    });
+    const { steps } = await runThread(twice(one));
+    expect(steps[0]?.meta).toEqual({
+      files: ["a.ts"],
+      usage: { ...noUsage, input_tokens: 1000, output_tokens: 100 },
+      model: "claude-haiku-4-5",
+      cost: 0.0015,
+    });
+  });
+
+  test("tells its models apart, and no cost when one has no known price", async () => {
+    const extract: Extractor = async () => {
+      await spends("", "house-model")();
+      return told({ files: [] });
+    };
+    const { steps } = await runThread(twice(planner({ agent: spends("a"), extract })));
+    expect(steps[0]?.meta).toMatchObject({
+      model: "house-model",
+      cost: null,
+      usage: { input_tokens: 2000 },
+      models: { "claude-haiku-4-5": { cost: 0.0015 }, "house-model": { cost: null } },
+    });
+  });
+
+  test("hands what an agent keeps to the role's next step", async () => {
+    const seen: unknown[] = [];
+    const agent = async () => {
+      const { memory } = currentCall();
+      seen.push({ ...memory });
+      memory.session = `s${seen.length}`;
+      return '{"files":[]}';
+    };
+    const { steps } = await runThread(twice(planner({ agent }), 2));
+    expect(seen).toEqual([{}, { session: "s1" }]);
+    expect(steps.map(({ meta }) => meta.agent)).toEqual([{ session: "s1" }, { session: "s2" }]);
+  });
+
+  test("has a system prompt that may depend on the thread, and tells the schema when it must", async () => {
+    const prompts: string[] = [];
+    const agent = async (_: unknown, systemPrompt: string) => {
+      prompts.push(systemPrompt);
+      return '{"files":[]}';
+    };
+    const systemPrompt: Spec["systemPrompt"] = ({ start }) => `Plan: ${start.content}`;
+    await runThread(twice(planner({ agent, systemPrompt })), { prompt: "fix it" });
+    await runThread(twice(planner({ agent, systemPrompt, extract: reads() })), { prompt: "it" });
+    expect(prompts[0]).toStartWith("Plan: fix it\n\nEnd your answer with one JSON code block");
+    expect(prompts[0]).toContain('"files"');
+    expect(prompts[1]).toBe("Plan: it");
+  });
+
+  test("needs no JSON where there is no field", async () => {
+    const one = role({
+      description: "Talks",
+      agent: async () => "Just words.",
+      systemPrompt: "",
+      schema: z.object({}),
+    });
+    const run = createRoleModerator({
+      roles: { one },
+      moderator: ({ steps }) => (steps.length === 0 ? "one" : END),
+    });
+    expect((await runThread(run)).steps).toMatchObject([{ content: "Just words." }]);
+  });
+});
+
+group("extraction", () => {
+  test("asks no model when the text fits by itself", async () => {
+    const extract = reads();
+    const { status } = await runThread(twice(planner({ extract })));
+    expect(status).toBe("completed");
+    expect(extract.problems).toEqual([]);
+  });
+
+  test("shows what did not fit, and takes the answer that does", async () => {
+    const extract = reads("prose", told({ files: "a.ts" }), told({ files: ["a.ts"] }));
+    const one = planner({ agent: scriptedAgent(["It is a.ts."]), extract });
+    const { steps } = await runThread(twice(one));
+    expect(steps[0]).toMatchObject({ content: "It is a.ts.", meta: { files: ["a.ts"] } });
+    expect(extract.problems[0]).toBeNull();
+    expect(extract.problems[1]).toContain('The answer was: "prose"');
+    expect(extract.problems[2]).toContain("files: Invalid input: expected array");
+  });
+
+  test("ends after its repairs, and the record keeps the raw text", async () => {
+    const extract = reads(told({ files: "a.ts" }));
+    const one = planner({ agent: spends("It is a.ts."), extract, repairs: 1 });
+    const failed = await failureOf(one);
+    expect(extract.problems).toHaveLength(2);
+    expect(failed.code).toBe("EXTRACTION_FAILED");
+    expect(failed.message).toContain("files: Invalid input: expected array, received string");
+    expect(failed.kept).toMatchObject({
+      role: "planner",
+      raw: "It is a.ts.",
+      model: "claude-haiku-4-5",
+      cost: 0.0015,
+    });
+    const last = events.at(-1);
+    expect(last).toMatchObject({
+      type: "step_error",
+      stepID: "planner#1",
+      payload: { code: "EXTRACTION_FAILED", raw: "It is a.ts." },
+    });
+  });
+
+  test("does not ask again for what the text does not tell: it would be made up", async () => {
+    const extract = reads(told(null, ["files"]), told({ files: ["invented.ts"] }));
+    const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
+    expect(extract.problems).toHaveLength(1);
+    expect(failed.message).toContain("the text does not tell: files");
+    expect(
+      (await failureOf(planner({ agent: async () => "Hm.", extract: reads(told(null)) }))).code,
+    ).toBe("EXTRACTION_FAILED");
+  });
+
+  test("without an extractor fails at once, and says what did not fit", async () => {
+    const prose = await failureOf(planner({ agent: async () => "a.ts" }));
+    expect(prose.message).toContain("the answer is no JSON");
+    const wrong = await failureOf(planner({ agent: async () => '{"files":1}' }));
+    expect(wrong.message).toContain("files: Invalid input");
+  });
+
+  test("makes nothing of an empty answer", async () => {
+    const extract = reads(told({ files: ["invented.ts"] }));
+    expect((await failureOf(planner({ agent: async () => " \n", extract }))).code).toBe(
+      "EMPTY_ANSWER",
+    );
+    expect(extract.problems).toEqual([]);
+  });
+
+  test("keeps the beginning of an answer that is too long for a record", async () => {
+    const { kept } = await failureOf(planner({ agent: async () => "x".repeat(5_000_000) }));
+    expect(String(kept?.raw)).toHaveLength(64 * 1024 + 1);
+  });
+});
+
+group("the events of a role", () => {
+  test("come in the documented order, all with the step's id", async () => {
+    await runThread(twice(planner()), { prompt: "fix it" });
+    expect(events.map(({ type }) => type)).toEqual([
+      "step_start",
+      "llm_token",
+      "llm_done",
+      "step_done",
+    ]);
+    expect(new Set(events.map(({ stepID }) => stepID))).toEqual(new Set(["planner#1"]));
+    expect(events[0]?.payload).toMatchObject({
+      type: "Role",
+      meta: { title: "planner", description: "Plans the change" },
+      resolvedInputs: { prompt: "fix it" },
+    });
+    expect(events.at(-1)?.payload).toMatchObject({
+      outputs: { content: '{"files":["a.ts"]}', meta: { files: ["a.ts"] } },
+    });
+  });
+
+  test("hold no value over 10 KB", async () => {
+    const agent = async () => JSON.stringify({ files: ["x".repeat(20_000)] });
+    await runThread(twice(planner({ agent })), { prompt: "y".repeat(20_000) });
+    expect(events[0]?.payload.resolvedInputs).toMatchObject({
+      prompt: { _truncated: true, type: "string", length: 20_002 },
+    });
+    expect(events.at(-1)?.payload.outputs).toMatchObject({
+      content: { _truncated: true },
+      meta: { _truncated: true, type: "object" },
+    });
+  });
+
+  test("end with step_error, and no step_done, when the agent fails", async () => {
+    const agent = async () => {
+      publish("llm_error", { error: "overloaded" });
+      throw new Error("overloaded");
+    };
+    const failed = await failureOf(planner({ agent }));
+    expect(events.map(({ type }) => type)).toEqual(["step_start", "llm_error", "step_error"]);
+    expect(failed).toMatchObject({ message: "overloaded", kept: { role: "planner" } });
+  });
+
+  test("count a role's steps, those that are in the log included", async () => {
+    await runThread(twice(planner(), 2));
+    expect(events.filter(({ type }) => type === "step_start").map(({ stepID }) => stepID)).toEqual([
+      "planner#1",
+      "planner#2",
+    ]);
+  });
+});
+
+group("what goes wrong", () => {
+  test("an agent that returns no text is named", async () => {
+    const agent = (async () => 7) as unknown as Spec["agent"];
+    expect(await failureOf(planner({ agent }))).toMatchObject({ code: "BAD_AGENT_RESULT" });
+  });
+
+  test("a schema with a field of our own is refused at once", () => {
+    const bad = () =>
+      role({ ...specOf(), schema: z.object({ cost: z.number() }) as unknown as typeof schema });
+    expect(bad).toThrow("a role's schema has the field cost");
+  });
+
+  test("a kill is passed on as it is", async () => {
+    const controller = new AbortController();
+    const agent: Spec["agent"] = async ({ signal }) => {
+      controller.abort();
+      signal?.throwIfAborted();
+      return "";
+    };
+    const { signal } = controller;
+    expect((await runThread(twice(planner({ agent })), { signal })).status).toBe("killed");
+    expect(events.map(({ type }) => type)).toEqual(["step_start"]);
+  });
+
+  const specOf = (): Spec => ({
+    description: "x",
+    agent: async () => "",
+    systemPrompt: "",
+    schema,
+  });
+});
+
+test("a descriptor tells the fields of each role and what a step spends", () => {
+  const { description, roles } = describe("Plans", {
+    planner: planner(),
+    person: { description: "Approves", schema: true },
+  });
+  expect(description).toBe("Plans");
+  expect(roles.person).toEqual({ description: "Approves", schema: true });
+  expect(roles.planner).toMatchObject({
+    description: "Plans the change",
+    schema: { type: "object", required: ["files", "usage", "model", "cost"] },
+  });
+});
+
+group("a role in a durable workflow", () => {
+  const run = durable(async function* (step, input, options) {
+    const play = roleSteps(step, input, options);
+    const plan = yield* play("planner", planner());
+    const again = yield* play("planner", planner(), `After ${plan.meta.files.join()}`);
+    return again.meta.files.join();
+  });
+
+  test("is a step like any other, with the prompt that it is given", async () => {
+    const { steps, ...end } = await runThread(run, { prompt: "fix it" });
+    expect(end).toMatchObject({ status: "completed", result: { summary: "b.ts" } });
+    expect(steps.map(({ meta }) => meta.files)).toEqual([["a.ts"], ["b.ts"]]);
+    const prompts = events.filter(({ type }) => type === "step_start");
+    expect(prompts.map(({ stepID, payload }) => [stepID, payload.resolvedInputs])).toMatchObject([
+      ["planner#1", { prompt: "fix it" }],
+      ["planner#2", { prompt: "After a.ts" }],
+    ]);
+  });
+
+  test("is not played again for what the log has", async () => {
+    const first = await runThread(run, { prompt: "fix it", maxRounds: 1 });
+    events = [];
+    const { steps } = await runThread(run, { prompt: "fix it", steps: first.steps });
+    expect(steps.map(({ meta }) => meta.files)).toEqual([["a.ts"], ["b.ts"]]);
+    expect(events[0]?.stepID).toBe("planner#2");
+  });
+
+  test("fails with its own error, which still keeps the raw text", async () => {
+    const broken = durable(async function* (step, input, options) {
+      yield* roleSteps(step, input, options)("planner", planner({ agent: async () => "a.ts" }));
+      return "";
+    });
+    const outcome = await runThread(broken);
+    const error = outcome.status === "failed" && outcome.reason === "failed" ? outcome.error : null;
+    expect(isWorkflowError(error)).toBe(true);
+    expect(error).toMatchObject({ code: "EXTRACTION_FAILED", kept: { raw: "a.ts" } });
+  });
+});

@@ -1,0 +1,175 @@
+import {
+  type AgentFn,
+  isWorkflowError,
+  type JsonSchema,
+  type Role,
+  type ThreadContext,
+  WorkflowError,
+} from "@uncaged/workflow";
+import type { $ZodObject, output } from "zod/v4/core";
+import { type Call, publish, withCall } from "../call/call.ts";
+import { truncated } from "../call/truncated.ts";
+import { extract, type Extractor } from "../extract/extract.ts";
+import { type Form, formOf } from "../extract/form.ts";
+import { openAccount } from "../ledger/budget.ts";
+import { ownPrices } from "../ledger/own-prices.ts";
+import type { Prices } from "../ledger/prices.ts";
+import {
+  checkFields,
+  spendingKeys,
+  spendingSchema,
+  type Spending,
+  spendingOf,
+} from "./spending.ts";
+
+/** What a role is made of. */
+export type RoleSpec<S extends $ZodObject> = {
+  /** What the role does, in a line: it stands in the bundle's descriptor. */
+  description: string;
+  agent: AgentFn;
+  systemPrompt: string | ((ctx: ThreadContext) => string);
+  /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
+  schema: S;
+  /**
+   * Reads the agent's text into the fields when it is not JSON itself. Without it the agent is told
+   * the schema, after its system prompt, and must answer with one JSON code block.
+   */
+  extract?: Extractor;
+  /** How often the extractor is asked again about what did not fit (2). */
+  repairs?: number;
+};
+
+/** What stands in a descriptor for a role. */
+export type RoleEntry = { description: string; schema: JsonSchema };
+
+/** A step's meta: the schema's fields, and what the step spent. */
+export type AgentMeta<S extends $ZodObject> = output<S> & Spending;
+
+/** A role for `createRoleModerator`, and its descriptor entry for `describe`. */
+export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
+  readonly descriptor: RoleEntry;
+};
+
+/**
+ * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text; its
+ * meta has the fields, each as the text tells it, and `usage`, `model` and `cost`.
+ *
+ *     const planner = role({
+ *       description: "Plans the change",
+ *       agent: anthropicAgent({ model: "claude-opus-5-5" }),
+ *       systemPrompt: "Plan the change. Name each file that it touches.",
+ *       schema: z.object({ files: z.array(z.string()) }),
+ *     });
+ *
+ * It publishes `step_start`, what the agent publishes, and `step_done` or `step_error`. Whatever it
+ * throws fails the thread, whose end record then keeps the agent's text and what was spent in
+ * `meta.error.kept`; `retry` runs the role again.
+ *
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD` at once; from the running role
+ *   `EXTRACTION_FAILED`, `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`,
+ *   `BAD_PRICES`, `BAD_BUDGET`, and what the agent throws.
+ */
+export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
+  const form = formOf(spec.schema, spendingKeys);
+  checkFields(Object.keys(spec.schema._zod.def.shape));
+  const play: Role<AgentMeta<S>> = async (ctx) => {
+    const prices = ownPrices(ctx);
+    const { close, ...account } = openAccount(ctx, prices);
+    const call: Call = { ...callOf(ctx), ...account };
+    let told = false;
+    try {
+      const result = await withCall(call, () => run(spec, form, ctx, call, prices));
+      told = true;
+      return result;
+    } finally {
+      close(told);
+    }
+  };
+  const schema = spendingSchema(form.schema);
+  return Object.assign(play, { descriptor: { description: spec.description, schema } });
+}
+
+async function run<S extends $ZodObject>(
+  spec: RoleSpec<S>,
+  form: Form<S>,
+  ctx: ThreadContext,
+  call: Call,
+  prices: Prices,
+): Promise<{ content: string; meta: AgentMeta<S> }> {
+  const { description, agent, schema: _, extract: extractor = null, repairs = 2 } = spec;
+  let raw: string | null = null;
+  try {
+    const systemPrompt = systemPromptOf(spec, form, ctx);
+    const resolvedInputs = {
+      prompt: truncated(ctx.start.content),
+      systemPrompt: truncated(systemPrompt),
+    };
+    publish("step_start", { type: "Role", meta: { title: ctx.role, description }, resolvedInputs });
+    raw = textOf(await agent(ctx, systemPrompt));
+    const fields = await extract(raw, form, { extractor, repairs }, ctx);
+    const meta = { ...fields, ...spendingOf(call, prices) };
+    publish("step_done", { outputs: { content: truncated(raw), meta: truncated(meta) } });
+    return { content: raw, meta };
+  } catch (error) {
+    throw failure(error, raw, ctx, call, prices);
+  }
+}
+
+function systemPromptOf<S extends $ZodObject>(
+  { systemPrompt, extract: extractor }: RoleSpec<S>,
+  { empty, schema }: Form<S>,
+  ctx: ThreadContext,
+): string {
+  const text = typeof systemPrompt === "string" ? systemPrompt : systemPrompt(ctx);
+  if (extractor !== undefined || empty) return text;
+  const { $schema: _, ...told } = schema;
+  const ask = "End your answer with one JSON code block, the only one, that fits this JSON Schema:";
+  return `${text}\n\n${ask}\n${JSON.stringify(told)}`;
+}
+
+function textOf(answer: unknown): string {
+  if (typeof answer === "string") return answer;
+  throw new WorkflowError({
+    code: "BAD_AGENT_RESULT",
+    kind: "failed",
+    message: `the agent returned ${answer === null ? "null" : `a value of type ${typeof answer}`}, not a string`,
+    hint: "an AgentFn returns the agent's text",
+  });
+}
+
+const longestRaw = 64 * 1024;
+
+/** Tells what went wrong, and has the end record keep what was said and spent until then. */
+function failure(
+  error: unknown,
+  text: string | null,
+  ctx: ThreadContext,
+  call: Call,
+  prices: Prices,
+): unknown {
+  if (ctx.signal?.aborted) return error;
+  const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
+  const known = isWorkflowError(error) ? error : null;
+  const message = error instanceof Error ? error.message : String(error);
+  publish("step_error", {
+    error: message,
+    code: known?.code ?? null,
+    ...(known?.details && { problems: known.details }),
+    ...(raw !== null && { raw }),
+  });
+  if (typeof error !== "object" || error === null || !Object.isExtensible(error)) return error;
+  const spending = call.spent.length > 0 ? spendingOf(call, prices) : {};
+  const kept = { role: ctx.role ?? call.stepID, ...(raw !== null && { raw }), ...spending };
+  return Object.assign(error, { kept });
+}
+
+/** The call of a role's next step; its memory is that of the role's last. */
+function callOf({ role: name = "agent", steps }: ThreadContext): Pick<Call, "stepID" | "memory"> {
+  const before = steps.filter((step) => step.role === name);
+  const memory = before.at(-1)?.meta.agent;
+  const isMemory = typeof memory === "object" && memory !== null && !Array.isArray(memory);
+  return {
+    stepID: `${name}#${before.length + 1}`,
+    memory: isMemory ? structuredClone(memory as Record<string, unknown>) : {},
+  };
+}

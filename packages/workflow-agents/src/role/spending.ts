@@ -1,0 +1,84 @@
+import { type JsonSchema, WorkflowError } from "@uncaged/workflow";
+import type { Call } from "../call/call.ts";
+import { addUsage, noUsage, type Usage } from "../call/usage.ts";
+import { priced } from "../ledger/budget.ts";
+import { type Prices, rounded } from "../ledger/prices.ts";
+
+/**
+ * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
+ * in US dollars, null when a price is not known. `models` tells them apart when there were several.
+ * `agent` is what the agent keeps for the role's later steps.
+ */
+export type Spending = {
+  usage: Usage;
+  model: string | null;
+  cost: number | null;
+  models?: Record<string, { usage: Usage; cost: number | null }>;
+  agent?: Record<string, unknown>;
+};
+
+type Sum = { usage: Usage; cost: number | null };
+
+const nothing: Sum = { usage: noUsage, cost: 0 };
+
+const add = (a: Sum, b: Sum): Sum => ({
+  usage: addUsage(a.usage, b.usage),
+  cost: a.cost === null || b.cost === null ? null : rounded(a.cost + b.cost),
+});
+
+/** What a call has spent so far. */
+export function spendingOf({ spent, memory }: Call, prices: Prices): Spending {
+  const models = new Map<string, Sum>();
+  let sum = nothing;
+  for (const { model, ...one } of spent.map((each) => priced(each, prices))) {
+    models.set(model, add(models.get(model) ?? nothing, one));
+    sum = add(sum, one);
+  }
+  return {
+    ...sum,
+    model: spent.at(-1)?.model ?? null,
+    ...(models.size > 1 && { models: Object.fromEntries(models) }),
+    ...(Object.keys(memory).length > 0 && { agent: memory }),
+  };
+}
+
+const count = { type: "integer", minimum: 0 };
+const usage = {
+  type: "object",
+  properties: Object.fromEntries(Object.keys(noUsage).map((name) => [name, count])),
+  required: Object.keys(noUsage),
+};
+const cost = { type: ["number", "null"], minimum: 0, description: "US dollars" };
+const spending = {
+  usage,
+  model: { type: ["string", "null"] },
+  cost,
+  models: { type: "object" },
+  agent: { type: "object" },
+};
+const always = ["usage", "model", "cost"];
+
+/** The schema of a step's meta: that of its fields, and what it spent. */
+export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSchema {
+  const { properties = {}, required = [] } = fields as { properties?: object; required?: string[] };
+  return {
+    ...fields,
+    properties: { ...properties, ...spending },
+    required: [...required, ...always],
+  };
+}
+
+/** The keys of a step's meta that tell what it spent. */
+export const spendingKeys: readonly string[] = Object.keys(spending);
+
+/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that tells what a step spent. */
+export function checkFields(names: readonly string[]): void {
+  const taken = names.find((name) => spendingKeys.includes(name));
+  if (taken === undefined) return;
+  throw new WorkflowError({
+    code: "RESERVED_FIELD",
+    kind: "usage",
+    message: `a role's schema has the field ${taken}, which tells what a step spent`,
+    hint: "give the field another name",
+  });
+}
