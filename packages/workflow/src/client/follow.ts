@@ -1,17 +1,17 @@
 import type { Step } from "../contract/contract.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../thread-log/follow.ts";
-import type { InfoRecord } from "../thread-log/info.ts";
 import { type EndRecord, faultOfRecord, isEnd } from "../thread-log/record.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef, ThreadView } from "../thread/thread.ts";
+import { EventWatch, type EventItem } from "./events.ts";
 import { LiveLookup } from "./live.ts";
 import { readThread } from "./threads.ts";
 
 /** What a follower sees. `number` counts the steps from 1. */
 export type FollowItem =
   | { kind: "step"; number: number; step: Step }
-  | { kind: "event"; event: InfoRecord }
+  | EventItem
   | { kind: "status"; status: Status }
   | { kind: "end"; status: Status; result: ThreadView["result"] };
 
@@ -36,30 +36,38 @@ export async function* followThread(
   { signal, from = 0, events = false }: FollowOptions = {},
 ): AsyncGenerator<FollowItem> {
   const watch = new ThreadWatch(root, ref);
-  const info = new LogTail(infoPath(root, ref.hash, ref.threadId));
+  const told = events ? new EventWatch(infoPath(root, ref.hash, ref.threadId)) : null;
+  try {
+    yield* itemsOf(watch, told, from, signal);
+  } finally {
+    told?.close();
+  }
+}
+
+async function* itemsOf(
+  watch: ThreadWatch,
+  told: EventWatch | null,
+  from: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FollowItem> {
   let shown: Status | null = null;
   while (!signal?.aborted) {
-    if (events) yield* newEvents(info);
     for (const { number, step } of watch.read()) {
+      if (told) yield* told.until(number);
       if (number > from) yield { kind: "step", number, step };
     }
     const status = await watch.status();
     if (watch.isBehind()) continue;
-    if (!isMoving(status)) {
-      if (events) yield* newEvents(info);
+    const moving = isMoving(status);
+    if (told) yield* told.until(moving ? watch.count + 1 : Number.POSITIVE_INFINITY);
+    if (!moving) {
       yield { kind: "end", status, result: watch.result };
       return;
     }
     if (status !== shown) yield { kind: "status", status };
     shown = status;
-    await watch.change(signal);
-  }
-}
-
-function* newEvents(info: LogTail): Generator<FollowItem> {
-  for (const { value } of info.read()) {
-    const event = value as InfoRecord | undefined;
-    if (event?.type !== undefined) yield { kind: "event", event };
+    if (told) yield* told.untilChange(watch, signal);
+    else await watch.change(signal);
   }
 }
 
@@ -84,9 +92,9 @@ export async function waitThread(
 
 /** Reads what a log gains and what it says, each record once, however long the thread gets. */
 class ThreadWatch {
+  readonly path: string;
   readonly #root: Root;
   readonly #ref: ThreadRef;
-  readonly #path: string;
   readonly #log: LogTail;
   #lines = 0;
   #lastRole: string | null = null;
@@ -97,8 +105,13 @@ class ThreadWatch {
   constructor(root: Root, ref: ThreadRef) {
     this.#root = root;
     this.#ref = ref;
-    this.#path = dataPath(root, ref.hash, ref.threadId);
-    this.#log = new LogTail(this.#path);
+    this.path = dataPath(root, ref.hash, ref.threadId);
+    this.#log = new LogTail(this.path);
+  }
+
+  /** How many steps were read. */
+  get count(): number {
+    return Math.max(0, this.#lines - (this.#end ? 2 : 1));
   }
 
   get result(): ThreadView["result"] {
@@ -132,11 +145,11 @@ class ThreadWatch {
   // A worker may end a thread and go away between the reading of the log and the question to it: the
   // answer then belongs to a longer log than the one that was read.
   isBehind(): boolean {
-    const { value } = new LogTail(this.#path, this.#seen).read().next();
+    const { value } = new LogTail(this.path, this.#seen).read().next();
     return value !== undefined && !this.#broken;
   }
 
   change(signal?: AbortSignal): Promise<void> {
-    return changed(this.#path, lookEveryMs, signal);
+    return changed([this.path], lookEveryMs, signal);
   }
 }

@@ -31,7 +31,7 @@ export async function* readInfo(
     const { status } = await readThread(root, ref);
     yield* newLines(log, since);
     if (!isMoving(status) && status !== "waiting") return;
-    await changed(path, lookEveryMs, signal);
+    await changed([path], lookEveryMs, signal);
   }
 }
 

@@ -1,17 +1,53 @@
-const secretName = /(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH)/i;
+/**
+ * Takes secrets out of a text. `begun` counts the characters at the end of a text with which a secret
+ * may have begun: the end of what a model has said so far.
+ */
+export type Mask = { (text: string): string; begun?: (text: string) => number };
+
+const secretName =
+  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PWD|AUTH(?!OR(?!IZ)|_SOCK)/i;
+const urlPassword = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i;
 const shortestSecret = 8;
+const longestBegun = 4096;
+
+/** Takes out nothing. */
+export const noMask: Mask = (text) => text;
 
 /**
- * A function that takes the values of an environment's secrets out of a text: those of variables whose
- * names say so (`…_KEY`, `…TOKEN…`, `…PASSWORD…`) and that are 8 characters or longer.
+ * What takes the values of an environment's secrets out of a text: those of variables whose names say
+ * so (`…_KEY`, `…TOKEN…`, `…PASSWORD…`) and passwords in addresses (`postgres://me:password@host`), when
+ * they are 8 characters or longer.
  */
-export function maskOf(env: Readonly<Record<string, string>>): (text: string) => string {
+export function maskOf(env: Readonly<Record<string, string>>): Mask {
   const secrets = new Set<string>();
   for (const [name, value] of Object.entries(env)) {
-    if (!secretName.test(name) || value.length < shortestSecret) continue;
-    secrets.add(value);
-    secrets.add(JSON.stringify(value).slice(1, -1));
+    for (const secret of secretsOf(name, value)) {
+      if (secret.length < shortestSecret) continue;
+      secrets.add(secret);
+      secrets.add(JSON.stringify(secret).slice(1, -1));
+    }
   }
   const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
-  return (text) => longestFirst.reduce((masked, secret) => masked.replaceAll(secret, "***"), text);
+  return Object.assign(
+    (text: string) =>
+      longestFirst.reduce((masked, secret) => masked.replaceAll(secret, "***"), text),
+    {
+      begun: (text: string) =>
+        longestFirst.reduce((most, secret) => Math.max(most, begunOf(secret, text)), 0),
+    },
+  );
+}
+
+function secretsOf(name: string, value: string): string[] {
+  if (secretName.test(name)) return [value];
+  const [, password] = urlPassword.exec(value) ?? [];
+  return password === undefined ? [] : [password];
+}
+
+function begunOf(secret: string, text: string): number {
+  const last = text.at(-1);
+  for (let n = Math.min(secret.length - 1, text.length, longestBegun); n > 0; n -= 1) {
+    if (secret[n - 1] === last && text.endsWith(secret.slice(0, n))) return n;
+  }
+  return 0;
 }

@@ -86,13 +86,13 @@ describe("the tail of a log", () => {
 describe("waiting for a change", () => {
   test("ends at the bound when nothing changes", async () => {
     writeFileSync(path, "");
-    await changed(path, 10);
+    await changed([path], 10);
   });
 
   test("ends when the file is written, long before the bound", async () => {
     writeFileSync(path, "");
     const begin = performance.now();
-    const waiting = changed(path, 60_000);
+    const waiting = changed([path], 60_000);
     appendFileSync(path, "1\n");
     await waiting;
     expect(performance.now() - begin).toBeLessThan(10_000);
@@ -100,9 +100,9 @@ describe("waiting for a change", () => {
 
   test("ends when it is aborted, and at once when it was", async () => {
     const abort = new AbortController();
-    const waiting = changed(join(folder, "missing"), 60_000, abort.signal);
+    const waiting = changed([join(folder, "missing")], 60_000, abort.signal);
     abort.abort();
     await waiting;
-    await changed(path, 60_000, abort.signal);
+    await changed([path], 60_000, abort.signal);
   });
 });

@@ -93,18 +93,20 @@ function parse(line: string): unknown {
 }
 
 /**
- * Resolves when the file may have changed: the system says so, `atMostMs` have passed, or `signal` is
- * aborted. Not every file system tells of changes, hence the bound.
+ * Resolves when one of the files may have changed: the system says so, `atMostMs` have passed, or
+ * `signal` is aborted. Not every file system tells of changes, hence the bound.
  */
-export function changed(path: string, atMostMs: number, signal?: AbortSignal): Promise<void> {
+export function changed(paths: string[], atMostMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, atMostMs);
-  const watcher = watchFile(path, resolve);
-  signal?.addEventListener("abort", () => resolve(), { once: true });
+  const wake = () => resolve();
+  const timer = setTimeout(wake, atMostMs);
+  const watchers = paths.map((path) => watchFile(path, wake));
+  signal?.addEventListener("abort", wake, { once: true });
   return promise.finally(() => {
     clearTimeout(timer);
-    watcher?.close();
+    signal?.removeEventListener("abort", wake);
+    for (const watcher of watchers) watcher?.close();
   });
 }
 

@@ -1,8 +1,13 @@
-import { closeSync, constants, fstatSync, writeSync } from "node:fs";
-import { openOwnFile } from "../storage/read.ts";
-import { LogTail } from "./follow.ts";
+import { type Mask, noMask } from "../events/mask.ts";
+import { truncatedJson } from "../events/truncated.ts";
+import { Gathered, type Source } from "./gathered.ts";
+import { InfoFile } from "./info-file.ts";
+import { linesOf } from "./info-line.ts";
 
-/** A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too. */
+/**
+ * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too, and `step`: the
+ * number, from 1, of the step that it comes before.
+ */
 export type InfoRecord = {
   tag: string;
   content: string;
@@ -11,118 +16,120 @@ export type InfoRecord = {
   stepID?: string | null;
   payload?: unknown;
   seq?: number;
+  step?: number;
 };
 
 const flushAfterMs = 50;
-const flushAtBytes = 64 * 1024;
-const longestLine = 256 * 1024;
-const largestLog = 256 * 1024 * 1024;
+const flushAtLength = 64 * 1024;
 
 /**
  * The writer of a thread's debug log, `.info.jsonl`. Lines are gathered and written in batches, not
  * synced, and never in the way of a step: what can't be written, or would make the log longer than
- * 256 MiB, is dropped. It never throws.
+ * 256 MiB, is dropped. What a model streams is joined to a few lines a second. It never throws.
  */
 export class InfoLog {
-  readonly #path: string;
-  readonly #mask: (text: string) => string;
-  #lines: string[] = [];
-  #bytes = 0;
-  #room: number | null = null;
+  readonly #file: InfoFile;
+  readonly #mask: Mask;
+  readonly #gathered: Gathered;
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #closed = false;
 
-  /** `mask` takes secrets out of a text before it is written. */
-  constructor(path: string, mask: (text: string) => string = (text) => text) {
-    this.#path = path;
+  /** `mask` takes secrets out of what is written. */
+  constructor(path: string, mask: Mask = noMask) {
+    this.#file = new InfoFile(path);
     this.#mask = mask;
+    this.#gathered = new Gathered(mask);
   }
 
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
   log(tag: string, content: string): void {
-    this.#add({ tag, content, timestamp: Date.now() });
+    if (this.#closed) return;
+    this.#gathered.add({ kind: "line", tag, timestamp: Date.now(), content });
+    this.#plan();
   }
 
-  /** Adds an event; its number is one more than that of the thread's last. */
-  event(tag: string, type: string, stepID: string | null, payload: unknown): void {
-    this.#seq = (this.#seq ?? lastSeq(this.#path)) + 1;
-    this.#add({ tag, content: type, timestamp: Date.now(), type, stepID, payload, seq: this.#seq });
+  /**
+   * Adds an event; its number is one more than that of the thread's last. `step` is the number of the
+   * step that it comes before.
+   */
+  event(tag: string, type: string, stepID: string | null, payload: unknown, step?: number): void {
+    if (this.#closed) return;
+    const timestamp = Date.now();
+    const source: Source = { type, stepID, step };
+    const delta = deltaOf(type, payload);
+    if (delta !== null) this.#gathered.addText(tag, source, timestamp, delta);
+    else {
+      const json = jsonOf(payload, this.#mask);
+      this.#gathered.add({ kind: "event", tag, timestamp, ...source, json });
+    }
+    this.#plan();
+  }
+
+  /** Writes what is gathered when events are among it: who sees the next step then sees them too. */
+  flushEvents(): void {
+    if (this.#gathered.eventful) this.flush();
   }
 
   /** Writes what is gathered. */
   flush(): void {
+    this.#write({ whole: true });
+  }
+
+  /** Writes what is gathered. What comes later is dropped: the log may be deleted by then. */
+  close(): void {
+    this.flush();
+    this.#closed = true;
+  }
+
+  #plan(): void {
+    if (this.#gathered.size >= flushAtLength) this.#write({ whole: false });
+    else this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
+  }
+
+  #write({ whole }: { whole: boolean }): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#lines.length === 0) return;
-    const text = this.#lines.join("");
-    this.#lines = [];
-    this.#bytes = 0;
+    const next = () => (this.#seq = (this.#seq ?? this.#file.lastSeq()) + 1);
+    const lines = this.#gathered
+      .take({ whole })
+      .flatMap((entry) => linesOf(entry, this.#mask, next));
+    if (lines.length === 0) return;
     try {
-      this.#room = append(this.#path, text, this.#room);
+      this.#file.append(lines.join(""));
     } catch {
       // A debug log that can't be written must not stop the thread that it is about.
     }
   }
-
-  #add(record: InfoRecord): void {
-    const line = this.#lineOf(record);
-    this.#lines.push(line);
-    this.#bytes += line.length;
-    if (this.#bytes >= flushAtBytes) this.flush();
-    else this.#timer ??= setTimeout(() => this.flush(), flushAfterMs);
-  }
-
-  #lineOf(record: InfoRecord): string {
-    try {
-      const line = this.#mask(JSON.stringify(record));
-      if (line.length <= longestLine) return `${line}\n`;
-    } catch {
-      // What has no JSON (a cycle, a BigInt) is shown by its type alone.
-    }
-    const { tag, content, timestamp, type, stepID, seq } = record;
-    const short = this.#mask(content.slice(0, 1000));
-    const kept = {
-      tag,
-      content: short,
-      timestamp,
-      type,
-      stepID,
-      payload: { _truncated: true },
-      seq,
-    };
-    return `${JSON.stringify(type === undefined ? { tag, content: short, timestamp } : kept)}\n`;
-  }
 }
 
-// The file is opened for each batch: a worker may have more threads than it may have open files.
-function append(path: string, text: string, room: number | null): number {
-  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
-  const fd = openOwnFile(path, O_WRONLY | O_APPEND | O_CREAT);
+function deltaOf(type: string, payload: unknown): string | null {
+  if (type !== "llm_token" && type !== "llm_thinking") return null;
+  if (typeof payload !== "object" || payload === null) return null;
+  for (const name in payload) if (name !== "delta") return null;
+  const { delta } = payload as { delta?: unknown };
+  return typeof delta === "string" ? delta : null;
+}
+
+function jsonOf(payload: unknown, mask: Mask): string {
   try {
-    const before = room ?? largestLog - fstatSync(fd).size;
-    const left = before - Buffer.byteLength(text);
-    if (left >= 0) writeSync(fd, text);
-    else if (before > 0) writeSync(fd, lastLine());
-    return Math.max(left, 0);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function lastLine(): string {
-  const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
-  return `${JSON.stringify({ tag: "8ZKQ3WCE", content, timestamp: Date.now() })}\n`;
-}
-
-function lastSeq(path: string): number {
-  let last = 0;
-  try {
-    for (const { value } of new LogTail(path).read()) {
-      const { seq } = (value ?? {}) as Partial<InfoRecord>;
-      if (typeof seq === "number" && seq > last) last = seq;
-    }
+    return truncatedJson(maskedJson(JSON.stringify(payload) ?? "null", mask));
   } catch {
-    // An unreadable debug log numbers its events anew.
+    // What has no JSON (a cycle, a BigInt) is shown by its type alone.
+    return '{"_truncated":true}';
   }
-  return last;
+}
+
+// A secret may look like a number or like JSON: only texts are changed.
+function maskedJson(json: string, mask: Mask): string {
+  return mask(json) === json ? json : JSON.stringify(maskedValue(JSON.parse(json), mask));
+}
+
+function maskedValue(value: unknown, mask: Mask): unknown {
+  if (typeof value === "string") return mask(value);
+  if (Array.isArray(value)) return value.map((item) => maskedValue(item, mask));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [mask(name), maskedValue(item, mask)]),
+  );
 }

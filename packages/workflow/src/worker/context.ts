@@ -7,6 +7,8 @@ import type { InfoLog } from "../thread-log/info.ts";
 export type ThreadContext = {
   threadId: string;
   info: InfoLog;
+  /** How many of the thread's steps are committed. */
+  committed: () => number;
   fail: (thrown: unknown) => void;
 };
 
@@ -25,10 +27,20 @@ export const currentContext = (): ThreadContext | null => contexts.getStore() ??
 /** Brings what workflows publish on the events' channel into the debug log of their thread. */
 export function recordEvents(): void {
   events.subscribe((message) => {
-    const info = currentContext()?.info;
-    if (!info || typeof message !== "object" || message === null) return;
-    const { type, stepID, payload } = message as Record<string, unknown>;
-    if (typeof type !== "string") return;
-    info.event("QK4DX8TM", type, typeof stepID === "string" ? stepID : null, payload);
+    try {
+      record(message);
+    } catch {
+      // A stranger's object may throw when it is looked at, and an event must not fail its thread.
+    }
   });
+}
+
+function record(message: unknown): void {
+  const context = currentContext();
+  if (!context || typeof message !== "object" || message === null) return;
+  const { type, stepID, payload } = message as Record<string, unknown>;
+  if (typeof type !== "string") return;
+  const id = typeof stepID === "string" ? stepID : null;
+  const step = context.committed() + 1;
+  context.info.event("QK4DX8TM", type, id, payload, step);
 }

@@ -45,6 +45,8 @@ type Live = {
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
+  /** Resolves when it is no longer driven and its log is closed. */
+  gone: Promise<void>;
 };
 
 const closingMs = 5_000;
@@ -134,7 +136,7 @@ export class Threads {
     if (live && !force) throw refuse("THREAD_RUNNING", `${threadId} is ${live.engine.status}`);
     if (live) {
       await live.engine.kill();
-      await live.engine.done;
+      await live.gone;
     }
     if (!isBorn(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
     this.#unlink(threadId);
@@ -143,8 +145,9 @@ export class Threads {
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
-    await Promise.all([...this.#live.values()].map(({ engine }) => engine.release()));
-    await Promise.all([...this.#live.values()].map(({ engine }) => engine.done));
+    const all = [...this.#live.values()];
+    await Promise.all(all.map(({ engine }) => engine.release()));
+    await Promise.all(all.map(({ gone }) => gone));
   }
 
   /** The one thread that can have thrown what nobody caught: the only one that is not waiting. */
@@ -170,14 +173,15 @@ export class Threads {
     const mask = maskOf(env);
     const info = new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
     const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-    const context: ThreadContext = { threadId, info, fail };
+    const committed = () => engine.steps;
+    const context: ThreadContext = { threadId, info, committed, fail };
     const { forkFrom } = start;
     const { prompt, params } = start.parameters;
     const options = { ...start.parameters.options, threadId, env, ...(forkFrom && { forkFrom }) };
     const engine = new Engine(
       { run: bundle.run, prompt, steps, params, options },
       {
-        log: writer,
+        log: { append: (record) => (info.flushEvents(), writer.append(record)) },
         scope: (fn) => runInContext(context, fn),
         note: (tag, content) => info.log(tag, content),
         judge: judgeBySchema,
@@ -186,19 +190,14 @@ export class Threads {
         closingMs,
       },
     );
-    this.#live.set(threadId, {
-      engine,
-      info,
-      workflow: start.name,
-      since: performance.now(),
-      fail,
-    });
+    const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
+    const since = performance.now();
+    this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
     info.log(
       "E9K2TNWD",
       `worker ${process.pid} drives the thread from step ${steps.length + 1} on`,
     );
-    void engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
     engine.start();
     this.#parts.onChange();
     return info;
@@ -212,7 +211,7 @@ export class Threads {
   ): Promise<void> {
     info.log("4SHB0GXR", describe(outcome));
     await writer.close();
-    info.flush();
+    info.close();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
     this.#parts.onChange();

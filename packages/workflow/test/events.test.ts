@@ -1,0 +1,195 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dataPath, infoPath } from "../src/storage/paths.ts";
+import { type FollowItem, followThread } from "../src/client/follow.ts";
+import { removeThread } from "../src/client/remove.ts";
+import { resumeThread } from "../src/client/control.ts";
+import type { InfoRecord } from "../src/thread-log/info.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
+
+afterAll(removeStores);
+
+/** A bundle that imports nothing but Node and tells what it does. */
+const telling = (body: string) =>
+  `import { channel } from "node:diagnostics_channel";
+const events = channel("uncaged.workflow");
+const tell = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
+${bundleOf(body)}`;
+
+/** Each step streams its words and is then committed. */
+const speaker = telling(`
+  for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
+    tell("speaker", "step_start", { n });
+    for (let word = 0; word < (options.words ?? 20); word += 1) {
+      tell("speaker", "llm_token", { delta: n + "." + word + " " });
+      if (options.delayMs) await sleep(options.delayMs);
+    }
+    tell("speaker", "llm_done", { n });
+    yield step("speaker", String(n), { n });
+  }
+`);
+
+const eventsOf = (store: TestStore, { hash, threadId }: ThreadRef): InfoRecord[] =>
+  readFileSync(infoPath(store.root, hash, threadId), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as InfoRecord)
+    .filter(({ type }) => type !== undefined);
+
+const deltaOf = ({ payload }: InfoRecord) => (payload as { delta?: string }).delta ?? "";
+
+const shown = (item: FollowItem): string => {
+  if (item.kind === "step") return `step ${item.number}`;
+  if (item.kind === "event") return `${item.event.type} ${item.event.step}`;
+  return item.kind;
+};
+
+async function followed(store: TestStore, ref: ThreadRef): Promise<FollowItem[]> {
+  const items: FollowItem[] = [];
+  for await (const item of followThread(store.root, ref, { events: true })) items.push(item);
+  return items;
+}
+
+describe("what a workflow tells", () => {
+  test("is in the log before its step is, numbered, and in few lines", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(speaker), "", { options: { words: 500 } });
+    await store.whenStatus(ref, "completed");
+    const events = eventsOf(store, ref);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    expect(events.length).toBeLessThan(30);
+    for (const step of [1, 2, 3]) {
+      const own = events.filter((event) => event.step === step);
+      expect([own[0]?.type, own.at(-1)?.type]).toEqual(["step_start", "llm_done"]);
+      const words = Array.from({ length: 500 }, (_, word) => `${step - 1}.${word} `).join("");
+      expect(own.map(deltaOf).join("")).toBe(words);
+    }
+  });
+
+  test("is on the disk as soon as its step is", async () => {
+    const store = new TestStore();
+    const body = `tell("a", "llm_token", { delta: "said" });
+      yield step("a");
+      await aborted;`;
+    const ref = await store.start(await store.add(telling(body)));
+    await until(() =>
+      readFileSync(dataPath(store.root, ref.hash, ref.threadId), "utf8").includes('"role":"a"'),
+    );
+    await store.signalWorkers("SIGKILL");
+    expect(eventsOf(store, ref).map(deltaOf)).toEqual(["said"]);
+  });
+
+  test.each([
+    ["live", { delayMs: 1 }],
+    ["afterwards", {}],
+  ])("is shown %s before the step that it led to", async (_, options) => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(speaker), "", { options });
+    if (!("delayMs" in options)) await store.whenStatus(ref, "completed");
+    const items = (await followed(store, ref)).map(shown).filter((item) => item !== "status");
+    const once = items.filter((item, index) => item !== items[index - 1]);
+    expect(once).toEqual([
+      ...[1, 2, 3].flatMap((n) => [
+        `step_start ${n}`,
+        `llm_token ${n}`,
+        `llm_done ${n}`,
+        `step ${n}`,
+      ]),
+      "end",
+    ]);
+  });
+
+  test("is shown while the step still runs", async () => {
+    const store = new TestStore();
+    const body = `tell("a", "llm_token", { delta: "Hello" }); await aborted;`;
+    const ref = await store.start(await store.add(telling(body)));
+    for await (const item of followThread(store.root, ref, { events: true })) {
+      if (item.kind !== "event") continue;
+      expect(item.event).toMatchObject({ type: "llm_token", payload: { delta: "Hello" }, step: 1 });
+      break;
+    }
+    expect((await store.read(ref)).steps).toEqual([]);
+  });
+
+  test("goes to the thread that told it, of many in one worker", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      telling(`for (let n = 0; n < 20; n += 1) {
+        tell("a", "llm_token", { delta: input.prompt });
+        await sleep(1);
+      }
+      yield step("a");`),
+    );
+    const prompts = Array.from({ length: 12 }, (_, n) => String.fromCharCode(97 + n));
+    const refs = await Promise.all(prompts.map((prompt) => store.start(hash, prompt)));
+    for (const [index, ref] of refs.entries()) {
+      await store.whenStatus(ref, "completed");
+      expect(eventsOf(store, ref).map(deltaOf).join("")).toBe((prompts[index] ?? "").repeat(20));
+    }
+  });
+
+  test("is numbered on when a killed worker's thread is resumed", async () => {
+    const store = new TestStore();
+    const hash = await store.add(speaker);
+    const ref = await store.start(hash, "", { options: { words: 40, delayMs: 5 } });
+    await store.whenSteps(ref, 1);
+    await store.signalWorkers("SIGKILL");
+    await resumeThread(store.root, ref, { env: store.env });
+    await store.whenStatus(ref, "completed");
+    const seqs = eventsOf(store, ref).map(({ seq }) => seq ?? 0);
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    const items = (await followed(store, ref)).filter(({ kind }) => kind !== "status").map(shown);
+    for (const n of [1, 2, 3]) {
+      expect(items.lastIndexOf(`llm_done ${n}`)).toBe(items.indexOf(`step ${n}`) - 1);
+    }
+  });
+
+  test("fails no thread, whatever it is", async () => {
+    const store = new TestStore();
+    const body = `const trap = new Proxy({}, { get() { throw new Error("mine"); } });
+      for (const odd of [trap, null, 1, "x", {}, { type: 1 }, { type: "own", stepID: {}, payload: trap }])
+        events.publish(odd);
+      const cycle = {}; cycle.self = cycle;
+      tell("a", "own", cycle);
+      tell("a", "own", { big: "x".repeat(50_000_000) });
+      yield step("a");`;
+    const ref = await store.start(await store.add(telling(body)));
+    await store.whenStatus(ref, "completed");
+    expect(eventsOf(store, ref).map(({ payload }) => payload)).toEqual([
+      { _truncated: true },
+      { _truncated: true },
+      { big: expect.objectContaining({ _truncated: true, length: 50_000_002 }) },
+    ]);
+  });
+
+  test("holds none of the environment's secrets, also where they stream in pieces", async () => {
+    const store = new TestStore();
+    const secret = "sk-ant-0123456789";
+    const body = `for (const letter of "it is " + env.ANTHROPIC_API_KEY + "!") {
+        tell("a", "llm_token", { delta: letter });
+        await sleep(5);
+      }
+      yield step("a");`;
+    const env = { ...store.env, ANTHROPIC_API_KEY: secret };
+    const ref = await store.start(await store.add(telling(body)), "", { env });
+    await store.whenStatus(ref, "completed");
+    expect(eventsOf(store, ref).map(deltaOf).join("")).toBe("it is ***!");
+  });
+});
+
+test("a removed thread leaves no debug log, though its role goes on telling", async () => {
+  const store = new TestStore();
+  const body = `setInterval(() => tell("a", "own"), 1);
+    await aborted;`;
+  const ref = await store.start(await store.add(telling(body)));
+  const path = infoPath(store.root, ref.hash, ref.threadId);
+  await until(() => existsSync(path));
+  await removeThread(store.root, ref, { force: true });
+  expect(existsSync(path)).toBe(false);
+  const other = await store.start(ref.hash);
+  await until(() => existsSync(infoPath(store.root, ref.hash, other.threadId)));
+  expect(existsSync(path)).toBe(false);
+});
