@@ -151,7 +151,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
 
   test("one line of 50 MB is too large", async () => {
     const server = await serve({ text: "x".repeat(50 * 2 ** 20), repeat: 2 });
-    const { error } = await failing(server, { maxAnswerBytes: 2 ** 20 });
+    const { error } = await failing(server, { maxAnswerLength: 2 ** 20 });
     expect(error.code).toBe("LLM_TOO_LARGE");
   });
 

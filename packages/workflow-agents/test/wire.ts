@@ -109,11 +109,12 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers, url: path = "/" } = request;
     const text = await textOf(request);
-    const body = (text ? JSON.parse(text) : {}) as Body;
     if (!protocol.isAnswered(path)) {
+      const body: unknown = text.startsWith("{") ? JSON.parse(text) : text;
       if (!protocol.other({ path, body }, response)) response.writeHead(404).end();
       return;
     }
+    const body = JSON.parse(text) as Body;
     const closed = Promise.withResolvers<void>();
     response.on("close", closed.resolve);
     const nth = came.length;

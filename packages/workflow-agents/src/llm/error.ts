@@ -38,7 +38,7 @@ const kinds = {
   LLM_EMPTY: again("unknown_error", "retry the thread, or say in the prompt what to answer"),
   LLM_TRUNCATED: once("bad_request", "raise maxTokens, or allow it with allowTruncated"),
   LLM_TOOL_TRUNCATED: once("bad_request", "raise maxTokens: the tool call was not run"),
-  LLM_TOO_LARGE: once("bad_request", "raise maxAnswerBytes, if the answer may be that large"),
+  LLM_TOO_LARGE: once("bad_request", "raise maxAnswerLength, if the answer may be that large"),
   LLM_TOO_MANY_TURNS: once("bad_request", "raise maxTurns, or give the role a smaller task"),
   LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it stays"),
 } satisfies Record<string, Kind>;

@@ -13,8 +13,8 @@ export type Access = {
   silenceMs?: number;
   /** How often the provider's client asks again when an answer could not begin (2). */
   maxRetries?: number;
-  /** The most bytes of one answer's text, thinking and tool calls together (16 MiB). */
-  maxAnswerBytes?: number;
+  /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
+  maxAnswerLength?: number;
 };
 
 /** The bounds of one answer. */
@@ -25,11 +25,11 @@ export const patienceOf = (access: Access): Patience => ({
   timeoutMs: access.timeoutMs ?? 600_000,
   silenceMs: access.silenceMs ?? 240_000,
   maxRetries: access.maxRetries ?? 2,
-  maxAnswerBytes: access.maxAnswerBytes ?? 16 * 2 ** 20,
+  maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
-// An event of one token has some 150 bytes around it.
-const bytesAroundAToken = 16;
+// An event that brings a few characters has some 150 bytes around them.
+const bytesPerCharacter = 16;
 
 /** What takes a stream's events in. `take` throws on an event that is not of the protocol. */
 export type Arriving<Event> = {
@@ -54,8 +54,8 @@ export async function answered<Event>(
   arriving: Arriving<Event>,
   { asked, patience, signal }: { asked: Asked; patience: Patience; signal?: AbortSignal },
 ): Promise<LLMAnswer> {
-  const { maxAnswerBytes, silenceMs } = patience;
-  const limits = { silenceMs, maxBytes: maxAnswerBytes * bytesAroundAToken };
+  const { maxAnswerLength, silenceMs } = patience;
+  const limits = { silenceMs, maxBytes: maxAnswerLength * bytesPerCharacter };
   const watch = new Watch(limits, signal);
   let begun = false;
   try {
@@ -63,7 +63,7 @@ export async function answered<Event>(
     for await (const event of events) {
       begun = true;
       take(arriving, event, asked);
-      if (arriving.size > maxAnswerBytes) throw tooLarge(asked, maxAnswerBytes);
+      if (arriving.size > maxAnswerLength) throw tooLarge(asked, `${maxAnswerLength} characters`);
     }
     signal?.throwIfAborted();
     if (watch.broken) throw brokenError(watch.broken, asked, limits);
@@ -95,12 +95,12 @@ function take<Event>(arriving: Arriving<Event>, event: Event, asked: Asked): voi
 
 function brokenError(broken: NonNullable<Watch["broken"]>, asked: Asked, limits: Limits): LLMError {
   const at = `${asked.provider} at ${hostOf(asked.baseUrl)}`;
-  if (broken === "too large") return tooLarge(asked, limits.maxBytes);
+  if (broken === "too large") return tooLarge(asked, `${limits.maxBytes} bytes`);
   return new LLMError("LLM_SILENT", `${at} sent nothing for ${limits.silenceMs} ms`);
 }
 
-function tooLarge({ provider }: Asked, bytes: number): LLMError {
-  return new LLMError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${bytes} bytes`);
+function tooLarge({ provider }: Asked, most: string): LLMError {
+  return new LLMError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
 }
 
 /** Why a connection failed, in a word or a sentence. */

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { type Asked, type Fault, llmError } from "./fault.ts";
+
+const asked: Asked = {
+  provider: "Anthropic",
+  model: "m",
+  baseUrl: "https://user:pass@host.example:8443/v1?key=abc",
+  secrets: ["sk-secret-123"],
+  timeoutMs: 5,
+};
+
+const http = (status: number, word: string, message = "no"): Fault => {
+  return { kind: "http", status, word, message };
+};
+
+const verdict = (fault: Fault) => {
+  const { code, type, retryable } = llmError(fault, asked);
+  return [code, type, retryable];
+};
+
+test("a provider's own word decides before the status", () => {
+  expect(verdict(http(429, "insufficient_quota"))).toEqual(["LLM_QUOTA", "rate_limit", false]);
+  expect(verdict(http(429, "rate_limit_error"))).toEqual(["LLM_RATE_LIMIT", "rate_limit", true]);
+  expect(verdict(http(400, "context_length_exceeded"))).toEqual([
+    "LLM_CONTEXT_FULL",
+    "context_length_exceeded",
+    false,
+  ]);
+  expect(verdict(http(0, "api_error"))).toEqual(["LLM_SERVER_ERROR", "internal_error", true]);
+});
+
+test("a status decides when the word is unknown, were it the name of an object's own part", () => {
+  expect(verdict(http(503, "constructor"))).toEqual([
+    "LLM_OVERLOADED",
+    "service_unavailable",
+    true,
+  ]);
+  expect(verdict(http(500, ""))).toEqual(["LLM_SERVER_ERROR", "internal_error", true]);
+  expect(verdict(http(418, ""))).toEqual(["LLM_BAD_REQUEST", "bad_request", false]);
+  expect(verdict(http(402, ""))).toEqual(["LLM_BILLING", "auth_error", false]);
+});
+
+test("a message names the host and neither the key nor what else an address holds", () => {
+  const fault: Fault = { kind: "connection", reason: "refused sk-secret-123" };
+  expect(llmError(fault, asked).message).toBe(
+    "can't reach Anthropic at host.example:8443: refused ***",
+  );
+});
+
+test("a long message is cut after the key is taken out, and never in the middle of it", () => {
+  const { message } = llmError(http(400, "", `${"x".repeat(295)}sk-secret-123 and more`), asked);
+  expect(message).not.toContain("sk-");
+  expect(message).toEndWith("xx*** a…");
+});

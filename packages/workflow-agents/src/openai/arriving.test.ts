@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import type { ChatCompletionChunk } from "openai/resources/chat/completions";
+import { ArrivingCompletion } from "./arriving.ts";
+
+const ignore = { onToken: () => undefined, onThinking: () => undefined };
+
+/** Chunks as servers other than OpenAI's send them: whatever is left out. */
+function answerOf(...deltas: object[]) {
+  const arriving = new ArrivingCompletion(ignore);
+  const chunk = (delta: object, finish_reason: string | null) =>
+    ({
+      id: "c",
+      model: "m",
+      choices: [{ delta, finish_reason }],
+    }) as unknown as ChatCompletionChunk;
+  for (const delta of deltas) arriving.take(chunk(delta, null));
+  expect(arriving.answer()).toBeNull();
+  arriving.take(chunk({}, "stop"));
+  return arriving.answer();
+}
+
+const call = (id: string | undefined, name: string | undefined, args: string) => ({
+  tool_calls: [{ ...(id && { id }), function: { ...(name && { name }), arguments: args } }],
+});
+
+test("tool calls without an index are told apart by their ids", () => {
+  const answer = answerOf(
+    call("a", "add", '{"n":'),
+    call(undefined, undefined, "1}"),
+    call("b", "sub", '{"n":2}'),
+  );
+  expect(answer?.toolUses).toEqual([
+    { id: "a", name: "add", input: { n: 1 } },
+    { id: "b", name: "sub", input: { n: 2 } },
+  ]);
+});
+
+test("tool calls without an id get one", () => {
+  expect(answerOf(call(undefined, "add", "{}"))?.toolUses).toEqual([
+    { id: "call_0", name: "add", input: {} },
+  ]);
+});
+
+test("reasoning is thinking, by either of its names", () => {
+  const answer = answerOf({ reasoning: "hm " }, { reasoning_content: "yes" }, { content: "ok" });
+  expect([answer?.thinking, answer?.text]).toEqual(["hm yes", "ok"]);
+});
+
+test("a server that counts no tokens leaves the usage at nothing", () => {
+  expect(answerOf({ content: "ok" })?.usage).toMatchObject({ input_tokens: 0, output_tokens: 0 });
+});

@@ -1,0 +1,14 @@
+import { createRoleModerator, END } from "@uncaged/workflow";
+import { openaiAgent } from "../../src/index.ts";
+
+const agent = openaiAgent({ model: "gpt-5.2" });
+
+export const descriptor = {
+  description: "one role",
+  roles: { coder: { description: "codes", schema: {} } },
+};
+
+export const run = createRoleModerator<{ coder: Record<string, never> }>({
+  roles: { coder: async (ctx) => ({ content: await agent(ctx, "You code"), meta: {} }) },
+  moderator: ({ steps }) => (steps.length === 0 ? "coder" : END),
+});
