@@ -68,6 +68,14 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.code).toBe("LLM_AUTH");
   });
 
+  test("a key can't stand in a header", async () => {
+    const server = await serve({ text: "ok" });
+    for (const key of ["sk-two\nlines-1234", "sk-schlüssel-€-1234"]) {
+      const { error } = await failing({ url: server.url, key });
+      expect(error.message).not.toContain("1234");
+    }
+  });
+
   test("there is no such model", async () => {
     const { error } = await failing(await serve({}), { model: "no-such-model" });
     expect(error).toMatchObject({ code: "LLM_NO_MODEL", type: "bad_request", status: 404 });
@@ -242,8 +250,8 @@ describe.each(models)("the $name agent", (model) => {
   });
 
   test("waits for slow tokens, and for a server that shows that it lives", async () => {
-    const server = await serve({ text: "slow but sure", tokenMs: 30 });
-    const agent = model.agent({ silenceMs: 100 });
+    const server = await serve({ text: "slow but sure", tokenMs: 40 });
+    const agent = model.agent({ silenceMs: 300 });
     expect(await agent(threadAt(model, server), "")).toBe("slow but sure");
 
     const abort = new AbortController();
@@ -252,7 +260,7 @@ describe.each(models)("the $name agent", (model) => {
       fault: { kind: "silence", after: 3, pings: true },
     });
     const run = agent(threadAt(model, waiting, { signal: abort.signal }), "");
-    const early = await Promise.race([run.catch(String), Bun.sleep(400).then(() => "waits")]);
+    const early = await Promise.race([run.catch(String), Bun.sleep(900).then(() => "waits")]);
     expect(early).toBe("waits");
     abort.abort();
     await run.catch(() => undefined);
@@ -273,7 +281,7 @@ describe.each(models)("the $name agent", (model) => {
     const began = performance.now();
     abort.abort(new Error("killed"));
     const run = await running;
-    expect(performance.now() - began).toBeLessThan(200);
+    expect(performance.now() - began).toBeLessThan(1000);
     expect(run.error).toEqual(new Error("killed"));
     expect(typesOf(run)).not.toContain("llm_error");
     return server;
@@ -322,6 +330,12 @@ describe.each(models)("the $name agent", (model) => {
     const run = await heard(() => model.agent()(threadAt(model, server, { signal }), ""));
     expect(run.error).toEqual(new Error("killed"));
     expect(server.came).toEqual([]);
+  });
+
+  test("takes a key with a line's end after it", async () => {
+    const server = await serve({ text: "ok" });
+    const env = model.env({ url: server.url, key: `${server.key}\n` });
+    expect(await model.agent()(threadOf({ env }), "")).toBe("ok");
   });
 
   test("reads no key and no address of its own process", async () => {

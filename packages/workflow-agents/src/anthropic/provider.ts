@@ -56,9 +56,9 @@ function credentialOf(
   { apiKey }: AnthropicAccess,
   env: Readonly<Record<string, string>>,
 ): { apiKey: string | null; authToken: string | null } {
-  const key = apiKey ?? env.ANTHROPIC_API_KEY;
+  const key = (apiKey ?? env.ANTHROPIC_API_KEY)?.trim();
   if (key) return { apiKey: key, authToken: null };
-  const token = env.ANTHROPIC_AUTH_TOKEN;
+  const token = env.ANTHROPIC_AUTH_TOKEN?.trim();
   if (token) return { apiKey: null, authToken: token };
   throw new LLMError("LLM_NO_KEY", "there is no key for Anthropic", {
     hint: "set ANTHROPIC_API_KEY in the environment that starts the thread, or give the agent apiKey",

@@ -23,7 +23,7 @@ export function openaiProvider(access: Access = {}): LLMProvider {
     async answer(request, sink, { env, signal }) {
       const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
       const official = hostOf(baseUrl) === hostOf(officialUrl);
-      const key = access.apiKey || env.OPENAI_API_KEY || null;
+      const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
       if (key === null && official) throw noKey();
       const secrets = key === null ? [] : [key];
       const asked = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
