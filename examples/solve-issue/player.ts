@@ -1,0 +1,44 @@
+import { type AgentFn, WorkflowError } from "@uncaged/workflow";
+import {
+  anthropicAgent,
+  editFile,
+  listFiles,
+  openaiAgent,
+  readFile,
+  runCommand,
+  search,
+  toolRegistry,
+  writeFile,
+} from "@uncaged/workflow-agents";
+import { script } from "./script.ts";
+
+const reading = [readFile, listFiles, search, runCommand()];
+const registries = {
+  reads: toolRegistry(reading),
+  writes: toolRegistry([...reading, writeFile, editFile]),
+};
+
+type Hand = keyof typeof registries;
+
+/** Makes the agents, each by its name in `--option agent=NAME`; `model` comes from `--option model=NAME`. */
+const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
+  scripted: () => script,
+  anthropic: (hand, model = "claude-opus-5-5") =>
+    anthropicAgent({ model, tools: registries[hand] }),
+  openai: (hand, model = "gpt-5.2") => openaiAgent({ model, tools: registries[hand] }),
+};
+
+/** Whoever plays in this thread: `--option agent=NAME`, or the script. */
+export function player(hand: Hand): AgentFn {
+  return (ctx, systemPrompt) => {
+    const { agent = "scripted", model } = ctx.options ?? {};
+    const make = Object.entries(agents).find(([name]) => name === agent)?.[1];
+    if (make) return make(hand, model as string | undefined)(ctx, systemPrompt);
+    throw new WorkflowError({
+      code: "NO_SUCH_AGENT",
+      kind: "usage",
+      message: `there is no agent ${JSON.stringify(agent)}`,
+      hint: `name one of ${Object.keys(agents).join(", ")}`,
+    });
+  };
+}

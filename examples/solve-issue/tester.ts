@@ -1,0 +1,27 @@
+import type { Role } from "@uncaged/workflow";
+import { currentCall, runCommand, runTool, toolRegistry, withCall } from "@uncaged/workflow-agents";
+
+const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
+
+/**
+ * Runs the tests of the repository that the thread was started in. No model is asked whether they
+ * pass: the exit code tells it. `--option 'test=["make","test"]'` says how; else it is `node --test`.
+ */
+export const tester: Role<{ passed: boolean }> = async (ctx) => {
+  const { cwd = ".", env = {}, signal = new AbortController().signal, options = {} } = ctx;
+  const argv = options.test ?? ["node", "--test"];
+  const outcome = await withCall({ ...currentCall(), stepID: "tester" }, () =>
+    runTool(tools, "runCommand", { argv }, { cwd, env, signal }),
+  );
+  if (!outcome.ok) throw outcome.error;
+  const passed = (outcome.toolResult as { exitCode: number | null }).exitCode === 0;
+  return {
+    content: `The tests ${passed ? "pass" : "fail"}.\n\n${outcome.content}`,
+    meta: { passed },
+  };
+};
+
+export const testerEntry = {
+  description: "Runs the tests",
+  schema: { type: "object", properties: { passed: { type: "boolean" } }, required: ["passed"] },
+};

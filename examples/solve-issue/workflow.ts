@@ -1,0 +1,70 @@
+// An agent team that solves an issue in a git repository: a planner, a coder, a tester that runs the
+// tests, and a reviewer. It goes round until the tests pass and the reviewer is content, or the thread
+// is out of rounds.
+//
+//     npx uncaged-workflow add solve-issue examples/solve-issue/workflow.ts
+//     sh examples/solve-issue/make-repository.sh /tmp/median && cd /tmp/median
+//     npx uncaged-workflow run solve-issue --prompt 'median() is wrong for [4, 1, 3, 2]' --follow
+//
+// So it plays from a script, without a model. Who plays is one flag: `--option agent=anthropic` (or
+// openai, claude-code, codex, cursor), its model another: `--option model=NAME`.
+import { createRoleModerator, END } from "@uncaged/workflow";
+import { describe, role } from "@uncaged/workflow-agents";
+import { z } from "zod";
+import { player } from "./player.ts";
+import { tester, testerEntry } from "./tester.ts";
+
+const planner = role({
+  description: "Reads the repository and plans the change",
+  agent: player("reads"),
+  systemPrompt: `You plan how to solve the issue that you are given, in the git repository in your working directory.
+Read what you need; change nothing. Say in a few lines what is wrong and what to change.`,
+  schema: z.object({ files: z.array(z.string()).describe("the files to change") }),
+});
+
+const coder = role({
+  description: "Changes the files",
+  agent: player("writes"),
+  systemPrompt: `You solve the issue by changing files in your working directory, as planned. Keep the change small.
+Tests are not to be changed. When the tests failed or the reviewer was not content, mend what they name.
+Say in a few lines what you changed.`,
+  schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
+});
+
+const reviewer = role({
+  description: "Reads the change and approves it or says what is to be mended",
+  agent: player("reads"),
+  systemPrompt: `You review the change that the coder made in your working directory: see it with git diff. The tests pass.
+Approve it when it solves the issue and nothing else; otherwise name what is to be mended.`,
+  schema: z.object({ approved: z.boolean(), mend: z.array(z.string()) }),
+});
+
+export const descriptor = describe("Solves an issue in a git repository", {
+  planner,
+  coder,
+  tester: testerEntry,
+  reviewer,
+});
+
+export const run = createRoleModerator({
+  roles: { planner, coder, tester, reviewer },
+  moderator({ steps }) {
+    const last = steps.at(-1);
+    switch (last?.role) {
+      case undefined:
+        return "planner";
+      case "coder":
+        return "tester";
+      case "tester":
+        return last.meta.passed ? "reviewer" : "coder";
+      case "reviewer":
+        return last.meta.approved ? END : "coder";
+      default:
+        return "coder";
+    }
+  },
+  summary({ steps }) {
+    const rounds = steps.filter((step) => step.role === "coder").length;
+    return `solved in ${rounds === 1 ? "1 round" : `${rounds} rounds`}: see git diff`;
+  },
+});
