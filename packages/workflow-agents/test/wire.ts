@@ -36,7 +36,7 @@ export type Reply = {
   fault?: Fault;
 };
 
-/** What a server counted, all requests together. */
+/** What a server counted, of one request or of all together. */
 export type Counted = {
   requests: number;
   input: number;
@@ -46,11 +46,12 @@ export type Counted = {
   cacheWrite: number;
 };
 
-/** A request that came, as JSON; `closed` is resolved when its connection is. */
+/** A request that came, as JSON, and what was counted of it; `closed` is resolved when its connection is. */
 export type Came<Body> = {
   path: string;
   body: Body;
   headers: IncomingMessage["headers"];
+  counted: Counted;
   closed: Promise<void>;
   /** Whether the whole answer had been sent when the connection closed. */
   readonly finished: boolean;
@@ -97,7 +98,7 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
 ): Promise<WireServer<Body>> {
   const key = "sk-test-0123456789abcdef";
   const came: Came<Body>[] = [];
-  const counted = { requests: 0, input: 0, output: 0, thinking: 0, cacheRead: 0, cacheWrite: 0 };
+  const counted = sumOf(came);
   const replyTo = (body: Body, nth: number): Reply =>
     typeof script === "function" ? script(body, nth) : (script[nth] ?? script.at(-1) ?? {});
 
@@ -119,10 +120,12 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     response.on("close", closed.resolve);
     const nth = came.length;
     const finished = () => response.writableFinished;
+    const own = { ...nothing };
     came.push({
       path,
       body,
       headers,
+      counted: own,
       closed: closed.promise,
       get finished() {
         return finished();
@@ -145,15 +148,15 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
       response.writeHead(fault.status, { "content-type": "text/html" }).end(fault.body);
       return;
     }
-    counted.requests += 1;
+    own.requests += 1;
     if (!body.stream) {
-      const document = protocol.document(body, reply, counted, nth);
+      const document = protocol.document(body, reply, own, nth);
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(document));
       return;
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-    await stream(protocol, protocol.events(body, reply, counted, nth), reply, response);
+    await stream(protocol, protocol.events(body, reply, own, nth), reply, response);
   }
 
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
@@ -168,6 +171,41 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
         server.close(() => stopped());
         server.closeAllConnections();
       }),
+  };
+}
+
+const nothing: Counted = {
+  requests: 0,
+  input: 0,
+  output: 0,
+  thinking: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+};
+
+/** The sum of what was counted of requests, as they come. */
+function sumOf(came: readonly { counted: Counted }[]): Counted {
+  const sum = (name: keyof Counted) =>
+    came.reduce((total, { counted }) => total + counted[name], 0);
+  return {
+    get requests() {
+      return sum("requests");
+    },
+    get input() {
+      return sum("input");
+    },
+    get output() {
+      return sum("output");
+    },
+    get thinking() {
+      return sum("thinking");
+    },
+    get cacheRead() {
+      return sum("cacheRead");
+    },
+    get cacheWrite() {
+      return sum("cacheWrite");
+    },
   };
 }
 
