@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  addWorkflow,
+  followThread,
+  openRoot,
+  readThread,
+  resumeThread,
+  startThread,
+  type ThreadRef,
+  waitThread,
+} from "@uncaged/workflow/host";
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
+import type { Counted } from "../packages/workflow-agents/test/wire.ts";
+import { top } from "./source.ts";
+import { aloud, type Hands, team } from "./solve-issue/team.ts";
+
+/* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
+const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
+const root = openRoot({ path: join(folder, "root") });
+const roles = ["planner", "coder", "tester", "coder", "tester", "reviewer"];
+const idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
+
+beforeAll(async () => {
+  process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
+  await addWorkflow(root, "solve-issue", join(top, "examples/solve-issue/workflow.ts"));
+}, 60_000);
+
+afterAll(() => {
+  if (idleBefore === undefined) delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
+  else process.env.UNCAGED_WORKFLOW_IDLE_MS = idleBefore;
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+/** A fresh repository with failing tests. */
+function repository(): string {
+  const cwd = mkdtempSync(join(folder, "median-"));
+  const script = join(top, "examples/solve-issue/make-repository.sh");
+  expect(Bun.spawnSync(["sh", script, cwd]).exitCode).toBe(0);
+  expect(testsPass(cwd)).toBe(false);
+  return cwd;
+}
+
+const testsPass = (cwd: string): boolean =>
+  Bun.spawnSync(["node", "--test"], { cwd }).exitCode === 0;
+
+type Started = ThreadRef & { threadId: string };
+
+type Given = {
+  options?: Record<string, unknown>;
+  env?: Record<string, string>;
+  maxRounds?: number;
+};
+
+const environment = (env: Given["env"]) => ({ PATH: process.env.PATH ?? "", HOME: folder, ...env });
+
+async function start(cwd: string, { options, env, maxRounds }: Given = {}): Promise<Started> {
+  const { threadId, hash } = await startThread(root, {
+    workflow: "solve-issue",
+    prompt: "median() is wrong for [4, 1, 3, 2]",
+    options,
+    cwd,
+    env: environment(env),
+    maxRounds,
+  });
+  return { threadId, hash };
+}
+
+/** Kills the thread's worker as soon as so much text of a step has been streamed. */
+async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
+  let said = "";
+  for await (const item of followThread(root, ref, { events: true })) {
+    if (item.kind === "end") throw new Error(`it ended: ${item.status}`);
+    if (item.kind !== "event" || item.event.type !== "llm_token") continue;
+    if (item.event.step !== step) continue;
+    said += (item.event.payload as { delta: string }).delta;
+    if (said.includes(text)) break;
+  }
+  const { pid } = await readThread(root, ref);
+  process.kill(pid ?? 0, "SIGKILL");
+}
+
+test("it plays offline, from a script", async () => {
+  const cwd = repository();
+  const ref = await start(cwd);
+  const thread = await waitThread(root, ref);
+  expect(thread.steps.map(({ role }) => role)).toEqual(roles);
+  expect(thread.result).toEqual({ returnCode: 0, summary: "solved in 2 rounds: see git diff" });
+  expect(testsPass(cwd)).toBe(true);
+  expect(ledgerOf(thread.steps).steps).toEqual([]);
+});
+
+test("it is out of rounds where the tests never pass", async () => {
+  const ref = await start(repository(), { options: { test: ["false"] }, maxRounds: 6 });
+  const thread = await waitThread(root, ref);
+  expect(thread.steps.map(({ role }) => role).slice(-2)).toEqual(["tester", "coder"]);
+  expect(thread.result?.summary).toContain("6");
+});
+
+test("it names who can play where it does not know who", async () => {
+  const thread = await waitThread(root, await start(repository(), { options: { agent: "me" } }));
+  expect(thread).toMatchObject({ status: "failed", steps: [] });
+  expect(thread.result?.summary).toContain('there is no agent "me"');
+});
+
+const sdkHands: Hands = {
+  read: (path) => ({ name: "readFile", input: { path } }),
+  write: (path, content) => ({ name: "writeFile", input: { path, content } }),
+  run: (command) => ({ name: "runCommand", input: { argv: command.split(" ") } }),
+};
+
+/** What the server counted of the answers that it could send whole. */
+function countedWhole(came: readonly { finished: boolean; counted: Counted }[]) {
+  const whole = came.filter(({ finished }) => finished);
+  const sum = (name: keyof Counted) => whole.reduce((all, { counted }) => all + counted[name], 0);
+  return {
+    input_tokens: sum("input"),
+    output_tokens: sum("output"),
+    thinking_tokens: sum("thinking"),
+    cache_read_tokens: sum("cacheRead"),
+    cache_write_tokens: sum("cacheWrite"),
+  };
+}
+
+describe.each([{ agent: "anthropic", hands: sdkHands }])("with $agent", ({ agent, hands }) => {
+  test("it is killed in the middle of an answer, resumed, and counts what the server counted", async () => {
+    let slow = 20;
+    const server = await anthropicServer(team(hands, () => slow));
+    const cwd = repository();
+    const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
+    const ref = await start(cwd, { options: { agent }, env });
+    await killWhileItStreams(ref, 4, aloud.slice(0, 40));
+    const killed = await waitThread(root, ref);
+    expect(killed.status).toBe("interrupted");
+    expect(killed.steps.map(({ role }) => role)).toEqual(["planner", "coder", "tester"]);
+    expect(testsPass(cwd)).toBe(false);
+
+    slow = 0;
+    await resumeThread(root, ref, { env: environment(env) });
+    const thread = await waitThread(root, ref);
+    expect(thread).toMatchObject({ status: "completed", result: { returnCode: 0 } });
+    expect(thread.steps.slice(0, 3)).toEqual(killed.steps);
+    expect(thread.steps.map(({ role }) => role)).toEqual(roles);
+    expect(testsPass(cwd)).toBe(true);
+
+    const broken = server.came.filter(({ finished }) => !finished);
+    expect(broken).toHaveLength(1);
+    const { total } = ledgerOf(thread.steps);
+    expect(total.usage).toEqual(countedWhole(server.came));
+    expect(total.usage.thinking_tokens).toBeGreaterThan(0);
+    expect(total.cost).toBeGreaterThan(0);
+    await server.stop();
+  }, 60_000);
+});

@@ -1,0 +1,47 @@
+import type { Reply } from "../../packages/workflow-agents/test/wire.ts";
+
+/** A request to the Messages API, as far as the team reads it. */
+type Body = { system?: unknown; messages: { role: string; content: unknown }[] };
+
+/** The tools of whoever plays: how they are called, by the names of what the team does. */
+export type Hands = {
+  read: (path: string) => { name: string; input: object };
+  write: (path: string, content: string) => { name: string; input: object };
+  run: (command: string) => { name: string; input: object };
+};
+
+const json = (value: object) => `\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n`;
+
+const median = (sorted: string) => `export function median(numbers) {
+  const sorted = ${sorted};
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2;
+}
+`;
+
+/** What the coder says before it writes, long enough to be broken off. */
+export const aloud = "I sort by size and not by letters. ".repeat(20).trim();
+
+/**
+ * Plays the team as a model would, through tools: the first change leaves a test red, the second makes
+ * it green. `slow` is how long each token of what the coder says aloud takes, in milliseconds.
+ */
+export function team({ read, write, run }: Hands, slow: () => number) {
+  return (body: Body): Reply => {
+    const asked = JSON.stringify([body.system, body.messages[0]]);
+    const turn = body.messages.filter(({ role }) => role === "assistant").length;
+    if (asked.includes("You plan")) {
+      if (turn === 0) return { thinking: "Where is it?", tools: [read("median.mjs")] };
+      return { text: `The mean of the two is missing.${json({ files: ["median.mjs"] })}` };
+    }
+    if (asked.includes("You review")) {
+      if (turn === 0) return { tools: [run("git diff")] };
+      return { text: `Good.${json({ approved: true, mend: [] })}` };
+    }
+    const again = asked.includes("The tests fail");
+    const sorted = again ? "numbers.toSorted((a, b) => a - b)" : "numbers.sort()";
+    if (turn > 0) return { text: `Done.${json({ changed: ["median.mjs"] })}` };
+    const tools = [write("median.mjs", median(sorted))];
+    return again ? { text: aloud, tools, tokenMs: slow() } : { tools };
+  };
+}
