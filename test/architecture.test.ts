@@ -138,7 +138,11 @@ function globalsOf({ text, nodes }: Source): string[] {
 
 describe("the command line", () => {
   test("knows the core by its doors alone", () => {
-    const doors = new Set(["@uncaged/workflow", "@uncaged/workflow/host"]);
+    const doors = new Set([
+      "@uncaged/workflow",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+    ]);
     const home = "packages/cli-workflow/src/";
     const strays = sources
       .filter(({ path }) => path.startsWith(home))

@@ -103,6 +103,7 @@ describe("the exported names", () => {
       mostRounds
       openRoot
       pauseThread
+      readFailure
       readInfo
       readThread
       removeThread
@@ -123,6 +124,7 @@ describe("the exported names", () => {
       type Durability
       type ErrorKind
       type ErrorRecord
+      type FailureRecord
       type FollowItem
       type FollowOptions
       type ForkOptions

@@ -2,12 +2,16 @@
 
 // Ledger
 export {
+  addTally,
   type Ledger,
   type LedgerEnd,
   type LedgerStep,
   ledgerOf,
+  noTally,
   type StepTally,
   type Tally,
+  tallyOf,
+  usageOf,
 } from "./ledger/ledger.ts";
 export type { Usage } from "./call/usage.ts";
 

@@ -38,6 +38,7 @@ export {
   allThreads,
   findThread,
   listThreads,
+  readFailure,
   readThread,
 } from "./client/threads.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
@@ -45,6 +46,7 @@ export { type Durability, defaultMaxRounds } from "./control/control.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";
+export type { FailureRecord } from "./thread-log/record.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {
   type LiveRow,

@@ -2,6 +2,7 @@ import { findThread, forkThread, type Keep } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { type Edit, editOf } from "../arguments/edit.ts";
 import { inputOf } from "../arguments/input.ts";
+import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
 import { withName } from "../arguments/name.ts";
 import { wholeNumber } from "../arguments/number.ts";
 import { maxRoundsOption } from "../arguments/rounds.ts";
@@ -10,16 +11,17 @@ import { promptOf } from "../arguments/text.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
-type Options = StartingOptions & {
-  fromRole?: string;
-  atStep?: number;
-  prompt?: string;
-  promptFile?: string;
-  maxRounds?: number;
-  edit?: string | true;
-  input?: string;
-  on?: string;
-};
+type Options = StartingOptions &
+  LimitOptions & {
+    fromRole?: string;
+    atStep?: number;
+    prompt?: string;
+    promptFile?: string;
+    maxRounds?: number;
+    edit?: string | true;
+    input?: string;
+    on?: string;
+  };
 
 const mostSteps = 1_000_000_000;
 
@@ -38,7 +40,7 @@ export function define(command: Command, perform: Perform): void {
     .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
     .option("--input <text>", "put an answer after the kept steps; - reads it from stdin")
     .option("--on <workflow>", "go on with another version: a name, name@hash or a hash");
-  startingOptions(command).action(perform(fork));
+  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(fork));
   examples(
     command,
     "uncaged-workflow fork @last --from-role planner --follow",
@@ -55,7 +57,8 @@ async function fork(session: Session, options: Options, id: string): Promise<num
   const ref = await findThread(root, id);
   const keep = keepOf(options);
   const edit: Edit | undefined = await editOf(session, ref, keep, options.edit);
-  const more = { keep, prompt, maxRounds, edit, on, input, durability };
+  const limits = limitsOf(options);
+  const more = { keep, prompt, maxRounds, options: limits, edit, on, input, durability };
   const started = await withName(session, on ?? "", () => forkThread(root, ref, { env, ...more }));
   return await afterStart(session, options, started);
 }

@@ -1,7 +1,9 @@
-import { type LiveRow, listLive } from "@uncaged/workflow/host";
+import { type LiveRow, listLive, readThread } from "@uncaged/workflow/host";
+import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Command } from "commander";
 import { statusStyle, statusText } from "../output/status.ts";
 import { shortIds, versionText } from "../output/short.ts";
+import { costCell, tokensText } from "../output/spent.ts";
 import { type Column, table } from "../output/table.ts";
 import { oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
@@ -16,10 +18,21 @@ export function define(command: Command, perform: Perform): void {
 async function ps(session: Session): Promise<void> {
   const rows = await listLive(session.root);
   if (rows.length === 0) session.note("no thread runs now; see all: uncaged-workflow threads");
-  session.show(rows, () => text(session, rows));
+  const spent = session.json || session.quiet ? new Map() : await spentBy(session, rows);
+  session.show(rows, () => text(session, rows, spent));
 }
 
-function text(session: Session, rows: LiveRow[]): string {
+/** What each thread has spent by now. */
+async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Tally>> {
+  const tallies = rows.map(async ({ threadId, hash }): Promise<[string, Tally]> => {
+    const view = await readThread(session.root, { threadId, hash }).catch(() => null);
+    const total = view && ledgerOf(view.steps, view.forkFrom?.steps ?? 0).total;
+    return [threadId, total ?? noTally];
+  });
+  return new Map(await Promise.all(tallies));
+}
+
+function text(session: Session, rows: LiveRow[], spent: Map<string, Tally>): string {
   if (rows.length === 0) return "";
   if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
   const { terminal, columns } = session.output.results;
@@ -35,7 +48,18 @@ function text(session: Session, rows: LiveRow[]): string {
     { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
     { title: "LAST ROLE", cell: ({ role }) => oneLine(role ?? "-") },
     { title: "ELAPSED", cell: ({ elapsedMs }) => elapsed(elapsedMs), right: true },
+    ...spentColumns(spent),
     { title: "WORKFLOW", cell: ({ workflow, hash }) => versionText(workflow, hash, terminal) },
   ];
   return table(shown, rows, { paint: session.paint, columns });
+}
+
+/** Tokens and cost, where any thread has spent some. */
+function spentColumns(spent: Map<string, Tally>): Column<LiveRow>[] {
+  const tallyOf = ({ threadId }: LiveRow): Tally => spent.get(threadId) ?? noTally;
+  if ([...spent.values()].every(({ tokens, cost }) => tokens + cost === 0)) return [];
+  return [
+    { title: "TOKENS", cell: (row) => tokensText(tallyOf(row).tokens), right: true },
+    { title: "COST", cell: (row) => costCell(tallyOf(row)), right: true },
+  ];
 }

@@ -1,21 +1,29 @@
 import { findThread, retryThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
+import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
 import { maxRoundsOption } from "../arguments/rounds.ts";
 import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
-type Options = StartingOptions & { maxRounds?: number };
+type Options = StartingOptions & LimitOptions & { maxRounds?: number };
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<id>", "a thread that failed, was killed, or ran out of rounds; or @last");
-  startingOptions(maxRoundsOption(command, "default: those of the thread")).action(perform(retry));
-  examples(command, "uncaged-workflow retry @last --follow");
+  maxRoundsOption(command, "default: those of the thread");
+  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(retry));
+  examples(
+    command,
+    "uncaged-workflow retry @last --follow",
+    "uncaged-workflow retry @last --max-cost 5",
+  );
 }
 
 async function retry(session: Session, options: Options, id: string): Promise<number> {
   const { maxRounds, durability } = options;
   const ref = await findThread(session.root, id);
-  const started = await retryThread(session.root, ref, { env: session.env, maxRounds, durability });
+  const limits = limitsOf(options);
+  const more = { maxRounds, options: limits, durability };
+  const started = await retryThread(session.root, ref, { env: session.env, ...more });
   return await afterStart(session, options, started);
 }

@@ -1,6 +1,7 @@
 import { startThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { jsonOf, optionsOf } from "../arguments/json.ts";
+import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
 import { withName } from "../arguments/name.ts";
 import { maxRoundsOption } from "../arguments/rounds.ts";
 import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
@@ -8,14 +9,15 @@ import { promptOf } from "../arguments/text.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
-type Options = StartingOptions & {
-  prompt?: string;
-  promptFile?: string;
-  maxRounds?: number;
-  params?: string;
-  option: string[];
-  threadId?: string;
-};
+type Options = StartingOptions &
+  LimitOptions & {
+    prompt?: string;
+    promptFile?: string;
+    maxRounds?: number;
+    params?: string;
+    option: string[];
+    threadId?: string;
+  };
 
 export function define(command: Command, perform: Perform): void {
   command
@@ -31,10 +33,11 @@ export function define(command: Command, perform: Perform): void {
       [],
     )
     .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
-  startingOptions(command).action(perform(run));
+  startingOptions(limitOptions(command)).action(perform(run));
   examples(
     command,
     "uncaged-workflow run review --prompt 'Look at src' --follow",
+    "uncaged-workflow run review --max-cost 2.50 --wait",
     "git diff | uncaged-workflow run review --prompt - --wait",
     "id=$(uncaged-workflow run review)",
   );
@@ -51,7 +54,7 @@ async function run(session: Session, options: Options, workflow: string): Promis
       prompt,
       maxRounds,
       params,
-      options: optionsOf(options.option),
+      options: { ...optionsOf(options.option), ...limitsOf(options) },
       threadId,
       cwd: session.cwd,
       env: session.env,

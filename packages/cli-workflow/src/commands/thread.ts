@@ -1,28 +1,41 @@
-import { findThread, readThread } from "@uncaged/workflow/host";
-import type { Command } from "commander";
+import {
+  type FailureRecord,
+  findThread,
+  readFailure,
+  readThread,
+  type ThreadView,
+} from "@uncaged/workflow/host";
+import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { type Command, Option } from "commander";
+import { ledgerText } from "../output/ledger.ts";
 import { stepsText, threadText } from "../output/thread.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 import { defineRemove } from "./thread-rm.ts";
 
-type Options = { full?: boolean; steps?: boolean };
+type Options = { full?: boolean; steps?: boolean; ledger?: boolean };
 
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<id>", "the thread, or @last")
     .option("--full", "every step whole, with its meta")
     .option("--steps", "the steps alone")
+    .addOption(new Option("--ledger", "what it spent alone").conflicts("steps"))
     .action(perform(thread));
   examples(
     command,
     "uncaged-workflow thread @last --full",
+    "uncaged-workflow thread @last --ledger --json | jq .total.cost",
     "uncaged-workflow thread @last --steps --json | jq '.[-1].content'",
   );
   defineRemove(command.command("rm"), perform);
 }
 
 async function thread(session: Session, options: Options, id: string): Promise<void> {
-  const view = await readThread(session.root, await findThread(session.root, id));
+  const ref = await findThread(session.root, id);
+  const view = await readThread(session.root, ref);
+  const failure = view.status === "failed" ? readFailure(session.root, ref) : null;
+  const ledger = ledgerOfThread(view, failure);
   const { terminal, columns } = session.output.results;
   const look = {
     paint: session.paint,
@@ -31,6 +44,16 @@ async function thread(session: Session, options: Options, id: string): Promise<v
     full: options.full === true,
     now: Date.now(),
   };
-  if (options.steps) session.show(view.steps, () => stepsText(view, look));
-  else session.show(view, () => threadText(view, look));
+  if (options.ledger) {
+    session.show(ledger, () => ledgerText(ledger, look) || "it has called no model\n");
+  } else if (options.steps) {
+    session.show(view.steps, () => stepsText(view, look));
+  } else {
+    session.show(view, () => threadText({ view, failure, ledger }, look));
+  }
+}
+
+function ledgerOfThread(view: ThreadView, failure: FailureRecord | null): Ledger {
+  const end = failure === null ? null : { meta: { error: failure } };
+  return ledgerOf(view.steps, view.forkFrom?.steps ?? 0, end);
 }

@@ -1,6 +1,7 @@
 import { type FollowItem, followThread, readThread, type ThreadRef } from "@uncaged/workflow/host";
 import type { Session } from "../program/session.ts";
 import {
+  hintOf,
   interruptedExitCode,
   type Outcome,
   outcomeExitCode,
@@ -8,7 +9,8 @@ import {
   whatNext,
 } from "./outcome.ts";
 import { startSpinner } from "./spinner.ts";
-import { beginView, spentText, showItem, type View, waitLine } from "./view.ts";
+import { spentText } from "../output/spent.ts";
+import { beginView, showItem, type View, waitLine } from "./view.ts";
 
 /**
  * Shows a thread until it has ended or waits for somebody, and returns the exit code. Ctrl-C leaves
@@ -55,7 +57,7 @@ async function drawItems(
   const { createdAt, forkFrom } = await readThread(session.root, ref);
   let view = beginView(createdAt, forkFrom?.steps ?? 0);
   const spinner = startSpinner(notes, session.env.TERM === "dumb", () =>
-    view.midLine ? null : waitLine(view, Date.now()),
+    view.inside.midLine ? null : waitLine(view, Date.now()),
   );
   try {
     for await (const item of items) {
@@ -77,16 +79,18 @@ type EndItem = Extract<FollowItem, { kind: "end" }>;
 
 function endView(
   session: Session,
-  { threadId }: ThreadRef,
+  ref: ThreadRef,
   { question, ...view }: View,
   { status, result }: EndItem,
   stop: () => void,
 ): Outcome {
   stop();
-  const outcome = { threadId, status, result, question };
+  const outcome = { threadId: ref.threadId, status, result, question };
   session.write(outcomeText(outcome, session.paint, session.output.results.terminal));
-  const spent = spentText({ question, ...view });
+  const spent = spentText(view.spent);
   if (spent) session.note(spent);
+  const hint = hintOf(session.root, ref, outcome);
+  if (hint) session.note(hint);
   const next = whatNext(outcome);
   if (next) session.note(next);
   return outcome;

@@ -1,20 +1,23 @@
 import { expect, test } from "bun:test";
 import type { FollowItem } from "@uncaged/workflow/host";
 import { noPaint } from "../output/colour.ts";
-import { beginView, type Look, showItem, spentText, type View, waitLine } from "./view.ts";
+import { spentText } from "../output/spent.ts";
+import { beginView, type Look, showItem, type View, waitLine } from "./view.ts";
 
 const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 const screen: Look = { paint: noPaint, terminal: true, columns: 40 };
 
-const step = (number: number, role: string, content: string, timestamp: number): FollowItem => ({
-  kind: "step",
-  number,
-  step: { role, content, meta: {}, timestamp },
-});
+const step = (
+  number: number,
+  role: string,
+  content: string,
+  timestamp: number,
+  meta: Record<string, unknown> = {},
+): FollowItem => ({ kind: "step", number, step: { role, content, meta, timestamp } });
 
-const event = (type: string, payload: unknown): FollowItem => ({
+const event = (type: string, payload: unknown, timestamp = 0): FollowItem => ({
   kind: "event",
-  event: { tag: "QK4DX8TM", content: type, timestamp: 0, type, stepID: null, payload, seq: 1 },
+  event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID: null, payload, seq: 1 },
 });
 
 function showAll(items: FollowItem[], look: Look, kept = 0): { view: View; text: string } {
@@ -53,7 +56,7 @@ test("tokens are shown as they come, and the next step begins a line of its own"
     screen,
   );
   expect(text).toBe("Hello");
-  expect(view.midLine).toBe(true);
+  expect(view.inside.midLine).toBe(true);
   expect(showItem(view, step(1, "coder", "x", 1000), screen).text).toBe(
     "\n  1  coder         0.0s  x\n",
   );
@@ -64,25 +67,123 @@ test("in a pipe what happens inside a step is left out", () => {
   expect(showAll(items, pipe).text).toBe("");
 });
 
-test("a tool is shown by its name and what it was given", () => {
-  const items = [
-    event("llm_token", { delta: "I look" }),
-    event("tool_start", { name: "read", input: { path: "a.ts" } }),
-  ];
-  expect(showAll(items, screen).text).toBe('I look\n     > read {"path":"a.ts"}\n');
+test("a tool is one line when it is done: what it was given, what came of it, how long", () => {
+  const { text } = showAll(
+    [
+      event("llm_token", { delta: "I look" }),
+      event("tool_start", { name: "read", input: { path: "a.ts" } }, 100),
+      event("tool_done", { name: "read", outputSummary: "12\nlines" }, 1600),
+    ],
+    { ...screen, columns: 80 },
+  );
+  expect(text).toBe('I look\n     > read {"path":"a.ts"} → 12 lines (1.5s)\n');
 });
 
-test("tokens and cost are counted where events tell of them", () => {
-  const { view } = showAll(
+test("a tool that a model calls is shown once, by its call, also beside others", () => {
+  const { text } = showAll(
     [
-      event("llm_done", { usage: { input_tokens: 1200, output_tokens: 34 }, cost_usd: 0.0125 }),
+      event("llm_tool_use", { tool_use_id: "1", name: "read", input: { path: "a" } }),
+      event("llm_tool_use", { tool_use_id: "2", name: "read", input: { path: "b" } }),
+      event("tool_start", { name: "read", inputSummary: "a" }),
+      event("tool_start", { name: "read", inputSummary: "b" }),
+      event("tool_done", { name: "read", outputSummary: "B" }),
+      event("tool_error", { name: "read", error: "no such file" }),
+      event("llm_tool_result", { tool_use_id: "2", content: "B", is_error: false }),
+      event("llm_tool_result", { tool_use_id: "1", content: "no such file", is_error: true }),
+    ],
+    { ...screen, columns: 80 },
+  );
+  expect(text).toBe(
+    '     > read {"path":"b"} → B (0.0s)\n     > read {"path":"a"} → failed: no such file (0.0s)\n',
+  );
+});
+
+test("a tool that never answered is shown when its step is over", () => {
+  const items = [event("tool_start", { name: "wait" }), step(1, "coder", "x", 1000)];
+  expect(showAll(items, screen).text).toBe("     > wait\n  1  coder         0.0s  x\n");
+});
+
+test("thinking is one line when it is over", () => {
+  const { text, view } = showAll(
+    [
+      event("llm_thinking", { delta: "Let me\n" }, 1000),
+      event("llm_thinking", { delta: "see." }, 2000),
+      event("llm_token", { delta: "Yes." }, 3500),
+    ],
+    screen,
+  );
+  expect(text).toBe("     thought for 2.5s: Let me see.\nYes.");
+  const more = showItem(view, event("llm_thinking", { delta: "Hm" }), screen);
+  expect(more.text).toBe("");
+  const { text: end } = showItem(more.view, step(1, "coder", "Yes.", 4000), screen);
+  expect(end).toBe("\n     thought: Hm\n  1  coder         3.0s  Yes.\n");
+});
+
+test("an error is told once, though its step fails by it", () => {
+  const items = [
+    event("llm_error", { error: "no\nkey" }),
+    event("step_error", { error: "no key" }),
+  ];
+  expect(showAll(items, screen).text).toBe("     error: no key\n");
+});
+
+test("a long value of an event is shown by its preview", () => {
+  const input = { _truncated: true, type: "object", length: 20_000, preview: '{"path":"a…' };
+  const items = [
+    event("llm_tool_use", { tool_use_id: "1", name: "write", input }),
+    event("llm_tool_result", { tool_use_id: "1", content: "ok" }),
+  ];
+  expect(showAll(items, { ...screen, columns: 80 }).text).toContain('> write {"path":"a… → ok');
+});
+
+test("a step's line has what it spent, and so has the end", () => {
+  const usage = { input_tokens: 1200, output_tokens: 34 };
+  const { view, text } = showAll(
+    [
+      event("llm_done", { usage: { total_tokens: 1234 } }),
+      step(1, "planner", "Plan", 1500, { usage, model: "m", cost: 0.0125 }),
       event("llm_done", { usage: { total_tokens: 10 } }),
-      event("llm_done", "nonsense"),
+      step(2, "coder", "x", 2500),
+      event("llm_done", { usage, cost_usd: 0.5 }),
+      { kind: "end", status: "failed", result: null },
     ],
     pipe,
   );
-  expect(spentText(view)).toBe("1,244 tokens, $0.0125");
-  expect(spentText(beginView(0, 0))).toBe("");
+  expect(text).toBe(
+    "  1  planner       0.5s  1,234 tokens, $0.0125  Plan\n  2  coder         1.0s  10 tokens  x\n",
+  );
+  expect(spentText(view.spent)).toBe("2,478 tokens, $0.5125");
+  expect(spentText(beginView(0, 0).spent)).toBe("");
+});
+
+test("a step that a fork brought along has cost this thread nothing", () => {
+  const spent = { usage: { input_tokens: 5 }, cost: 1, model: "m" };
+  const { view, text } = showAll([step(1, "planner", "a", 10, spent)], pipe, 1);
+  expect(text).toBe("  1  planner       kept  a\n");
+  expect(spentText(view.spent)).toBe("");
+});
+
+test("a price that is not known is told", () => {
+  const spent = { usage: { input_tokens: 5 }, cost: null, model: "house" };
+  expect(showAll([step(1, "planner", "a", 1000, spent)], pipe).text).toContain(
+    "5 tokens, a price is not known",
+  );
+});
+
+test("events that are nonsense are passed over", () => {
+  const items = [event("llm_done", "nonsense"), event("llm_done", { usage: [] }), event("x", null)];
+  expect(showAll(items, screen).text).toBe("");
+});
+
+test("the line that waits tells what is being done", () => {
+  const items = [event("step_start", { meta: { title: "coder" } })];
+  const started = showAll(items, screen).view;
+  expect(waitLine(started, 3500)).toBe("2.5s since the start: coder");
+  const thinking = showItem(started, event("llm_thinking", { delta: "Hm" }), screen).view;
+  expect(waitLine(thinking, 3500)).toBe("2.5s since the start: coder thinks");
+  const call = event("llm_tool_use", { tool_use_id: "1", name: "read", input: { path: "a" } });
+  const { view } = showItem(thinking, call, screen);
+  expect(waitLine(view, 3500)).toBe('2.5s since the start: coder runs read {"path":"a"}');
 });
 
 test("the line that waits tells the time and the last step", () => {

@@ -1,7 +1,10 @@
-import type { FollowItem } from "@uncaged/workflow/host";
+import type { FollowItem, Step } from "@uncaged/workflow/host";
+import { addTally, ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "../output/colour.ts";
-import { cut, firstLine, oneLine, plain } from "../output/text.ts";
+import { spentText } from "../output/spent.ts";
+import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
+import { closeInside, type Inside, insideText, noInside, showEvent } from "./inside.ts";
 
 /** How a live view is drawn: `terminal` also shows what happens inside a step. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
@@ -15,11 +18,11 @@ export type View = {
   /** The previous step by its number, for the spinner. */
   previous: { number: number; role: string } | null;
   status: string;
-  /** Whether streamed text stands on the line that the cursor is on. */
-  midLine: boolean;
   question: string | null;
-  tokens: number;
-  cost: number;
+  /** What the thread's own steps have spent. */
+  spent: Tally;
+  /** What goes on in the step that is being made. */
+  inside: Inside;
 };
 
 /** The view of a thread that began at this moment, with so many steps of another. */
@@ -29,10 +32,9 @@ export function beginView(createdAt: number, kept: number): View {
     previousAt: createdAt,
     previous: null,
     status: "running",
-    midLine: false,
     question: null,
-    tokens: 0,
-    cost: 0,
+    spent: noTally,
+    inside: noInside,
   };
 }
 
@@ -43,10 +45,14 @@ export function showItem(view: View, item: FollowItem, look: Look): { view: View
       return showStep(view, item, look);
     case "status":
       return { view: { ...view, status: item.status }, text: "" };
-    case "event":
-      return showEvent(view, item.event, look);
-    case "end":
-      return closeLine(view);
+    case "event": {
+      const { inside, text } = showEvent(view.inside, item.event, look);
+      return { view: { ...view, inside }, text };
+    }
+    case "end": {
+      const spent = addTally(view.spent, view.inside.told);
+      return { view: { ...view, spent, inside: noInside }, text: closeInside(view.inside, look) };
+    }
   }
 }
 
@@ -54,17 +60,11 @@ export function showItem(view: View, item: FollowItem, look: Look): { view: View
 export function waitLine(view: View, now: number): string {
   const span = elapsed(now - view.previousAt);
   if (view.status === "paused") return `paused, ${span}`;
-  return view.previous
+  const doing = insideText(view.inside);
+  const since = view.previous
     ? `${span} since ${view.previous.number} ${oneLine(view.previous.role)}`
     : `${span} since the start`;
-}
-
-/** Tokens and cost so far, or "" when no event told of them. */
-export function spentText({ tokens, cost }: View): string {
-  const parts: string[] = [];
-  if (tokens > 0) parts.push(`${tokens.toLocaleString("en-US")} tokens`);
-  if (cost > 0) parts.push(`$${cost.toFixed(cost < 1 ? 4 : 2)}`);
-  return parts.join(", ");
+  return doing === "" ? since : `${since}: ${doing}`;
 }
 
 type StepItem = Extract<FollowItem, { kind: "step" }>;
@@ -74,75 +74,29 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const role = oneLine(step.role);
   const isKept = number <= view.kept;
   const span = isKept ? "kept" : elapsed(step.timestamp - view.previousAt);
-  const head = `${String(number).padStart(3)}  ${role.padEnd(10)}  ${span.padStart(6)}  `;
+  const spent = isKept ? noTally : spentBy(step, view.inside.told);
+  const cells = [String(number).padStart(3), role.padEnd(10), span.padStart(6)];
+  const price = spentText(spent);
+  if (price !== "") cells.push(price);
+  const head = `${cells.join("  ")}  `;
   const said = cut(firstLine(step.content), Math.max(10, columns - Bun.stringWidth(head)));
-  const line =
-    `${paint("dim", String(number).padStart(3))}  ${paint("cyan", role.padEnd(10))}  ` +
-    `${paint("dim", span.padStart(6))}  ${said}`;
-  const text = `${view.midLine ? "\n" : ""}${line.trimEnd()}\n`;
-  const question = step.role === "__wait__" ? step.content : null;
-  const previous = { number, role: step.role };
-  const previousAt = isKept ? view.previousAt : step.timestamp;
-  return { view: { ...view, previousAt, previous, question, midLine: false }, text };
+  const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
+  const text = `${closeInside(view.inside, look)}${`${painted}  ${said}`.trimEnd()}\n`;
+  return {
+    view: {
+      ...view,
+      previousAt: isKept ? view.previousAt : step.timestamp,
+      previous: { number, role: step.role },
+      question: step.role === "__wait__" ? step.content : null,
+      spent: addTally(view.spent, spent),
+      inside: noInside,
+    },
+    text,
+  };
 }
 
-type EventItem = Extract<FollowItem, { kind: "event" }>;
-
-function showEvent(view: View, event: EventItem["event"], look: Look) {
-  const payload = isObject(event.payload) ? event.payload : {};
-  const counted = count(view, payload);
-  if (!look.terminal) return { view: counted, text: "" };
-  if (event.type === "llm_token") return showDelta(counted, textOf(payload.delta), look);
-  const line = eventLine(event.type ?? "", payload);
-  if (line === null) return { view: counted, text: "" };
-  const closed = closeLine(counted);
-  const shown = look.paint("dim", cut(`     ${line}`, look.columns));
-  return { view: closed.view, text: `${closed.text}${shown}\n` };
-}
-
-function showDelta(view: View, delta: string, { paint }: Look) {
-  if (delta === "") return { view, text: "" };
-  const shown = plain(delta);
-  return { view: { ...view, midLine: !shown.endsWith("\n") }, text: paint("dim", shown) };
-}
-
-function eventLine(type: string, payload: Record<string, unknown>): string | null {
-  const name = oneLine(textOf(payload.name));
-  switch (type) {
-    case "tool_start":
-    case "llm_tool_use":
-      return `> ${name} ${oneLine(textOf(payload.inputSummary ?? payload.input))}`.trimEnd();
-    case "tool_message":
-      return oneLine(`${name}: ${textOf(payload.message)}`);
-    case "step_print":
-      return oneLine(textOf(payload.value));
-    case "llm_error":
-    case "tool_error":
-    case "step_error":
-      return `error: ${oneLine(textOf(payload.error))}`;
-    default:
-      return null;
-  }
-}
-
-function count(view: View, { usage, cost_usd: cost }: Record<string, unknown>): View {
-  const spent = isObject(usage) ? usage : {};
-  const whole = numberOf(spent.total_tokens);
-  const tokens = whole || numberOf(spent.input_tokens) + numberOf(spent.output_tokens);
-  return { ...view, tokens: view.tokens + tokens, cost: view.cost + numberOf(cost) };
-}
-
-function closeLine(view: View): { view: View; text: string } {
-  return { view: { ...view, midLine: false }, text: view.midLine ? "\n" : "" };
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
-
-const numberOf = (value: unknown): number =>
-  typeof value === "number" && Number.isFinite(value) ? value : 0;
-
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined ? "" : (JSON.stringify(value) ?? "");
+/** What a step says that it spent; what its events told of, when it says nothing. */
+function spentBy(step: Step, told: Tally): Tally {
+  const { total, steps } = ledgerOf([step]);
+  return steps.length > 0 ? total : told;
 }

@@ -1,7 +1,7 @@
 import { type ThreadRef, type ThreadView, waitThread } from "@uncaged/workflow/host";
 import type { Session } from "../program/session.ts";
 import { leave } from "./follow.ts";
-import { outcomeExitCode, outcomeText, whatNext } from "./outcome.ts";
+import { hintOf, type Outcome, outcomeExitCode, outcomeText, whatNext } from "./outcome.ts";
 
 /** What `fork --wait --json` and `run --wait --json` add to what was started. */
 type Started = { threadId: string; workflow: string; hash: string };
@@ -15,13 +15,15 @@ export async function waitFor(session: Session, ref: ThreadRef, started: Started
   const question = status === "waiting" ? (view.steps.at(-1)?.content ?? null) : null;
   const outcome = { threadId: ref.threadId, status, result, question };
   if (session.json) session.show({ ...started, status, result }, () => "");
-  else tell(session, outcome);
+  else tell(session, ref, outcome);
   return outcomeExitCode(outcome);
 }
 
-function tell(session: Session, outcome: Parameters<typeof outcomeText>[0]): void {
+function tell(session: Session, ref: ThreadRef, outcome: Outcome): void {
   const { notes } = session.output;
   session.note(outcomeText(outcome, session.notePaint, notes.terminal).trimEnd());
+  const hint = hintOf(session.root, ref, outcome);
+  if (hint) session.note(hint);
   const next = whatNext(outcome);
   if (next) session.note(next);
 }

@@ -1,5 +1,8 @@
-import type { Step, ThreadView } from "@uncaged/workflow/host";
+import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
+import type { Ledger } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "./colour.ts";
+import { ledgerText } from "./ledger.ts";
+import { spentText } from "./spent.ts";
 import { statusStyle, statusText } from "./status.ts";
 import { versionText } from "./short.ts";
 import { pairs } from "./table.ts";
@@ -18,8 +21,11 @@ export type ThreadLook = {
 const shownLines = 4;
 const indent = "     ";
 
-/** A thread for people: what it is, its steps by number, and how it ended. */
-export function threadText(view: ThreadView, look: ThreadLook): string {
+/** A thread with why it failed, if it did, and what it spent. */
+export type WholeThread = { view: ThreadView; failure: FailureRecord | null; ledger: Ledger };
+
+/** A thread for people: what it is, how it ended, its steps by number, and what it spent. */
+export function threadText({ view, failure, ledger }: WholeThread, look: ThreadLook): string {
   const { paint, terminal } = look;
   const { status, result } = view;
   const entries: [string, string][] = [
@@ -35,9 +41,22 @@ export function threadText(view: ThreadView, look: ThreadLook): string {
     entries.push(["forked", `from ${threadId}, with ${count(steps, "step")}`]);
   }
   if (view.pid !== null) entries.push(["worker", `pid ${view.pid}`]);
+  const spent = spentText(ledger.total);
+  if (spent) entries.push(["spent", spent]);
   if (result) entries.push(["result", resultText(result, look)]);
+  if (failure) entries.push(...failureEntries(failure, look));
   const steps = view.steps.length > 0 ? `\n${stepsText(view, look)}` : "";
-  return pairs(entries, paint) + steps;
+  const table = ledgerText(ledger, look);
+  return `${pairs(entries, paint)}${steps}${table && `\n${table}`}`;
+}
+
+/** What to do about a failure, and what a role said that could not be understood. */
+function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): [string, string][] {
+  const entries: [string, string][] = [];
+  if (code) entries.push(["error", oneLine(code)]);
+  if (hint) entries.push(["hint", plain(hint)]);
+  if (typeof kept?.raw === "string") entries.push(["said", shortened(kept.raw, look, 10)]);
+  return entries;
 }
 
 function promptEntry({ prompt }: ThreadView, look: ThreadLook): [string, string][] {

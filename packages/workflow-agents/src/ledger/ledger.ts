@@ -141,7 +141,8 @@ function lostOf(end: LedgerEnd | null): Record<string, unknown> | null {
     : null;
 }
 
-function usageOf(value: unknown): Usage | null {
+/** A recorded usage, each count that is none as 0; null when it is no object. */
+export function usageOf(value: unknown): Usage | null {
   if (!isObject(value)) return null;
   return {
     input_tokens: amountOf(value.input_tokens) ?? 0,

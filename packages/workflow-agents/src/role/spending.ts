@@ -35,8 +35,9 @@ export function spendingOf({ spent, memory }: Call, prices: Prices): Spending {
     sum = add(sum, one);
   }
   return {
-    ...sum,
+    usage: sum.usage,
     model: spent.at(-1)?.model ?? null,
+    cost: sum.cost,
     ...(models.size > 1 && { models: Object.fromEntries(models) }),
     ...(Object.keys(memory).length > 0 && { agent: memory }),
   };

@@ -5,7 +5,7 @@ import { loggedHashes, threadIdsOf } from "../storage/list.ts";
 import { isThreadId } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { outlineLog, readLog } from "../thread-log/read.ts";
-import type { Break, EndRecord } from "../thread-log/record.ts";
+import type { Break, EndRecord, FailureRecord } from "../thread-log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
 import { statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef, ThreadRow, ThreadView } from "../thread/thread.ts";
@@ -52,6 +52,13 @@ export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView
     forkFrom: start.forkFrom ?? null,
     pid: alive?.pid ?? null,
   };
+}
+
+/** How a thread failed, as its end record tells it; null when it did not, or has not ended. */
+export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  const log = open(ref, () => outlineLog(path), path);
+  return (log.kind === "outline" && log.end?.meta.error) || null;
 }
 
 function headless({ threadId, hash }: ThreadRef): ThreadView {

@@ -1,0 +1,44 @@
+import type { Ledger, Tally } from "@uncaged/workflow-agents/ledger";
+import type { Paint } from "./colour.ts";
+import { costCell, tokensText } from "./spent.ts";
+import { type Column, table } from "./table.ts";
+import { oneLine } from "./text.ts";
+
+type Row = Tally & { name: string; kind: "role" | "model" | "sum" };
+
+const columns: Column<Row>[] = [
+  { title: "ROLE", cell: ({ name }) => oneLine(name), style: styleOf },
+  { title: "INPUT", cell: ({ usage }) => tokensText(usage.input_tokens), right: true },
+  { title: "CACHED", cell: ({ usage }) => tokensText(cachedOf(usage)), right: true },
+  { title: "OUTPUT", cell: ({ usage }) => tokensText(usage.output_tokens), right: true },
+  { title: "THINKING", cell: ({ usage }) => tokensText(usage.thinking_tokens), right: true },
+  { title: "COST", cell: costCell, right: true },
+];
+
+/**
+ * What a thread spent, a line a role, then a line a model when there are several, then all of it, and
+ * what a fork brought along. "" when nothing was spent or saved.
+ */
+export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number }): string {
+  const { total, saved, roles, models } = ledger;
+  if (total.tokens + total.cost + saved.tokens + saved.cost === 0) return "";
+  const several = Object.keys(models).length > 1;
+  const rows: Row[] = [
+    ...rowsOf(roles, "role"),
+    ...(several ? rowsOf(models, "model") : []),
+    { ...total, name: "all", kind: "sum" },
+  ];
+  if (saved.tokens + saved.cost > 0)
+    rows.push({ ...saved, name: "saved by the fork", kind: "sum" });
+  return table(columns, rows, look);
+}
+
+const rowsOf = (tallies: Record<string, Tally>, kind: Row["kind"]): Row[] =>
+  Object.entries(tallies).map(([name, tally]) => ({ ...tally, name, kind }));
+
+const cachedOf = (usage: Tally["usage"]): number =>
+  usage.cache_read_tokens + usage.cache_write_tokens;
+
+function styleOf({ kind }: Row) {
+  return kind === "role" ? ("cyan" as const) : kind === "sum" ? ("bold" as const) : null;
+}

@@ -1,0 +1,103 @@
+import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Store } from "../../cli-workflow/test/program.ts";
+import type { Ledger } from "../src/ledger/ledger.ts";
+
+const store = new Store();
+
+beforeAll(async () => {
+  await store.ok(["add", "spend", join(import.meta.dir, "spend/spend.ts")]);
+});
+
+type Started = { threadId: string; status: string; result: { summary: string } };
+
+/** What a command that waits for a thread tells of it, however it ended. */
+async function ended(...args: string[]): Promise<Started> {
+  const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
+  if (stdout === "") throw new Error(stderr);
+  return JSON.parse(stdout) as Started;
+}
+
+const run = (...args: string[]) => ended("run", "spend", ...args);
+const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
+
+test("thread shows what each role and all of them spent", async () => {
+  const { threadId, status } = await run();
+  expect(status).toBe("completed");
+  const ledger = await ledgerOf(threadId);
+  expect(ledger.total).toMatchObject({ tokens: 3300, cost: 0.009, unpriced: 0 });
+  expect(ledger.roles.coder).toMatchObject({ tokens: 2200, cost: 0.006 });
+  const text = await store.ok(["thread", threadId]);
+  expect(text).toContain("spent     3,300 tokens, $0.0090\n");
+  expect(text).toContain("planner  1,000       0     100         0  $0.0030\n");
+  expect(text).toContain("all      3,000       0     300         0  $0.0090");
+});
+
+test("--max-cost stops a thread before the call that could pass it; retry goes on", async () => {
+  const { threadId, status, result } = await run("--max-cost", "0.02");
+  expect(status).toBe("failed");
+  expect(result.summary).toContain("maxCost $0.0200 would be passed: $0.0060 are spent");
+  const text = await store.ok(["thread", threadId]);
+  expect(text).toContain("error     BUDGET_EXCEEDED\n");
+  expect(text).toContain(`retry ${threadId} --max-cost N`);
+  const { stdout, stderr } = await store.run(["follow", threadId]);
+  expect(stdout).toContain("failed (return code 1): maxCost $0.0200 would be passed");
+  expect(stderr).toContain(
+    `2,200 tokens, $0.0060\ngo on with a higher limit: uncaged-workflow retry`,
+  );
+
+  const again = await ended("retry", threadId, "--max-cost", "1");
+  expect(again.status).toBe("completed");
+  const { total, saved, steps } = await ledgerOf(again.threadId);
+  expect(total).toMatchObject({ tokens: 1100, cost: 0.003 });
+  expect(saved).toMatchObject({ tokens: 2200, cost: 0.006 });
+  expect(steps.map(({ kind }) => kind)).toEqual(["saved", "saved", "own"]);
+  expect(await store.ok(["thread", again.threadId])).toContain("saved by the fork");
+});
+
+test("--max-tokens does the same for tokens, and fork takes it too", async () => {
+  const { threadId, status } = await run("--max-tokens", "3000");
+  expect(status).toBe("failed");
+  const fork = await ended("fork", threadId, "--at-step", "0", "--max-tokens", "10000");
+  expect(fork.status).toBe("completed");
+});
+
+test("a limit that is none is refused before anything starts", async () => {
+  for (const [option, value] of [
+    ["--max-cost", "0"],
+    ["--max-cost", "-1"],
+    ["--max-cost", "1e3"],
+    ["--max-cost", "."],
+    ["--max-cost", ""],
+    ["--max-tokens", "0"],
+    ["--max-tokens", "2.5"],
+  ]) {
+    const { code, stderr } = await store.run(["run", "spend", `${option}=${value}`]);
+    expect([code, stderr.split("\n")[0]]).toEqual([
+      2,
+      expect.stringContaining(`${option} can't be`),
+    ]);
+  }
+});
+
+test("an answer that can't be understood is kept whole, and what it cost counts", async () => {
+  const { threadId, result } = await run("--params", '{"prose":true}');
+  expect(result.summary).toContain("the agent's answer does not fit the role's schema");
+  const text = await store.ok(["thread", threadId]);
+  expect(text).toContain("error     EXTRACTION_FAILED\n");
+  expect(text).toContain("said      I paid\n          something.\n");
+  const { total, steps } = await ledgerOf(threadId);
+  expect(total).toMatchObject({ tokens: 1100, cost: 0.003 });
+  expect(steps).toMatchObject([{ number: 1, role: "planner", kind: "lost" }]);
+  const events = await store.ok(["logs", threadId]);
+  expect(events).toContain("step_error");
+});
+
+test("follow shows what each step spent, in a pipe as plain lines", async () => {
+  const { threadId } = await run();
+  const lines = (await store.ok(["follow", threadId])).split("\n");
+  expect(lines[0]).toMatch(
+    /^ {2}1 {2}planner {5} +[\d.]+s {2}1,100 tokens, \$0\.0030 {2}\{"paid": true\}$/,
+  );
+  expect(lines).toHaveLength(4);
+});

@@ -1,0 +1,28 @@
+import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
+import { currentCall, describe, noUsage, publish, role } from "@uncaged/workflow-agents";
+import * as z from "zod/mini";
+
+/** An agent that spends 1,000 tokens in and 100 out, $0.003, of at most 2,000 and 1,000, $0.015. */
+const agent: AgentFn = async (ctx) => {
+  const { admit, spent } = currentCall();
+  const model = "claude-sonnet-5-5";
+  admit({ model, usage: { ...noUsage, input_tokens: 2000, output_tokens: 1000 }, cost: null });
+  publish("llm_thinking", { delta: "What is it worth?" });
+  publish("llm_token", { delta: "Let me pay." });
+  publish("llm_tool_use", { tool_use_id: "1", name: "pay", input: { with: ctx.env?.PURSE } });
+  publish("llm_tool_result", { tool_use_id: "1", content: "paid", is_error: false });
+  spent.push({ model, usage: { ...noUsage, input_tokens: 1000, output_tokens: 100 }, cost: null });
+  const { prose } = (ctx.params ?? {}) as { prose?: boolean };
+  return prose ? "I paid\nsomething." : '{"paid": true}';
+};
+
+const schema = z.object({ paid: z.boolean() });
+const planner = role({ description: "Plans", agent, systemPrompt: "Plan.", schema });
+const coder = role({ description: "Codes", agent, systemPrompt: "Code.", schema });
+
+export const descriptor = describe("Spends", { planner, coder });
+
+export const run = createRoleModerator({
+  roles: { planner, coder },
+  moderator: ({ steps }) => (["planner", "coder", "coder"] as const)[steps.length] ?? END,
+});
