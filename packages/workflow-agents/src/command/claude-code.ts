@@ -1,0 +1,124 @@
+import type { AgentFn } from "@uncaged/workflow";
+import type { Spent } from "../call/usage.ts";
+import { commandAgent } from "./command.ts";
+import { type PresetOptions, proxies } from "./preset.ts";
+import {
+  countOf,
+  type Fields,
+  fieldsOf,
+  type LineReader,
+  listOf,
+  type Said,
+  stringOf,
+} from "./said.ts";
+
+/**
+ * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what
+ * else it may do stands in `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings.
+ *
+ * A later step of the role goes on with a copy of the session, so that a step's own session stays what
+ * it was: forks and retries begin where that step ended.
+ *
+ * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
+ */
+export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
+  const { command = "claude", model, permissionMode = "acceptEdits", args = [], ...rest } = options;
+  return commandAgent({
+    ...rest,
+    argv: [
+      command,
+      "--print",
+      "--output-format",
+      "stream-json",
+      "--verbose",
+      "--include-partial-messages",
+      "--permission-mode",
+      permissionMode,
+      ...(model === undefined ? [] : ["--model", model]),
+      ["--append-system-prompt", "{system}"],
+      ["--resume", "{session}", "--fork-session"],
+      ...args,
+    ],
+    env: ["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", ...proxies, ...(options.env ?? [])],
+    output: readClaudeCode,
+    lostSession: /No conversation found/i,
+  });
+}
+
+/** The lines of `--output-format stream-json --include-partial-messages`. */
+export const readClaudeCode: LineReader = () => {
+  let model = "claude-code";
+  return (value) => {
+    const line = fieldsOf(value);
+    switch (line.type) {
+      case "system":
+        if (line.subtype === "init") model = stringOf(line.model) || model;
+        return [];
+      case "stream_event":
+        return deltaOf(fieldsOf(fieldsOf(line.event).delta));
+      case "assistant":
+        return blocksOf(line).flatMap(toolUseOf);
+      case "user":
+        return blocksOf(line).flatMap(toolResultOf);
+      case "result":
+        return resultOf(line, model);
+      default:
+        return [];
+    }
+  };
+};
+
+function deltaOf({ type, text, thinking }: Fields): Said[] {
+  if (type === "text_delta") return [{ kind: "text", delta: stringOf(text) }];
+  if (type === "thinking_delta") return [{ kind: "thinking", delta: stringOf(thinking) }];
+  return [];
+}
+
+const blocksOf = (line: Fields): Fields[] => listOf(fieldsOf(line.message).content);
+
+function toolUseOf({ type, id, name, input }: Fields): Said[] {
+  if (type !== "tool_use") return [];
+  return [{ kind: "toolUse", id: stringOf(id), name: stringOf(name), input }];
+}
+
+function toolResultOf({ type, tool_use_id, content, is_error }: Fields): Said[] {
+  if (type !== "tool_result") return [];
+  return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
+}
+
+function resultOf(line: Fields, model: string): Said[] {
+  const said: Said[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
+  const id = stringOf(line.session_id);
+  if (id !== "") said.push({ kind: "session", id });
+  const text = stringOf(line.result);
+  if (line.is_error !== true) return [...said, { kind: "result", text }];
+  const problems = Array.isArray(line.errors) ? line.errors.map(String).join("; ") : "";
+  return [...said, { kind: "failed", message: text || problems || stringOf(line.subtype) }];
+}
+
+// `usage` has the main model's tokens of this run; `modelUsage` has all models' of the whole session.
+function spentIn(line: Fields, model: string): Spent[] {
+  const since = Object.entries(fieldsOf(line.model_usage_since_last_result));
+  if (since.length > 0) {
+    return since.map(([name, value]) => {
+      const used = fieldsOf(value);
+      const usage = {
+        input_tokens: countOf(used.inputTokens),
+        output_tokens: countOf(used.outputTokens),
+        thinking_tokens: countOf(used.thinkingTokens),
+        cache_read_tokens: countOf(used.cacheReadInputTokens),
+        cache_write_tokens: countOf(used.cacheCreationInputTokens),
+      };
+      return { model: name, usage, cost: typeof used.costUSD === "number" ? used.costUSD : null };
+    });
+  }
+  const used = fieldsOf(line.usage);
+  const usage = {
+    input_tokens: countOf(used.input_tokens),
+    output_tokens: countOf(used.output_tokens),
+    thinking_tokens: countOf(fieldsOf(used.output_tokens_details).thinking_tokens),
+    cache_read_tokens: countOf(used.cache_read_input_tokens),
+    cache_write_tokens: countOf(used.cache_creation_input_tokens),
+  };
+  return Object.values(usage).some((count) => count > 0) ? [{ model, usage, cost: null }] : [];
+}

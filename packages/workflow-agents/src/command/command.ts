@@ -1,0 +1,159 @@
+import { basename } from "node:path";
+import { type AgentFn, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { currentCall } from "../call/call.ts";
+import { noUsage } from "../call/usage.ts";
+import { runChild } from "../child/child.ts";
+import { allowed } from "../child/environment.ts";
+import { maskOf } from "../child/mask.ts";
+import { failureOf } from "./failure.ts";
+import { lastLine, readLines, readText } from "./output.ts";
+import { Report } from "./report.ts";
+import type { LineReader } from "./said.ts";
+import { checkTemplate, filled, has, type Template, threadText } from "./template.ts";
+
+/** How a command is run as an agent. */
+export type CommandOptions = {
+  /** The command, its arguments, and `{prompt}`, `{system}`, `{session}` where they go: {@link Template}. */
+  argv: Template;
+  /** How it gets the prompt: by stdin, unless argv has `{prompt}`. */
+  prompt?: "stdin" | "argument";
+  /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
+  output?: "text" | LineReader;
+  /** The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all that begin so. */
+  env?: readonly string[];
+  /** Variables of its own, whatever the thread's are. */
+  set?: Readonly<Record<string, string>>;
+  /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
+  timeoutMs?: number;
+  graceMs?: number;
+  /** The longest answer, in characters (10 Mi). */
+  maxOutput?: number;
+  /** Tells that a session is not there any more, so that the command is run without it. */
+  lostSession?: RegExp;
+  /** What it is asked: the thread. Its session knows the first `known` steps already. */
+  say?: (ctx: ThreadContext, known: number) => string;
+};
+
+type Settings = Required<CommandOptions>;
+
+/**
+ * An agent that is a command: it runs in the thread's directory, is told the thread, and its output is
+ * the answer.
+ *
+ *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
+ *
+ * Without `{system}` in argv, the system prompt stands before the prompt. The session that a reader
+ * finds is kept in the step's `meta.agent`, and a later step of the same role goes on with it where
+ * argv has `{session}`. The command's whole process group is ended at a time-out and with the thread.
+ * Secrets of its environment are masked in all that it says.
+ *
+ * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_MISSING`,
+ *   `COMMAND_REFUSED`, `COMMAND_FAILED`, `COMMAND_TIMEOUT`, `COMMAND_SAID_NOTHING`,
+ *   `COMMAND_SAID_TOO_MUCH`; the signal's reason when the thread is ended.
+ */
+export function commandAgent(options: CommandOptions): AgentFn {
+  const settings: Settings = {
+    argv: options.argv,
+    prompt: options.prompt ?? (has(options.argv, "prompt") ? "argument" : "stdin"),
+    output: options.output ?? "text",
+    env: options.env ?? [],
+    set: options.set ?? {},
+    timeoutMs: options.timeoutMs ?? 30 * 60_000,
+    graceMs: options.graceMs ?? 5000,
+    maxOutput: options.maxOutput ?? 10 * 1024 * 1024,
+    lostSession: options.lostSession ?? /(?!)/,
+    say: options.say ?? threadText,
+  };
+  checkTemplate(settings.argv, settings.prompt);
+  const name = basename(String(settings.argv[0]));
+  return async (ctx, systemPrompt) => {
+    const { memory, admit } = currentCall();
+    admit({ model: name, usage: noUsage, cost: 0 });
+    const session =
+      memory.command === name && has(settings.argv, "session") ? memory.session : null;
+    const isKnown = typeof session === "string";
+    let run = await runOnce(name, settings, ctx, systemPrompt, isKnown ? session : null);
+    if (run.error && isKnown && settings.lostSession.test(run.error.message)) {
+      run.report.note("warn", `the session ${session} is not there: the whole thread is told`);
+      run = await runOnce(name, settings, ctx, systemPrompt, null);
+    }
+    if (run.error) {
+      run.report.failed(run.error);
+      throw run.error;
+    }
+    if (run.report.session !== null) {
+      Object.assign(memory, { command: name, session: run.report.session });
+    }
+    run.report.done();
+    return run.text;
+  };
+}
+
+type Run = { report: Report; text: string; error: WorkflowError | null };
+
+async function runOnce(
+  name: string,
+  settings: Settings,
+  ctx: ThreadContext,
+  systemPrompt: string,
+  session: string | null,
+): Promise<Run> {
+  const { signal = new AbortController().signal } = ctx;
+  const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
+  const mask = maskOf(env);
+  const report = new Report(name, mask);
+  const errors = lastLine((line) => report.note("info", line));
+  const output =
+    settings.output === "text"
+      ? readText(settings.maxOutput, report)
+      : readLines(settings.output, report);
+  try {
+    const { argv, input } = asked(settings, ctx, systemPrompt, session);
+    const end = await runChild({
+      argv,
+      input,
+      env,
+      signal,
+      cwd: cwdOf(ctx),
+      timeoutMs: settings.timeoutMs,
+      graceMs: settings.graceMs,
+      onOutput: (chunk) => output.add(chunk),
+      onError: (chunk) => errors.lines.add(chunk),
+    });
+    signal.throwIfAborted();
+    errors.lines.end();
+    output.end();
+    const error = failureOf(name, end, {
+      timeoutMs: settings.timeoutMs,
+      told: report.failure,
+      last: mask.text(errors.last() || output.stray()),
+      text: report.result?.trim() ?? "",
+    });
+    return { report, text: report.result?.trim() ?? "", error };
+  } catch (thrown) {
+    if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
+    return { report, text: "", error: thrown };
+  }
+}
+
+function asked(
+  { argv, prompt, say }: Settings,
+  ctx: ThreadContext,
+  systemPrompt: string,
+  session: string | null,
+): { argv: string[]; input?: string } {
+  const known = session === null ? 0 : ctx.steps.findLastIndex(({ role }) => role === ctx.role) + 1;
+  const said = say(ctx, known);
+  const isApart = has(argv, "system");
+  const text = isApart || systemPrompt === "" ? said : `${systemPrompt}\n\n${said}`;
+  const values = { prompt: text, system: systemPrompt === "" ? null : systemPrompt, session };
+  const whole = filled(argv, values);
+  return prompt === "stdin" ? { argv: whole, input: text } : { argv: whole };
+}
+
+function cwdOf({ cwd }: ThreadContext): string {
+  if (cwd !== undefined) return cwd;
+  const message = "the thread has no working directory, and a command needs one";
+  const hint = "start the thread with the command line, or give cwd in the options of run";
+  throw new WorkflowError({ code: "NO_CWD", kind: "failed", message, hint });
+}

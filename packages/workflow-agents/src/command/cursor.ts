@@ -1,0 +1,69 @@
+import type { AgentFn } from "@uncaged/workflow";
+import { type PresetOptions, proxies } from "./preset.ts";
+import { commandAgent } from "./command.ts";
+import { type Fields, fieldsOf, type LineReader, listOf, type Said, stringOf } from "./said.ts";
+
+/**
+ * Cursor's agent without its screen. With `force` it changes files and runs commands unasked; without,
+ * it proposes them. It tells no tokens.
+ *
+ * Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
+ */
+export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {
+  const { command = "cursor-agent", model, force = true, args = [], ...rest } = options;
+  return commandAgent({
+    ...rest,
+    argv: [
+      command,
+      "--print",
+      "--output-format",
+      "stream-json",
+      ...(force ? ["--force"] : []),
+      ...(model === undefined ? [] : ["--model", model]),
+      ["--resume", "{session}"],
+      ...args,
+      "--",
+      "{prompt}",
+    ],
+    env: ["CURSOR_*", ...proxies, ...(options.env ?? [])],
+    output: readCursor,
+    lostSession: /(chat|session|conversation) .*not found/i,
+  });
+}
+
+const readCursor: LineReader = () => (value) => {
+  const line = fieldsOf(value);
+  switch (line.type) {
+    case "assistant":
+      return listOf(fieldsOf(line.message).content).flatMap(({ type, text }) =>
+        type === "text" ? [{ kind: "text", delta: stringOf(text) } satisfies Said] : [],
+      );
+    case "tool_call":
+      return toolCall(line);
+    case "result": {
+      const session: Said = { kind: "session", id: stringOf(line.session_id) };
+      const text = stringOf(line.result);
+      if (line.is_error === true) return [session, { kind: "failed", message: text }];
+      return [session, { kind: "result", text }];
+    }
+    default:
+      return [];
+  }
+};
+
+// `{"readToolCall": {args, result}}`, or `{"function": {name, arguments}}` for those without a name of their own.
+function toolCall(line: Fields): Said[] {
+  const id = stringOf(line.call_id);
+  const [entry] = Object.entries(fieldsOf(line.tool_call));
+  if (!entry) return [];
+  const [kind, value] = entry;
+  const call = fieldsOf(value);
+  const name = stringOf(call.name) || kind.replace(/ToolCall$/, "");
+  if (line.subtype === "started") {
+    return [{ kind: "toolUse", id, name, input: call.args ?? call.arguments ?? {} }];
+  }
+  const result = fieldsOf(call.result);
+  const isError = "error" in result || "failure" in result || "rejected" in result;
+  const content = result.success ?? call.result ?? null;
+  return [{ kind: "toolResult", id, content, isError }];
+}

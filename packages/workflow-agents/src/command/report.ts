@@ -1,0 +1,116 @@
+import { isWorkflowError } from "@uncaged/workflow";
+import { currentCall, publish } from "../call/call.ts";
+import { truncated } from "../call/truncated.ts";
+import { addUsage, noUsage, type Usage } from "../call/usage.ts";
+import type { Mask } from "../child/mask.ts";
+import type { Said } from "./said.ts";
+
+type Stream = ReturnType<Mask["stream"]>;
+
+/** Publishes what a command says, masked, and keeps of it what the step needs. */
+export class Report {
+  readonly #began = performance.now();
+  readonly #mask: Mask;
+  readonly #name: string;
+  readonly #text: Stream;
+  readonly #thinking: Stream;
+  readonly #call = currentCall();
+  #usage: Usage = noUsage;
+  #model: string | null = null;
+  #hasToolUse = false;
+  session: string | null = null;
+  result: string | null = null;
+  failure: string | null = null;
+
+  constructor(name: string, mask: Mask) {
+    this.#name = name;
+    this.#mask = mask;
+    this.#text = mask.stream();
+    this.#thinking = mask.stream();
+  }
+
+  hear(said: Said): void {
+    if (said.kind !== "text") this.#tell("llm_token", this.#text.end());
+    if (said.kind !== "thinking") this.#tell("llm_thinking", this.#thinking.end());
+    switch (said.kind) {
+      case "text":
+        return this.#tell("llm_token", this.#text.push(said.delta));
+      case "thinking":
+        return this.#tell("llm_thinking", this.#thinking.push(said.delta));
+      case "toolUse":
+        return this.#toolUse(said);
+      case "toolResult":
+        return this.#toolResult(said);
+      case "session":
+        this.session = said.id;
+        return;
+      case "spent":
+        this.#call.spent.push(said.spent);
+        this.#usage = addUsage(this.#usage, said.spent.usage);
+        this.#model = said.spent.model;
+        return;
+      case "result":
+        this.result = this.#mask.text(said.text);
+        // What went wrong before was got over.
+        this.failure = null;
+        return;
+      case "failed":
+        this.failure = this.#mask.text(said.message);
+    }
+  }
+
+  /** A line that is not for the model's answer: what stands on the error output, most of all. */
+  note(level: "info" | "warn", line: string): void {
+    const message = this.#mask.text(line);
+    publish("tool_message", { name: this.#name, level, message: truncated(message), data: null });
+  }
+
+  done(): void {
+    this.#flush();
+    const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = this.#usage;
+    const total_tokens = input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
+    publish("llm_done", {
+      latency_ms: this.#elapsed(),
+      finish_reason: "end_turn",
+      model: this.#model,
+      usage: { ...this.#usage, total_tokens },
+      thinking_tokens: this.#usage.thinking_tokens,
+      has_tool_use: this.#hasToolUse,
+    });
+  }
+
+  failed(error: unknown): void {
+    this.#flush();
+    const known = isWorkflowError(error) ? error : null;
+    publish("llm_error", {
+      error: known?.message ?? "the command agent failed",
+      type: known?.code === "COMMAND_TIMEOUT" ? "timeout" : "unknown_error",
+      code: known?.code ?? "INTERNAL",
+      retryable: false,
+      latency_ms: this.#elapsed(),
+    });
+  }
+
+  #toolUse({ id, name, input }: Said & { kind: "toolUse" }): void {
+    this.#hasToolUse = true;
+    publish("llm_tool_use", { tool_use_id: id, name, input: truncated(this.#mask.value(input)) });
+  }
+
+  #toolResult({ id, content, isError }: Said & { kind: "toolResult" }): void {
+    const shown = truncated(this.#mask.value(content)) ?? null;
+    publish("llm_tool_result", { tool_use_id: id, content: shown, is_error: isError });
+  }
+
+  #flush(): void {
+    this.#tell("llm_thinking", this.#thinking.end());
+    this.#tell("llm_token", this.#text.end());
+  }
+
+  #tell(type: "llm_token" | "llm_thinking", delta: string): void {
+    if (delta !== "") publish(type, { delta });
+  }
+
+  #elapsed(): number {
+    return Math.round(performance.now() - this.#began);
+  }
+}

@@ -1,0 +1,36 @@
+import type { Spent } from "../call/usage.ts";
+
+/** What one line of a command's output tells. */
+export type Said =
+  | { kind: "text"; delta: string }
+  | { kind: "thinking"; delta: string }
+  | { kind: "toolUse"; id: string; name: string; input: unknown }
+  | { kind: "toolResult"; id: string; content: unknown; isError: boolean }
+  /** The session that a later step may go on with. */
+  | { kind: "session"; id: string }
+  | { kind: "spent"; spent: Spent }
+  /** The answer, whole: the last one counts. */
+  | { kind: "result"; text: string }
+  /** The command says that it failed. */
+  | { kind: "failed"; message: string };
+
+/**
+ * Reads one run's JSON lines, in order: each is any JSON value, and tells nothing when it is unknown.
+ * It is made anew for each run, so it may remember what came before.
+ */
+export type LineReader = () => (line: unknown) => Said[];
+
+/** Properties of a JSON value, which may be anything at all. */
+export type Fields = Record<string, unknown>;
+
+/** A value as an object: an empty one when it is none. */
+export const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null ? (value as Fields) : {};
+
+export const listOf = (value: unknown): Fields[] =>
+  Array.isArray(value) ? value.map(fieldsOf) : [];
+
+export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+export const countOf = (value: unknown): number =>
+  typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;

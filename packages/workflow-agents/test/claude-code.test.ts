@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { claudeCode } from "../src/command/claude-code.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { until } from "./processes.ts";
+import type { Reply } from "./wire.ts";
+
+// The real command: its package holds a binary for each platform in a package of its own.
+const require = createRequire(import.meta.url);
+const wrapper = createRequire(require.resolve("@anthropic-ai/claude-code/package.json"));
+const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
+const command = join(dirname(wrapper.resolve(own)), "claude");
+
+type Server = Awaited<ReturnType<typeof anthropicServer>>;
+let cwd: string;
+let home: string;
+let server: Server | undefined;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-claude-")));
+  home = mkdtempSync(join(tmpdir(), "uncaged-claude-home-"));
+});
+afterEach(async () => {
+  await server?.stop();
+  for (const folder of [cwd, home]) rmSync(folder, { recursive: true, force: true });
+});
+
+const serve = async (answer: (messages: string, nth: number) => Reply): Promise<Server> => {
+  server = await anthropicServer(({ messages }, nth) => answer(JSON.stringify(messages), nth));
+  return server;
+};
+
+const run = (at: Server, memory = {}, thread: Partial<ThreadContext> = {}, result?: Heard) => {
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    ANTHROPIC_API_KEY: at.key,
+    ANTHROPIC_BASE_URL: at.url,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    CLAUDE_CODE_MAX_RETRIES: "0",
+  };
+  const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
+  const whole = threadOf({ cwd, env, role: "coder", ...thread });
+  return heard(() => agent(whole, "You are the coder of this thread."), { memory }, result);
+};
+
+describe("Claude Code", () => {
+  test("works with its own tools, and tells what it thinks, says, calls and costs", async () => {
+    const bash = { command: "echo mended > sum.txt; cat sum.txt", description: "Mends it" };
+    const at = await serve((messages) =>
+      messages.includes("tool_result")
+        ? { text: "The sum is mended." }
+        : { thinking: "hm", text: "I mend it.", tools: [{ name: "Bash", input: bash }] },
+    );
+    const memory: { session?: string } = {};
+    const heardOf = await run(at, memory);
+    expect(heardOf.error).toBeNull();
+    expect(heardOf.text).toBe("The sum is mended.");
+    expect(readFileSync(join(cwd, "sum.txt"), "utf8")).toBe("mended\n");
+    const told = typesOf(heardOf).filter((type) => type !== "tool_message");
+    const order = "llm_thinking llm_token llm_tool_use llm_tool_result llm_token llm_done";
+    expect(told).toEqual(order.split(" "));
+    expect(payloadOf(heardOf, "llm_tool_use")).toMatchObject({ name: "Bash", input: bash });
+    expect(payloadOf(heardOf, "llm_tool_result")).toMatchObject({ content: "mended" });
+    expect(memory.session).toMatch(/^[0-9a-f-]{36}$/);
+    const { usage, cost } = heardOf.spent[0] ?? {};
+    expect(heardOf.spent).toHaveLength(1);
+    expect(cost).toBeGreaterThan(0);
+    expect(usage).toEqual({
+      input_tokens: at.counted.input,
+      output_tokens: at.counted.output,
+      thinking_tokens: at.counted.thinking,
+      cache_read_tokens: at.counted.cacheRead,
+      cache_write_tokens: at.counted.cacheWrite,
+    });
+    expect(JSON.stringify(at.came[0]?.body)).toContain("You are the coder of this thread.");
+    expect(JSON.stringify(heardOf.events)).not.toContain(at.key);
+  }, 60_000);
+
+  test("goes on with a copy of its session, and is told only what is new", async () => {
+    const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I mended it." }));
+    const memory: { session?: string } = {};
+    await run(at, memory);
+    const first = memory.session;
+    const steps = [
+      { role: "coder", content: "I wrote it.", meta: {}, timestamp: 1 },
+      { role: "tester", content: "it fails", meta: {}, timestamp: 2 },
+    ] as ThreadContext["steps"];
+    const before = { ...at.counted };
+    const second = await run(at, memory, { steps });
+    expect(second.text).toBe("I mended it.");
+    expect(memory.session).not.toBe(first);
+    const asked = JSON.stringify(at.came[1]?.body.messages);
+    expect(asked).toContain("fix the sum");
+    expect(asked.match(/I wrote it\./g)).toHaveLength(1);
+    expect(asked).toContain("it fails");
+    expect(second.spent[0]?.usage.output_tokens).toBe(at.counted.output - before.output);
+    expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
+  }, 60_000);
+
+  test("is told the whole thread when its session is not there any more", async () => {
+    const at = await serve(() => ({ text: "Once more." }));
+    const session = "11111111-2222-4333-8444-555555555555";
+    const memory = { command: "claude", session };
+    const again = await run(at, memory);
+    expect(again.error).toBeNull();
+    expect(again.text).toBe("Once more.");
+    expect(memory.session).not.toBe(session);
+  }, 60_000);
+
+  test("that the provider refuses is a named error, and shows no key", async () => {
+    const fault = { kind: "status", status: 400, type: "", message: "no such thing" } as const;
+    const refused = await run(await serve(() => ({ fault })));
+    expect(refused.error).toMatchObject({ code: "COMMAND_FAILED" });
+    expect((refused.error as WorkflowError).message).toContain("no such thing");
+    expect(payloadOf(refused, "llm_error")).toMatchObject({ code: "COMMAND_FAILED" });
+  }, 60_000);
+
+  test("is ended in the middle of an answer with the thread", async () => {
+    const at = await serve(() => ({ text: "slow ".repeat(200), tokenMs: 100 }));
+    const abort = new AbortController();
+    const result: Heard = { events: [], spent: [], text: "", error: null };
+    const running = run(at, {}, { signal: abort.signal }, result);
+    await until(() => result.events.some(({ type }) => type === "llm_token"));
+    abort.abort(new Error("killed"));
+    expect((await running).error).toEqual(new Error("killed"));
+    await at.came[0]?.closed;
+    expect(at.came[0]?.finished).toBe(false);
+  }, 60_000);
+});

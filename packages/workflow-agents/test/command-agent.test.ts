@@ -1,0 +1,197 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { type CommandOptions, commandAgent } from "../src/command/command.ts";
+import { fieldsOf, type LineReader, type Said } from "../src/command/said.ts";
+import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { isAlive, numberIn, until } from "./processes.ts";
+
+const program = join(import.meta.dir, "commands/agent.mjs");
+const token = "token-0123456789";
+const env = { PATH: process.env.PATH ?? "", AGENT_TOKEN: token, OTHER_TOKEN: "other-9876543210" };
+
+let cwd: string;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-agent-")));
+});
+
+type Options = Partial<CommandOptions> & { args?: CommandOptions["argv"] };
+const agent = (what: string, { args = [], ...options }: Options = {}) =>
+  commandAgent({ argv: ["node", program, what, ...args], env: ["AGENT_*"], ...options });
+const hear = (
+  what: string,
+  options: Options = {},
+  thread: Partial<ThreadContext> = {},
+  call = {},
+) => heard(() => agent(what, options)(threadOf({ cwd, env, ...thread }), "You code."), call);
+const codeOf = ({ error }: Heard) => (error as WorkflowError | null)?.code;
+const messageOf = ({ error }: Heard) => (error as WorkflowError).message;
+const steps = [
+  { role: "coder", content: "wrote it", meta: {}, timestamp: 1 },
+  { role: "tester", content: "it fails", meta: {}, timestamp: 2 },
+] as ThreadContext["steps"];
+
+const reader: LineReader = () => (value) => {
+  const { think, text, session, answer } = fieldsOf(value) as Record<string, string>;
+  const said: Said[] = [];
+  if (think !== undefined) said.push({ kind: "thinking", delta: think });
+  if (text !== undefined) said.push({ kind: "text", delta: text });
+  if (session !== undefined) said.push({ kind: "session", id: session });
+  if (answer !== undefined) said.push({ kind: "result", text: answer });
+  return said;
+};
+
+describe("a command agent", () => {
+  test("is told the thread by stdin, and answers with its output", async () => {
+    const run = await hear("echo", {}, { steps });
+    expect(run.text).toBe(
+      'You code.\n\nfix the sum\n\n<step number="1" role="coder">\nwrote it\n</step>\n\n' +
+        '<step number="2" role="tester">\nit fails\n</step>',
+    );
+    expect(typesOf(run)).toEqual(["llm_token", "llm_done"]);
+    expect(payloadOf(run, "llm_done")).toMatchObject({ has_tool_use: false, model: null });
+  });
+
+  test("gets its arguments as they are, in the thread's directory", async () => {
+    const odd = "--force {session} $(ls) 'x'";
+    const args = ["--p={prompt}", ["--system", "{system}"], ["--resume", "{session}"]];
+    const start = { ...threadOf().start, content: odd };
+    const { text } = await hear("args", { args }, { start });
+    expect(JSON.parse(text)).toEqual({
+      args: [`--p=${odd}`, "--system", "You code."],
+      stdin: "",
+      cwd,
+    });
+  });
+
+  test("gets no variable that is not on its list", async () => {
+    const { text } = await hear("env", { set: { CI: "1" } });
+    const { PATH, ...rest } = JSON.parse(text) as Record<string, string>;
+    expect(PATH).toBe(env.PATH);
+    expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1" });
+  });
+
+  test("is understood line by line, and what is no JSON is told apart", async () => {
+    const run = await hear("lines", { output: reader });
+    expect(run.text).toBe("You code.\n\nfix the sum");
+    const told = run.events.map(({ type, payload }) => [type, payload.delta ?? payload.message]);
+    expect(told.slice(0, 4)).toEqual([
+      ["tool_message", "not JSON"],
+      ["llm_thinking", "hm"],
+      ["llm_token", "par"],
+      ["llm_token", "tial"],
+    ]);
+    expect(typesOf(run).at(-1)).toBe("llm_done");
+  });
+
+  test("keeps its session for the role's next step, which is told only what is new", async () => {
+    const memory = {};
+    const options = { output: reader, args: [["{session}"]] };
+    await hear("lines", options, { role: "coder" }, { memory });
+    expect(memory).toEqual({ command: "node", session: "s1" });
+    const run = await hear("lines", options, { role: "coder", steps }, { memory });
+    expect(run.text).toBe('You code.\n\n<step number="2" role="tester">\nit fails\n</step>');
+    expect(memory).toEqual({ command: "node", session: "s1+" });
+    const other = { command: "claude", session: "of another command" };
+    const fresh = await hear("lines", options, { role: "coder", steps }, { memory: other });
+    expect(fresh.text).toContain("fix the sum");
+  });
+
+  test("is run without a session that is not there any more", async () => {
+    const memory = { command: "node", session: "gone" };
+    const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
+      console.log(require("fs").readFileSync(0, "utf8"))`;
+    const lost = commandAgent({
+      argv: ["node", "-e", script, ["{session}"]],
+      lostSession: /^the command "node" failed with exit code 1: No session/,
+    });
+    const thread = threadOf({ cwd, env, role: "coder", steps });
+    const run = await heard(() => lost(thread, ""), { memory });
+    expect(run.text).toStartWith("fix the sum\n\n<step");
+  });
+
+  test("can't be made of an argv that makes no sense", () => {
+    const made = (options: CommandOptions) => () => commandAgent(options);
+    expect(made({ argv: [] })).toThrow("must begin with the command's name");
+    expect(made({ argv: ["{prompt}"] })).toThrow("must begin with the command's name");
+    expect(made({ argv: ["a", "{prompt}"], prompt: "stdin" })).toThrow("given by stdin");
+    expect(made({ argv: ["a"], prompt: "argument" })).toThrow("has no {prompt}");
+  });
+});
+
+describe("a command that goes wrong", () => {
+  const wrong = async (run: Promise<Heard>) => {
+    const ended = await run;
+    const { error, code } = payloadOf(ended, "llm_error");
+    expect(error).toBe(messageOf(ended));
+    expect(code).toBe(codeOf(ended));
+    expect((ended.error as WorkflowError).hint).toBeString();
+    expect(JSON.stringify([ended.events, messageOf(ended)])).not.toContain(token);
+    return `${codeOf(ended)}: ${messageOf(ended)}`;
+  };
+
+  test("is named when it is missing, or its directory is", async () => {
+    const missing = commandAgent({ argv: ["no-such-agent"] });
+    const run = heard(() => missing(threadOf({ cwd, env }), ""));
+    expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not there');
+    expect(await wrong(hear("echo", {}, { cwd: join(cwd, "gone") }))).toContain("is not there");
+    expect(await wrong(hear("echo", {}, { cwd: undefined }))).toContain("NO_CWD");
+    expect(await wrong(hear("args", { args: ["{prompt}"] }, long))).toContain("too long arguments");
+  });
+
+  test("says with what it failed: its last line of errors, masked", async () => {
+    expect(await wrong(hear("fail"))).toBe(
+      'COMMAND_FAILED: the command "node" failed with exit code 7: fatal: no account for ***',
+    );
+    expect(await wrong(hear("killed"))).toContain('the command "node" was ended by SIGKILL');
+  });
+
+  test("may say nothing, or no answer among its lines", async () => {
+    expect(await wrong(hear("nothing"))).toBe(
+      'COMMAND_SAID_NOTHING: the command "node" gave no answer',
+    );
+    expect(await wrong(hear("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
+  });
+
+  test("may print a secret, also in two pieces", async () => {
+    const run = await hear("secret");
+    expect(run.text).toBe("my token is ***, keep it");
+    const deltas = run.events
+      .map(({ payload }) => (payload.delta as string | undefined) ?? "")
+      .join("");
+    expect(deltas).toBe("my token is ***, keep it");
+  });
+
+  test("is ended when it prints 100 MB", async () => {
+    expect(await wrong(hear("flood", { maxOutput: 1024 * 1024 }))).toContain(
+      "COMMAND_SAID_TOO_MUCH: the command said more than 1048576 characters",
+    );
+    expect(await wrong(hear("floodLine", { output: reader }))).toContain("COMMAND_SAID_TOO_MUCH");
+  }, 20_000);
+
+  test("is ended with all that it started when its time is up", async () => {
+    const run = await wrong(hear("hang", { timeoutMs: 500, graceMs: 200 }));
+    expect(run).toBe('COMMAND_TIMEOUT: the command "node" was ended after 500 ms');
+    expect(readFileSync(join(cwd, "asked-to-end"), "utf8")).toBe("yes");
+    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
+  });
+
+  test("is ended with all that it started when the thread is", async () => {
+    const abort = new AbortController();
+    const running = hear("hang", { graceMs: 200 }, { signal: abort.signal });
+    await until(() => numberIn(join(cwd, "grandchild")) > 0);
+    abort.abort(new Error("killed"));
+    expect((await running).error).toEqual(new Error("killed"));
+    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
+  });
+
+  test("leaves no child behind that it forked before it died", async () => {
+    const { text } = await hear("forkAndDie");
+    expect(text).toBe("left one behind");
+    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
+  });
+});
+
+const long = { start: { ...threadOf().start, content: "x".repeat(3_000_000) } };
