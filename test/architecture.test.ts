@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
+import agentsManifest from "../packages/workflow-agents/package.json";
 import { files, lineAt, type Node, readSource, type Source } from "./source.ts";
 
+type Floors = Record<string, number>;
+
 /** The core's folders, from the ground. An import goes to a lower floor or stays in its folder. */
-const floors: Record<string, number> = {
+const coreFloors: Floors = {
   contract: 0,
   storage: 1,
   events: 2,
@@ -20,6 +23,22 @@ const floors: Record<string, number> = {
   client: 7,
 };
 
+/** Those of the agents. What a bundle does not use stays out of it, so they know little of each other. */
+const agentFloors: Floors = {
+  call: 0,
+  child: 0,
+  ledger: 1,
+  scripted: 1,
+  command: 1,
+  tools: 1,
+  llm: 2,
+  mcp: 2,
+  anthropic: 3,
+  openai: 3,
+  extract: 3,
+  role: 4,
+};
+
 /** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
   /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/event\.ts$)/;
@@ -33,6 +52,7 @@ const programs = [
 ];
 
 const core = "packages/workflow/src/";
+const agents = "packages/workflow-agents/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
 const sources: Source[] = files("packages/*/src/**/*.ts")
   .filter((path) => !isTest(path))
@@ -40,27 +60,32 @@ const sources: Source[] = files("packages/*/src/**/*.ts")
 const coreSources = sources.filter(({ path }) => path.startsWith(core));
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
-const folderOf = (path: string): string | undefined =>
-  path.startsWith(core) && path.slice(core.length).includes("/")
-    ? path.slice(core.length).split("/")[0]
+const folderOf = (path: string, home: string): string | undefined =>
+  path.startsWith(home) && path.slice(home.length).includes("/")
+    ? path.slice(home.length).split("/")[0]
     : undefined;
 
 /** The repository path that a relative import names. */
 const target = (path: string, from: string) => join(dirname(path), from);
 
-describe("the core's folders", () => {
+describe.each([
+  { home: core, floors: coreFloors },
+  { home: agents, floors: agentFloors },
+])("the folders of $home", ({ home, floors }) => {
+  const own = sources.filter(({ path }) => path.startsWith(home));
+
   test("each have a floor", () => {
-    const folders = coreSources.flatMap(({ path }) => folderOf(path) ?? []);
+    const folders = own.flatMap(({ path }) => folderOf(path, home) ?? []);
     expect(folders.filter((folder) => !(folder in floors))).toEqual([]);
   });
 
   test("are imported only from above", () => {
-    const climbs = coreSources.flatMap(({ path, imports }) =>
+    const climbs = own.flatMap(({ path, imports }) =>
       imports
         .filter(({ from }) => {
           if (!from.startsWith(".")) return false;
-          const here = folderOf(path);
-          const there = folderOf(target(path, from));
+          const here = folderOf(path, home);
+          const there = folderOf(target(path, from), home);
           if (here === undefined) return false;
           if (there === undefined) return true;
           return here !== there && !((floors[there] ?? 99) < (floors[here] ?? -1));
@@ -69,11 +94,13 @@ describe("the core's folders", () => {
     );
     expect(climbs).toEqual([]);
   });
+});
 
+describe("the folders", () => {
   test("hold no index.ts and bear no name that says nothing", () => {
     const empty = /\/(utils?|helpers?|common|managers?|misc|shared|lib)(\/|\.ts$)/;
     const bad = files("packages/*/{src,test}/**/*.ts").filter(
-      (path) => empty.test(path) || (folderOf(path) && path.endsWith("/index.ts")),
+      (path) => empty.test(path) || /\/src\/.+\/index\.ts$/.test(path),
     );
     expect(bad).toEqual([]);
   });
@@ -155,6 +182,49 @@ describe("the command line", () => {
           })
           .map(({ from, line }) => `${path}:${line} imports ${from}`),
       );
+    expect(strays).toEqual([]);
+  });
+});
+
+describe("the agents", () => {
+  const own = sources.filter(({ path }) => path.startsWith(agents));
+
+  test("know the core by its first door alone, and nothing else of this repository", () => {
+    const strays = own.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => {
+          if (from.startsWith(".")) return !target(path, from).startsWith(agents);
+          return from.startsWith("@uncaged/") && from !== "@uncaged/workflow";
+        })
+        .map(({ from, line }) => `${path}:${line} imports ${from}`),
+    );
+    expect(strays).toEqual([]);
+  });
+
+  test("read the thread's environment and folder, never the process's", () => {
+    const reads = own.flatMap(({ path, text, nodes }) =>
+      nodes
+        .filter(({ type, object, property }) => {
+          if (type !== "MemberExpression" || (object as Node).name !== "process") return false;
+          return ["env", "cwd", "chdir"].includes((property as Node).name as string);
+        })
+        .map(({ start }) => `${path}:${lineAt(text, start)}`),
+    );
+    expect(reads).toEqual([]);
+  });
+
+  test("import nothing that they do not depend on, and nothing while they run", () => {
+    const { dependencies } = agentsManifest;
+    const names = Object.keys(dependencies);
+    const strays = own.flatMap(({ path, imports, nodes, text }) => [
+      ...imports
+        .filter(({ from }) => !from.startsWith(".") && !from.startsWith("node:"))
+        .filter(({ from }) => !names.some((name) => from === name || from.startsWith(`${name}/`)))
+        .map(({ from, line }) => `${path}:${line} imports ${from}`),
+      ...nodes
+        .filter(({ type }) => type === "ImportExpression")
+        .map(({ start }) => `${path}:${lineAt(text, start)} imports as it runs`),
+    ]);
     expect(strays).toEqual([]);
   });
 });
