@@ -45,6 +45,8 @@ type Live = {
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
+  /** Resolves when it is no longer driven and its log is closed. */
+  gone: Promise<void>;
 };
 
 const closingMs = 5_000;
@@ -90,7 +92,7 @@ export class Threads {
   }
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
-    const live = this.#live.get(threadId);
+    const live = await this.#find(threadId);
     if (live) return this.#resumeLive(threadId, live.engine);
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
@@ -104,8 +106,8 @@ export class Threads {
     return { threadId };
   }
 
-  pause(threadId: string): Controlled {
-    const live = this.#live.get(threadId);
+  async pause(threadId: string): Promise<Controlled> {
+    const live = await this.#find(threadId);
     if (!live) throw notRunning(threadId);
     live.engine.pause();
     this.#parts.note(threadId, false);
@@ -113,14 +115,14 @@ export class Threads {
   }
 
   async kill(threadId: string): Promise<Controlled> {
-    const live = this.#live.get(threadId);
+    const live = await this.#find(threadId);
     if (live) await live.engine.kill();
     else await this.#endDormant(threadId);
     return { threadId };
   }
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
-    if (!this.#live.has(threadId)) {
+    if (!(await this.#find(threadId))) {
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
     }
@@ -130,11 +132,11 @@ export class Threads {
   }
 
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
-    const live = this.#live.get(threadId);
+    const live = await this.#find(threadId);
     if (live && !force) throw refuse("THREAD_RUNNING", `${threadId} is ${live.engine.status}`);
     if (live) {
       await live.engine.kill();
-      await live.engine.done;
+      await live.gone;
     }
     if (!isBorn(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
     this.#unlink(threadId);
@@ -143,8 +145,9 @@ export class Threads {
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
-    await Promise.all([...this.#live.values()].map(({ engine }) => engine.release()));
-    await Promise.all([...this.#live.values()].map(({ engine }) => engine.done));
+    const all = [...this.#live.values()];
+    await Promise.all(all.map(({ engine }) => engine.release()));
+    await Promise.all(all.map(({ gone }) => gone));
   }
 
   /** The one thread that can have thrown what nobody caught: the only one that is not waiting. */
@@ -196,7 +199,6 @@ export class Threads {
       "E9K2TNWD",
       `worker ${process.pid} drives the thread from step ${steps.length + 1} on`,
     );
-    void engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
     engine.start();
     this.#parts.onChange();
     return info;
@@ -214,6 +216,14 @@ export class Threads {
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
     this.#parts.onChange();
+  }
+
+  // A thread whose end is written may still be closing its generator: nothing is done to it but to wait.
+  async #find(threadId: string): Promise<Live | null> {
+    const live = this.#live.get(threadId) ?? null;
+    if (!live?.engine.over) return live;
+    await live.gone;
+    return this.#live.get(threadId) ?? null;
   }
 
   #resumeLive(threadId: string, engine: Engine): Controlled {
