@@ -187,13 +187,9 @@ export class Threads {
         closingMs,
       },
     );
-    this.#live.set(threadId, {
-      engine,
-      info,
-      workflow: start.name,
-      since: performance.now(),
-      fail,
-    });
+    const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
+    const since = performance.now();
+    this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
     info.log(
       "E9K2TNWD",
