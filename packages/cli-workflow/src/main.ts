@@ -43,7 +43,7 @@ function processWorld(umask: number): World {
   return {
     argv: process.argv.slice(2),
     env: process.env as Record<string, string>,
-    cwd: process.cwd(),
+    cwd: () => process.cwd(),
     output: processOutput(),
     umask,
     interruption() {

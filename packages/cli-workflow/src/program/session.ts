@@ -7,7 +7,7 @@ import type { Output } from "../output/output.ts";
 export type World = {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
-  cwd: string;
+  cwd(): string;
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
@@ -59,8 +59,21 @@ export class Session {
     return { ...this.#world.env };
   }
 
+  /** The folder that the command was called in. @throws WorkflowError `FOLDER_GONE`. */
   get cwd(): string {
-    return this.#world.cwd;
+    try {
+      return this.#world.cwd();
+    } catch (cause) {
+      throw new WorkflowError(
+        {
+          code: "FOLDER_GONE",
+          kind: "failed",
+          message: "the folder that this command was called in is gone",
+          hint: "go to another: cd ~",
+        },
+        { cause },
+      );
+    }
   }
 
   /** From here on Ctrl-C aborts this signal and no longer ends the program. */
