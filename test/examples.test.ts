@@ -105,6 +105,23 @@ function faulty(name: string): string {
   return cwd;
 }
 
+test("the README's code is the reviewer's, to the letter", () => {
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(top, "README.md"), "utf8")) ?? [];
+  expect(code).toBe(readFileSync(join(top, "examples", sources.review), "utf8"));
+});
+
+test("each workflow of the guide can be added", async () => {
+  const guide = readFileSync(join(top, "docs/writing-a-workflow.md"), "utf8");
+  const blocks = [...guide.matchAll(/```(ts|js)\n([\s\S]*?)```/g)];
+  const whole = blocks.filter(([, , code]) => code?.includes("export const descriptor"));
+  expect(whole.length).toBeGreaterThan(3);
+  for (const [index, [, kind, code = ""]] of whole.entries()) {
+    const path = join(folder, `guide-${index}.${kind === "js" ? "esm.js" : "ts"}`);
+    writeFileSync(path, code);
+    expect(await addWorkflow(root, `guide-${index}`, path)).toMatchObject({ unchanged: false });
+  }
+}, 60_000);
+
 describe("the repository reviewer", () => {
   test("plans, reads the busiest files one by one, and reports what to mend", async () => {
     const cwd = faulty("faulty");
