@@ -67,7 +67,7 @@ test("verify passes a sound store, and names the file and the line of a broken o
   expect(stderr).toBe("2 problems in 1 bundle and 1 thread\n");
 });
 
-test("gc deletes what nothing needs, and a dry run deletes nothing", async () => {
+test("gc takes away what nothing needs, and a dry run nothing", async () => {
   const store = await playStore();
   const changed = join(store.folder, "other.esm.js");
   writeFileSync(changed, `${readFileSync(playBundle, "utf8")}\n// other\n`);
@@ -78,7 +78,7 @@ test("gc deletes what nothing needs, and a dry run deletes nothing", async () =>
   expect(store.tree()).toEqual(before);
   const { stdout, stderr } = await store.run(["gc"]);
   expect(stdout).toBe(`${hash}\n`);
-  expect(stderr).toContain("1 bundle deleted");
+  expect(stderr).toContain("1 bundle moved to the trash");
   expect(await store.ok(["gc"])).toBe("");
 });
 
