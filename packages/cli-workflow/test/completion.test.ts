@@ -89,8 +89,8 @@ test.if(Bun.which("bash") !== null)("bash completes with the script that is prin
   ]);
 });
 
-for (const shell of ["zsh", "fish"]) {
-  test.if(Bun.which(shell) !== null)(`${shell} reads its script without a complaint`, async () => {
+for (const shell of ["zsh", "fish"].filter((name) => Bun.which(name) !== null)) {
+  test(`${shell} reads its script without a complaint`, async () => {
     const script = await store.ok(["completion", shell]);
     const child = Bun.spawn([shell, "-n", "/dev/stdin"], {
       stdin: new TextEncoder().encode(script),

@@ -1,5 +1,6 @@
 import { findThread, readThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
+import { whatNext } from "../follow/outcome.ts";
 import { stepsText, threadText } from "../output/thread.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
@@ -33,4 +34,6 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   };
   if (options.steps) session.show(view.steps, () => stepsText(view, look));
   else session.show(view, () => threadText(view, look));
+  const next = whatNext(view);
+  if (next) session.note(next);
 }

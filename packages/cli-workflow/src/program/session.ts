@@ -1,7 +1,7 @@
 import { openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
 import { noPaint, type Paint, paintFor } from "../output/colour.ts";
 import { jsonDocument, jsonLine } from "../output/json.ts";
-import type { Output } from "../output/output.ts";
+import type { Output, Sink } from "../output/output.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
@@ -22,24 +22,33 @@ export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; co
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
-  /** For stdout and for stderr: either may be a pipe while the other is a terminal. */
-  readonly paint: Paint;
-  readonly notePaint: Paint;
   readonly output: Output;
   readonly #world: World;
   readonly #rootPath: string | undefined;
+  readonly #colour: boolean;
   #root: Root | null = null;
 
   constructor(world: World, options: CommonOptions) {
-    const { output, env } = world;
-    const colour = options.color !== false;
     this.#world = world;
+    this.#colour = options.color !== false;
     this.#rootPath = options.root;
-    this.output = output;
+    this.output = world.output;
     this.json = options.json === true;
     this.quiet = options.quiet === true;
-    this.paint = this.json ? noPaint : paintFor(colour, output.results.terminal, env);
-    this.notePaint = paintFor(colour, output.notes.terminal, env);
+  }
+
+  /** Paints for stdout; either stream may be a pipe while the other is a terminal. */
+  get paint(): Paint {
+    return this.json ? noPaint : this.#paintFor(this.output.results);
+  }
+
+  /** Paints for stderr. */
+  get notePaint(): Paint {
+    return this.#paintFor(this.output.notes);
+  }
+
+  #paintFor({ terminal }: Sink): Paint {
+    return paintFor(this.#colour, terminal, this.#world.env);
   }
 
   /** The storage root, checked when it is first asked for. */
