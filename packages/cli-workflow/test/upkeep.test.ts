@@ -45,8 +45,11 @@ test("doctor tells of a worker that does not answer", async () => {
   const id = await store.play({ ms: 60_000 });
   const { pid } = await store.json<{ pid: number }>(["thread", id]);
   process.kill(pid, "SIGSTOP");
-  expect(await codes(store)).toEqual(["WORKER_SILENT"]);
-  process.kill(pid, "SIGCONT");
+  try {
+    expect(await codes(store)).toEqual(["WORKER_SILENT"]);
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
   await store.ok(["kill", id]);
 });
 
