@@ -109,7 +109,7 @@ async function heading(text: string): Promise<void> {
 /** Shows a command and runs it as it is shown. */
 async function shell(folder: string, ...words: string[]): Promise<void> {
   const shown = words.map(quoted).join(" ");
-  await print(dim(folder === top ? `$ ${shown}` : `$ cd ${quoted(folder)} && ${shown}`));
+  await print(`${dim("$")} ${folder === top ? "" : `cd ${quoted(folder)} && `}${shown}`);
   const child = Bun.spawn([join(bin, words[0] ?? ""), ...words.slice(1)], {
     cwd: folder,
     env,
@@ -181,8 +181,8 @@ async function main(): Promise<void> {
   try {
     await print(bold("uncaged-workflow: one file is a workflow, one log is a thread"));
     if (made) await print("Git finds no history here: a copy of the sources is reviewed instead.");
-    await print(dim(`$ export PATH=${quoted(bin)}:"$PATH"`));
-    await print(dim(`$ export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`));
+    await print(`${dim("$")} export PATH=${quoted(bin)}:"$PATH"`);
+    await print(`${dim("$")} export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`);
     await tour(folder);
     await farewell();
   } finally {
