@@ -86,6 +86,6 @@ function refused(code: string, message: string): WorkflowError {
     code,
     kind: "failed",
     message,
-    hint: "see how the thread stands: uncaged-workflow thread <id>",
+    hint: "see the question and the steps: uncaged-workflow thread @last, or its id",
   });
 }

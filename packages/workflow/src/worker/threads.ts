@@ -50,6 +50,8 @@ type Live = {
 };
 
 const closingMs = 5_000;
+// A bundle shares this process: what it does to Date later must not reach a log.
+const { now } = Date;
 
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
@@ -95,7 +97,7 @@ export class Threads {
     const live = await this.#find(threadId);
     if (live) return this.#resumeLive(threadId, live.engine);
     const bundle = await this.#parts.load();
-    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const adopted = this.#adopt(threadId, request);
     const last = adopted.log.steps.at(-1);
     if (last?.role === WAIT && !isOver(last.meta as WaitMeta, Date.now())) {
@@ -133,7 +135,7 @@ export class Threads {
 
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (live && !force) throw refuse("THREAD_RUNNING", `${threadId} is ${live.engine.status}`);
+    if (live && !force) throw refuse("THREAD_RUNNING", threadId, `is ${live.engine.status}`);
     if (live) {
       await live.engine.kill();
       await live.gone;
@@ -183,7 +185,8 @@ export class Threads {
         note: (tag, content) => info.log(tag, content),
         judge: judgeBySchema,
         mask,
-        now: Date.now,
+        onWait: () => this.#parts.onChange(),
+        now,
         closingMs,
       },
     );
@@ -228,14 +231,14 @@ export class Threads {
       return { threadId };
     }
     if (engine.status === "waiting") throw waits(threadId);
-    throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+    throw refuse("ALREADY_RUNNING", threadId, "runs already");
   }
 
   #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
     const adopted = this.#adopt(threadId, request);
     if (adopted.log.steps.at(-1)?.role !== WAIT) {
       void adopted.writer.close();
-      throw refuse("NOT_WAITING", `${threadId} waits for no answer`);
+      throw refuse("NOT_WAITING", threadId, "waits for no answer");
     }
     this.#driveAgain(bundle, adopted, request);
   }
@@ -294,8 +297,9 @@ function describe(outcome: Outcome): string {
   }
 }
 
-function refuse(code: string, message: string): WorkflowError {
-  const hint = "see how it stands: uncaged-workflow thread <id>";
+function refuse(code: string, threadId: string, what: string): WorkflowError {
+  const hint = `see how it stands: uncaged-workflow thread ${threadId}`;
+  const message = `${threadId} ${what}`;
   return new WorkflowError({ code, kind: "failed", message, hint });
 }
 
