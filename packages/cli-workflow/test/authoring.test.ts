@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, playBundle, programWords, Store } from "./program.ts";
+import { Store, newFolder, playBundle, programWords, removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
 
 const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 

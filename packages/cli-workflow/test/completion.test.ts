@@ -1,7 +1,9 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { playStore, programWords, type Store } from "./program.ts";
+import { playStore, programWords, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
 
 let store: Store;
 let id: string;

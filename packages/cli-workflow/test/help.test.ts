@@ -1,10 +1,12 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { entries } from "../src/program/catalogue.ts";
 import { defineAll, makeProgram } from "../src/program/program.ts";
-import { Store } from "./program.ts";
+import { Store, removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
 
 const common = ["--json", "-q, --quiet", "--root <dir>", "--no-color", "-h, --help"];
 const guide = readFileSync(join(import.meta.dir, "../../../docs/command-line.md"), "utf8");

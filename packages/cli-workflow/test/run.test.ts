@@ -1,7 +1,9 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { playStore, type Store } from "./program.ts";
+import { playStore, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
 
 type View = {
   status: string;

@@ -1,6 +1,8 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openSync } from "node:fs";
-import { playStore, programWords, type Store } from "./program.ts";
+import { playStore, programWords, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
 
 let store: Store;
 let id: string;

@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { appendFileSync, chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { playBundle, playStore, programWords, Store } from "./program.ts";
+import { Store, playBundle, playStore, programWords, removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
 
 type Problems = { ok: boolean; problems: { code: string; message: string; hint: string }[] };
 
