@@ -71,7 +71,9 @@ describe("the debug log", () => {
     const info = new InfoLog(path);
     for (const payload of [cycle, { n: 1n }, angry]) info.event("AAAAAAAA", "own", null, payload);
     info.flush();
-    expect(records().map(({ payload }) => payload)).toEqual([1, 2, 3].map(() => ({ _truncated: true })));
+    expect(records().map(({ payload }) => payload)).toEqual(
+      [1, 2, 3].map(() => ({ _truncated: true })),
+    );
   });
 
   test("shortens a line that is too long", () => {
