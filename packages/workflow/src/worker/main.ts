@@ -38,6 +38,7 @@ let bundle: Promise<Bundle> | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
 let server: ControlServer | null = null;
 let closing = false;
+let prepared = false;
 
 const threads = new Threads({
   root,
@@ -62,9 +63,12 @@ function load(): Promise<Bundle> {
 }
 
 async function prepare(): Promise<Bundle> {
-  capturePrints();
-  recordEvents();
-  catchCrashes(threads);
+  if (!prepared) {
+    capturePrints();
+    recordEvents();
+    catchCrashes(threads);
+  }
+  prepared = true;
   return Promise.race([loadBundle(root, hash), lateLoad()]);
 }
 
@@ -83,8 +87,12 @@ async function lateLoad(): Promise<never> {
 function rest(): void {
   if (timer) clearTimeout(timer);
   timer = null;
-  if (closing || threads.busy || (server && server.pending > 0)) return;
-  timer = setTimeout(() => void close(), idleMs);
+  if (!closing && isIdle()) timer = setTimeout(() => isIdle() && void close(), idleMs);
+}
+
+// Asked again when the time is over: a request that came in between may still load the bundle.
+function isIdle(): boolean {
+  return !threads.busy && (server?.pending ?? 0) === 0;
 }
 
 async function close(): Promise<void> {

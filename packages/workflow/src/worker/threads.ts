@@ -51,12 +51,14 @@ type Live = {
 
 const closingMs = 5_000;
 // A bundle shares this process: what it does to Date later must not reach a log.
-const { now } = Date;
+const { now: wallClock } = Date;
 
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
+  /** The thread that has been driven here when there was but one, null when there were others. */
+  #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
 
   constructor(parts: ThreadsParts) {
@@ -152,10 +154,9 @@ export class Threads {
     await Promise.all(all.map(({ gone }) => gone));
   }
 
-  /** The one thread that can have thrown what nobody caught: the only one that is not waiting. */
-  onlyRunning(): ((thrown: unknown) => void) | null {
-    const running = [...this.#live.values()].filter(({ engine }) => engine.status !== "waiting");
-    return running.length === 1 ? (running[0]?.fail ?? null) : null;
+  /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
+  get failOnly(): ((thrown: unknown) => void) | null {
+    return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
   /** Adds a line to the debug log of every thread that is driven. */
@@ -186,12 +187,14 @@ export class Threads {
         judge: judgeBySchema,
         mask,
         onWait: () => this.#parts.onChange(),
-        now,
+        now: wallClock,
         closingMs,
       },
     );
     const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
     const since = performance.now();
+    const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
+    this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
     info.log(
