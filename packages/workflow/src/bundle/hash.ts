@@ -1,4 +1,7 @@
+import type { XXHashAPI } from "xxhash-wasm";
 import { crockford } from "./crockford.ts";
+
+let loading: Promise<XXHashAPI> | undefined;
 
 /**
  * The hash that names a bundle: XXH64, seed 0, of its bytes, as 13 digits of Crockford Base32.
@@ -7,5 +10,6 @@ import { crockford } from "./crockford.ts";
  * @example await hashOf(new Uint8Array()) // "EYHPV6X8XHTCS"
  */
 export async function hashOf(bytes: Uint8Array): Promise<string> {
-  return crockford(Bun.hash.xxHash64(bytes, 0n));
+  loading ??= import("xxhash-wasm").then((module) => module.default());
+  return crockford((await loading).h64Raw(bytes, 0n));
 }
