@@ -102,7 +102,7 @@ export class Threads {
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const adopted = this.#adopt(threadId, request);
     const last = adopted.log.steps.at(-1);
-    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, Date.now())) {
+    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, wallClock())) {
       await adopted.writer.close();
       throw waits(threadId);
     }
@@ -254,7 +254,7 @@ export class Threads {
   async #endDormant(threadId: string): Promise<void> {
     const { writer } = this.#adopt(threadId, { env: {} });
     try {
-      await writer.append(textOf(killed(Date.now())));
+      await writer.append(textOf(killed(wallClock())));
     } finally {
       await writer.close();
     }
