@@ -4,8 +4,8 @@
  *     bun worker/main.ts <root> <hash> <idleMs>
  *
  * Its folder is `<root>/run`. It takes the hash's lock or exits with 75; serves the control socket; and
- * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle when
- * the first request needs it, so that a bundle that can't be loaded is the answer to that request.
+ * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle at
+ * once, and again for each request that needs one that could not be loaded: that is then its answer.
  */
 import { join } from "node:path";
 import { loadBundle } from "../bundle/load.ts";
@@ -52,6 +52,8 @@ const threads = new Threads({
 process.on("SIGTERM", () => void close());
 process.on("SIGINT", () => void close());
 server = serveControl(socketName(hash), join(runDir(root), socketName(hash)), threads, rest);
+// The request that this worker was started for is on its way. Should this fail, its load will tell.
+void load().catch(() => undefined);
 rest();
 
 function load(): Promise<Bundle> {
