@@ -166,6 +166,8 @@ export class Engine {
       const step = await answerStep(wait, input, this.#parts.now(), this.#parts.judge).catch(
         (error) => {
           this.#answering = false;
+          // The time may have ended while this answer was looked at.
+          if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
           throw error;
         },
       );
@@ -292,7 +294,7 @@ export class Engine {
 
   async #timeOut(wait: WaitMeta, signal: AbortSignal): Promise<void> {
     await untilOver(wait, this.#parts.now, signal);
-    if (signal.aborted || this.#answering || !this.#answer) return;
+    if (signal.aborted || this.#answering || !this.#answer || this.#waitMeta() !== wait) return;
     this.#answering = true;
     this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
     await this.#commitAnswer(timeoutStep(wait)).catch((error) => this.#breakOff(error));
@@ -311,6 +313,7 @@ export class Engine {
       const { role, content, meta } = output;
       const step = await this.#append(output, stringify({ role, content, meta }));
       if (!this.#generator) this.#thread.steps.push(step);
+      this.#answer = null;
       answer?.resolve(step);
     } finally {
       this.#answering = false;
