@@ -26,7 +26,7 @@ const passedOn =
 /** A worker process that was started, and may find another in its place. */
 export type Candidate = {
   readonly exitCode: number | null;
-  readonly signalCode: string | null;
+  readonly signalCode: string | number | null;
 };
 
 /** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
