@@ -69,8 +69,8 @@ export async function* run(input, { threadId, count, delayMs, size, askEvery, no
 `;
 
 /** mulberry32: a small generator with a seed. */
-function randomOf(start: number): () => number {
-  let state = start >>> 0;
+function randomOf(from: number): () => number {
+  let state = from >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let t = Math.imul(state ^ (state >>> 15), state | 1);
@@ -101,9 +101,9 @@ const harmless = new Set(
   ALREADY_RUNNING WAITING NOT_LIVE NOTHING_TO_RETRY`.split(/\s+/),
 );
 
-async function attempt(act: () => Promise<void>): Promise<void> {
+async function attempt(operation: () => Promise<void>): Promise<void> {
   try {
-    await act();
+    await operation();
   } catch (error) {
     const code = isWorkflowError(error) ? error.code : "INTERNAL";
     if (harmless.has(code)) return;
