@@ -3,7 +3,8 @@
 //
 //     npx uncaged-workflow add inventory examples/03-durable.ts
 //     npx uncaged-workflow run inventory --prompt INVENTORY.md --wait
-//     npx uncaged-workflow resume @last --input true --wait
+//     npx uncaged-workflow resume @last --input true
+//     npx uncaged-workflow follow @last
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Descriptor, durable } from "@uncaged/workflow";

@@ -39,6 +39,9 @@ const stages: Stage[] = [
   },
 ];
 
+/** A test in an endless loop can't be timed out by its own process. */
+const longestMs = 15 * 60_000;
+
 const counts = { passed: 0, failed: 0 };
 const home = mkdtempSync(join(tmpdir(), "uncaged-check-"));
 
@@ -52,6 +55,8 @@ async function perform({ command, tests }: Stage): Promise<{ code: number; outpu
       NO_COLOR: "1",
       CI: tests ? "1" : undefined,
     },
+    timeout: longestMs,
+    killSignal: "SIGKILL",
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -75,7 +75,12 @@ function repository(): { folder: string; made: boolean } {
   const hint = "hint: give the path of a git repository";
   if (!existsSync(path)) throw new Stop(`there is no ${path}; ${hint}`, 2);
   if (!statSync(path).isDirectory()) throw new Stop(`${path} is no folder; ${hint}`, 2);
-  if (!isRepository(path)) throw new Stop(`${path} is no git repository; ${hint}`, 2);
+  const { ok, stderr } = git(path, "rev-parse", "--git-dir");
+  if (!ok) {
+    const [why = ""] = stderr.split("\n");
+    const known = why.includes("not a git repository");
+    throw new Stop(known ? `${path} is no git repository; ${hint}` : `${path}: ${why}`, 2);
+  }
   return { folder: path, made: false };
 }
 
@@ -104,7 +109,7 @@ async function heading(text: string): Promise<void> {
 /** Shows a command and runs it as it is shown. */
 async function shell(folder: string, ...words: string[]): Promise<void> {
   const shown = words.map(quoted).join(" ");
-  await print(dim(folder === top ? `$ ${shown}` : `$ cd ${quoted(folder)} && ${shown}`));
+  await print(`${dim("$")} ${folder === top ? "" : `cd ${quoted(folder)} && `}${shown}`);
   const child = Bun.spawn([join(bin, words[0] ?? ""), ...words.slice(1)], {
     cwd: folder,
     env,
@@ -175,9 +180,9 @@ async function main(): Promise<void> {
   const { folder, made } = repository();
   try {
     await print(bold("uncaged-workflow: one file is a workflow, one log is a thread"));
-    if (made) await print("This checkout has no git history: a copy of its sources is reviewed.");
-    await print(dim(`$ export PATH=${quoted(bin)}:"$PATH"`));
-    await print(dim(`$ export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`));
+    if (made) await print("Git finds no history here: a copy of the sources is reviewed instead.");
+    await print(`${dim("$")} export PATH=${quoted(bin)}:"$PATH"`);
+    await print(`${dim("$")} export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`);
     await tour(folder);
     await farewell();
   } finally {

@@ -43,7 +43,7 @@ const sources = {
   "review-2": "review-repository/workflow-v2.ts",
 };
 
-type Given = { prompt?: string; cwd?: string; params?: unknown };
+type Given = { prompt?: string; cwd?: string; params?: unknown; env?: typeof env };
 
 async function run(workflow: keyof typeof sources, given: Given = {}): Promise<ThreadView> {
   const { threadId, hash } = await startThread(root, { workflow, cwd: folder, env, ...given });
@@ -105,6 +105,23 @@ function faulty(name: string): string {
   return cwd;
 }
 
+test("the README's code is the reviewer's, to the letter", () => {
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(top, "README.md"), "utf8")) ?? [];
+  expect(code).toBe(readFileSync(join(top, "examples", sources.review), "utf8"));
+});
+
+test("each workflow of the guide can be added", async () => {
+  const guide = readFileSync(join(top, "docs/writing-a-workflow.md"), "utf8");
+  const blocks = [...guide.matchAll(/```(ts|js)\n([\s\S]*?)```/g)];
+  const whole = blocks.filter(([, , code]) => code?.includes("export const descriptor"));
+  expect(whole.length).toBeGreaterThan(3);
+  for (const [index, [, kind, code = ""]] of whole.entries()) {
+    const path = join(folder, `guide-${index}.${kind === "js" ? "esm.js" : "ts"}`);
+    writeFileSync(path, code);
+    expect(await addWorkflow(root, `guide-${index}`, path)).toMatchObject({ unchanged: false });
+  }
+}, 60_000);
+
 describe("the repository reviewer", () => {
   test("plans, reads the busiest files one by one, and reports what to mend", async () => {
     const cwd = faulty("faulty");
@@ -121,10 +138,12 @@ describe("the repository reviewer", () => {
     expect(thread.result?.summary).toBe("5 findings in 5 files, 2 of them urgent");
   });
 
-  test("reports the same for the same commit, whatever lies beside it", async () => {
+  test("reports the same for the same commit, whatever lies beside it or in the shell", async () => {
     const [one, two] = [faulty("one"), faulty("two")];
+    const odd = { ...env, GIT_DIR: join(one, "src"), GIT_CONFIG_COUNT: "1" };
+    Object.assign(odd, { GIT_CONFIG_KEY_0: "log.showRoot", GIT_CONFIG_VALUE_0: "false" });
     writeFileSync(join(two, "src/busy.js"), "not committed\n");
-    const [a, b] = [await run("review", { cwd: one }), await run("review", { cwd: two })];
+    const [a, b] = [await run("review", { cwd: one }), await run("review", { cwd: two, env: odd })];
     expect(a.steps.map(({ content }) => content)).toEqual(b.steps.map(({ content }) => content));
   });
 

@@ -83,7 +83,7 @@ describe("the quickstart", () => {
     perform(["sh", "-c", `rm scripts && cp -R ${join(top, "scripts")} scripts`], copy);
     const script = join(copy, "scripts/quickstart.ts");
     const { code, stdout } = perform([process.execPath, script, "--root", root]);
-    expect(stdout).toContain("This checkout has no git history");
+    expect(stdout).toContain("Git finds no history here");
     expect(stdout).toContain("completed: ");
     expect(code).toBe(0);
   }, 60_000);

@@ -5,6 +5,7 @@ import type { StepContext } from "@uncaged/workflow";
 
 const run = promisify(execFile);
 const maxBuffer = 256 * 1024 * 1024;
+const plain = ["--no-pager", "-c", "log.showRoot=true", "-c", "log.diffMerges=off"];
 
 /** A commit and the files that it changed; none for a merge. */
 export type Commit = { id: string; subject: string; paths: string[] };
@@ -13,10 +14,11 @@ export type Commit = { id: string; subject: string; paths: string[] };
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
   const { cwd = ".", signal } = here;
   if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
-  // Nothing but the commit may decide: no GIT_DIR, language or pager of the shell.
-  const env = { PATH: here.env.PATH, HOME: here.env.HOME, LC_ALL: "C" };
+  // Nothing but the commit may decide: no repository, language or taste of the shell.
+  const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...shell } = here.env;
+  const env = { ...shell, LC_ALL: "C" };
   try {
-    return (await run("git", ["--no-pager", ...args], { cwd, env, signal, maxBuffer })).stdout;
+    return (await run("git", [...plain, ...args], { cwd, env, signal, maxBuffer })).stdout;
   } catch (error) {
     throw new Error(reasonOf(error, cwd), { cause: error });
   }
@@ -24,7 +26,13 @@ export async function git(here: StepContext, ...args: string[]): Promise<string>
 
 /** The last 500 commits up to one, newest first. */
 export async function commitsUpTo(commit: string, here: StepContext): Promise<Commit[]> {
-  const format = ["--format=%x01%h%x02%s", "--name-only", "--no-renames", "-z"];
+  const format = [
+    "--format=%x01%h%x02%s",
+    "--name-only",
+    "--no-renames",
+    "--no-show-signature",
+    "-z",
+  ];
   const log = await git(here, "log", "-n", "500", ...format, commit, "--");
   return log
     .split("\u0001")

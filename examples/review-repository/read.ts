@@ -54,7 +54,7 @@ export async function readFile(
     });
   }
   findings.sort((a, b) => a.line - b.line);
-  const content = `${path}: ${counted(lines.length, "line")}, ${counted(findings.length, "finding")}`;
+  const content = `${counted(findings.length, "finding")} in ${path}, ${counted(lines.length, "line")}`;
   return { content, meta: { path, lines: lines.length, findings } };
 }
 

@@ -16,7 +16,7 @@ async function main(umask: number): Promise<number> {
       world.output.notes.write(program.command.helpInformation());
       return 2;
     }
-    await program.command.parseAsync(withVersion(world.argv), { from: "user" });
+    await program.command.parseAsync(wordsOf(world.argv), { from: "user" });
     return program.exitCode();
   } catch (thrown) {
     return failed(thrown, world);
@@ -33,9 +33,14 @@ function failed(thrown: unknown, world: World): number {
   }
 }
 
-function withVersion(argv: readonly string[]): string[] {
+// `--version` and `help <command>` are written as the command is that does the work: commander would
+// answer before that command's file is loaded.
+function wordsOf(argv: readonly string[]): string[] {
   const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
-  return argv.map((arg, index) => (index === at && arg.startsWith("-") ? "version" : arg));
+  const [word, next] = [argv[at], argv[at + 1]];
+  if (word?.startsWith("-")) return argv.with(at, "version");
+  if (word === "help" && next !== undefined) return [...argv.slice(at + 1), "--help"];
+  return [...argv];
 }
 
 function processWorld(umask: number): World {
@@ -43,7 +48,7 @@ function processWorld(umask: number): World {
   return {
     argv: process.argv.slice(2),
     env: process.env as Record<string, string>,
-    cwd: process.cwd(),
+    cwd: () => process.cwd(),
     output: processOutput(),
     umask,
     interruption() {

@@ -1,7 +1,9 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, playStore, Store } from "./program.ts";
+import { Store, newFolder, playStore, removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
 
 let store: Store;
 let ended: string;

@@ -1,4 +1,3 @@
-import { afterAll } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,11 +26,12 @@ export type RunOptions = {
 };
 
 const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+/** For `afterAll` of each test file: takes away the folders that it has made. */
+export function removeFolders(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+}
 
-/** A new folder that is gone when the tests of the file have ended. */
+/** A new folder, gone after {@link removeFolders}. */
 export function newFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-cli-")));
   folders.push(folder);

@@ -1,5 +1,7 @@
-import { beforeAll, expect, test } from "bun:test";
-import { playStore, type Store } from "./program.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { playStore, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
 
 type Shape = Record<string, unknown>;
 

@@ -6,7 +6,7 @@ import type { Session } from "../program/session.ts";
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<name>", "the workflow's name")
-    .argument("<file>", "a bundle (.esm.js), or a source that is built first (.ts, .json, .yaml)")
+    .argument("<file>", "a bundle (.esm.js), or a source that is built first (.ts, .mts, .tsx)")
     .option("--types <file>", "keep this .d.ts file beside the bundle")
     .action(perform(add));
   examples(

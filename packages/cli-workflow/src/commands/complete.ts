@@ -1,4 +1,4 @@
-import { listThreads, listWorkflows } from "@uncaged/workflow/host";
+import { listThreads, listWorkflows, openRoot } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
@@ -15,7 +15,7 @@ export function define(command: Command, perform: Perform): void {
     perform(async (session: Session, _options: unknown, words: string[]) => {
       const none: Perform = () => async () => {};
       const load = (each: Command) => defineCommand(each, none);
-      const found = await candidatesFor(program, words, load, stored(session));
+      const found = await candidatesFor(program, words, load, stored(session, words));
       const document = found === files ? [{ value: ":files", about: "" }] : found;
       session.show(document, () => document.map(lineOf).join(""));
     }),
@@ -25,20 +25,32 @@ export function define(command: Command, perform: Perform): void {
 const lineOf = ({ value, about }: Candidate): string =>
   about === "" ? `${value}\n` : `${value}\t${oneLine(about)}\n`;
 
-// A shell that completes shows no error: what can't be read has no candidates.
-function stored(session: Session): Dynamic {
+function stored(session: Session, words: string[]): Dynamic {
+  const named = words[words.indexOf("--root") + 1];
+  const root = () => (words.includes("--root") ? openRoot({ path: named }) : session.root);
   return {
-    async workflows() {
-      const rows = await listWorkflows(session.root).catch(() => []);
-      return rows.map(({ name, description }) => ({ value: name, about: description }));
-    },
-    async threads() {
-      const rows = await listThreads(session.root, { limit: shownThreads }).catch(() => []);
-      const now = Date.now();
-      return rows.map(({ threadId, status, workflow, createdAt }) => ({
-        value: threadId,
-        about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
-      }));
-    },
+    workflows: () =>
+      quietly(async () => {
+        const rows = await listWorkflows(root());
+        return rows.map(({ name, description }) => ({ value: name, about: description }));
+      }),
+    threads: () =>
+      quietly(async () => {
+        const now = Date.now();
+        const rows = await listThreads(root(), { limit: shownThreads });
+        return rows.map(({ threadId, status, workflow, createdAt }) => ({
+          value: threadId,
+          about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
+        }));
+      }),
   };
+}
+
+// A shell that completes shows no error: what can't be read has no candidates.
+async function quietly(list: () => Promise<Candidate[]>): Promise<Candidate[]> {
+  try {
+    return await list();
+  } catch {
+    return [];
+  }
 }

@@ -5,18 +5,19 @@ import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
 export function define(command: Command, perform: Perform): void {
-  command.option("--dry-run", "tell what would be deleted, and delete nothing").action(perform(gc));
+  command.option("--dry-run", "tell what would go, and take nothing away").action(perform(gc));
   examples(command, "uncaged-workflow gc --dry-run");
 }
 
 async function gc(session: Session, options: { dryRun?: boolean }): Promise<void> {
   const dryRun = options.dryRun === true;
   const collected = await collectGarbage(session.root, { dryRun });
-  const { removed, kept, bytes } = collected;
+  const { removed, kept, bytes, leftovers } = collected;
   session.show(collected, () => removed.map((hash) => `${hash}\n`).join(""));
-  const verb = dryRun ? "would be deleted" : "deleted";
+  const left = leftovers.length > 0 ? ` and ${count(leftovers.length, "leftover")} of crashes` : "";
+  const verb = dryRun ? "would go to the trash" : "moved to the trash";
   session.note(
-    `${count(removed.length, "bundle")} ${verb} (${sizeText(bytes)}), ${kept} kept: a name, a history or a thread needs them`,
+    `${count(removed.length, "bundle")}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`,
   );
 }
 

@@ -7,6 +7,7 @@ import {
 } from "@uncaged/workflow/host";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { type Command, Option } from "commander";
+import { whatNext } from "../follow/outcome.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { stepsText, threadText } from "../output/thread.ts";
 import { examples, type Perform } from "../program/command.ts";
@@ -51,6 +52,8 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   } else {
     session.show(view, () => threadText({ view, failure, ledger }, look));
   }
+  const next = whatNext(view);
+  if (next) session.note(next);
 }
 
 function ledgerOfThread(view: ThreadView, failure: FailureRecord | null): Ledger {

@@ -43,7 +43,7 @@ export function hintOf(root: Root, ref: ThreadRef, { status }: Outcome): string 
 }
 
 /** What a person can do about a thread that does not go on by itself, or null. */
-export function whatNext({ threadId, status }: Outcome): string | null {
+export function whatNext({ threadId, status }: Omit<Outcome, "result">): string | null {
   switch (status) {
     case "waiting":
       return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;

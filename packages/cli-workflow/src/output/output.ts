@@ -1,5 +1,4 @@
-import { writeSync } from "node:fs";
-import { isatty } from "node:tty";
+import { fstatSync, writeSync } from "node:fs";
 
 /** One of the two streams that a command writes to. */
 export type Sink = {
@@ -25,11 +24,14 @@ export function processOutput(): Output {
 
 // Written synchronously: nothing is then lost at the exit, however slow the reader is.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
-  const terminal = isatty(fd);
+  let terminal: boolean | null = null;
   return {
-    terminal,
+    get terminal() {
+      terminal ??= isTerminal(fd);
+      return terminal;
+    },
     get columns() {
-      return terminal ? columnsOf() || 80 : Number.POSITIVE_INFINITY;
+      return this.terminal ? columnsOf() || 80 : Number.POSITIVE_INFINITY;
     },
     write(text) {
       try {
@@ -39,6 +41,15 @@ function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean
       }
     },
   };
+}
+
+// Loading node:tty costs more than a whole command: it is asked only where there may be a terminal.
+function isTerminal(fd: number): boolean {
+  try {
+    return fstatSync(fd).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(fd);
+  } catch {
+    return false;
+  }
 }
 
 function writeWhole(fd: number, bytes: Buffer): void {

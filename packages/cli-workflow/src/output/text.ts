@@ -1,6 +1,5 @@
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
-const segmenter = new Intl.Segmenter();
 
 /**
  * A text from outside as a terminal may show it: every kind of line break is one, and what would
@@ -29,6 +28,8 @@ export function oneLine(text: string): string {
 /** The text, cut to a width in columns with an ellipsis at its end. */
 export function cut(text: string, columns: number): string {
   if (Bun.stringWidth(text) <= columns) return text;
+  // Made when it is needed: it brings in the Unicode tables.
+  const segmenter = new Intl.Segmenter();
   let kept = "";
   let width = 0;
   for (const { segment } of segmenter.segment(text)) {

@@ -102,5 +102,5 @@ function shortened(text: string, look: ThreadLook, before: number): string {
 }
 
 function hanging(text: string): string {
-  return text.replace(/^/gm, indent);
+  return text.replace(/^(?=.)/gm, indent);
 }

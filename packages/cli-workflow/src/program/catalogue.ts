@@ -148,7 +148,7 @@ export const catalogue: { group: string; entries: Entry[] }[] = [
       },
       {
         name: "gc",
-        summary: "delete bundles that nothing needs",
+        summary: "put bundles that nothing needs into the trash",
         load: () => import("../commands/gc.ts"),
       },
       {

@@ -1,13 +1,13 @@
 import { openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
 import { noPaint, type Paint, paintFor } from "../output/colour.ts";
 import { jsonDocument, jsonLine } from "../output/json.ts";
-import type { Output } from "../output/output.ts";
+import type { Output, Sink } from "../output/output.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
-  cwd: string;
+  cwd(): string;
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
@@ -22,24 +22,33 @@ export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; co
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
-  /** For stdout and for stderr: either may be a pipe while the other is a terminal. */
-  readonly paint: Paint;
-  readonly notePaint: Paint;
   readonly output: Output;
   readonly #world: World;
   readonly #rootPath: string | undefined;
+  readonly #colour: boolean;
   #root: Root | null = null;
 
   constructor(world: World, options: CommonOptions) {
-    const { output, env } = world;
-    const colour = options.color !== false;
     this.#world = world;
+    this.#colour = options.color !== false;
     this.#rootPath = options.root;
-    this.output = output;
+    this.output = world.output;
     this.json = options.json === true;
     this.quiet = options.quiet === true;
-    this.paint = this.json ? noPaint : paintFor(colour, output.results.terminal, env);
-    this.notePaint = paintFor(colour, output.notes.terminal, env);
+  }
+
+  /** Paints for stdout; either stream may be a pipe while the other is a terminal. */
+  get paint(): Paint {
+    return this.json ? noPaint : this.#paintFor(this.output.results);
+  }
+
+  /** Paints for stderr. */
+  get notePaint(): Paint {
+    return this.#paintFor(this.output.notes);
+  }
+
+  #paintFor({ terminal }: Sink): Paint {
+    return paintFor(this.#colour, terminal, this.#world.env);
   }
 
   /** The storage root, checked when it is first asked for. */
@@ -59,8 +68,21 @@ export class Session {
     return { ...this.#world.env };
   }
 
+  /** The folder that the command was called in. @throws WorkflowError `FOLDER_GONE`. */
   get cwd(): string {
-    return this.#world.cwd;
+    try {
+      return this.#world.cwd();
+    } catch (cause) {
+      throw new WorkflowError(
+        {
+          code: "FOLDER_GONE",
+          kind: "failed",
+          message: "the folder that this command was called in is gone",
+          hint: "go to another: cd ~",
+        },
+        { cause },
+      );
+    }
   }
 
   /** From here on Ctrl-C aborts this signal and no longer ends the program. */

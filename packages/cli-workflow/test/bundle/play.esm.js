@@ -16,7 +16,7 @@ export async function* run(input, options) {
   const { steps: count = 3, ms = 0, code = 0, fail, ask, meta = {}, say } = input.params ?? {};
   for (let number = input.steps.length + 1; number <= count; number++) {
     if (ms) await sleep(ms, undefined, { signal: options.signal });
-    if (fail === number) throw new Error("it broke");
+    if (fail === number && !options.env.PLAY_WELL) throw new Error("it broke");
     tell("llm_done", { usage: { total_tokens: 5 } });
     if (ask === number) {
       yield { role: "__wait__", content: "Go on?", meta: { for: "approval" } };

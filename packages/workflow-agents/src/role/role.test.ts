@@ -282,6 +282,14 @@ group("what goes wrong", () => {
     expect(bad).toThrow("a role's schema has the field cost");
   });
 
+  test("an agent may throw what lets nothing be added to it, and what is no error", async () => {
+    const throwing = (thrown: unknown) => planner({ agent: () => Promise.reject(thrown) });
+    const frozen = Object.freeze(new Error("as it is"));
+    expect(await failureOf(throwing(frozen))).toMatchObject({ message: "as it is" });
+    const outcome = await runThread(twice(throwing("a word")));
+    expect(outcome).toMatchObject({ status: "failed", message: "a word", error: "a word" });
+  });
+
   test("a kill is passed on as it is", async () => {
     const controller = new AbortController();
     const agent: Spec["agent"] = async ({ signal }) => {

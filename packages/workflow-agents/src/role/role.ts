@@ -157,10 +157,12 @@ function failure(
     ...(known?.details && { problems: known.details }),
     ...(raw !== null && { raw }),
   });
-  if (typeof error !== "object" || error === null || !Object.isExtensible(error)) return error;
+  if (typeof error !== "object" || error === null) return error;
   const spending = call.spent.length > 0 ? spendingOf(call, prices) : {};
   const kept = { role: ctx.role ?? call.stepID, ...(raw !== null && { raw }), ...spending };
-  return Object.assign(error, { kept });
+  // Not every object lets itself be written to: then the message alone is kept.
+  Reflect.defineProperty(error, "kept", { value: kept, configurable: true, writable: true });
+  return error;
 }
 
 /** The call of a role's next step; its memory is that of the role's last. */

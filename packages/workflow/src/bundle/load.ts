@@ -1,4 +1,3 @@
-import { pathToFileURL } from "node:url";
 import type { Bundle } from "../contract/contract.ts";
 import { fromErrorRecord, isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import { bundlePath, mapPath, type Root } from "../storage/paths.ts";
@@ -18,7 +17,7 @@ export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
   const path = bundlePath(root, hash);
   let module: object;
   try {
-    module = (await import(pathToFileURL(path).href)) as object;
+    module = (await import(Bun.pathToFileURL(path).href)) as object;
   } catch (thrown) {
     throw await loadFailed(loadProblem(thrown, path), path, await readMap(mapPath(root, hash)));
   }

@@ -23,12 +23,13 @@ export type ResumeOptions = {
 /**
  * Stops a running thread at its next yield. Until then it is seen as `running`.
  *
- * @throws WorkflowError `NOT_RUNNING` when it has ended, waits or is not driven by a live worker.
+ * @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT`, `NOT_RUNNING` when no live worker drives it.
  */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
+  const { status } = await readThread(root, ref);
+  checkOpen(root, ref, status);
   const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
-  const { status } = await readThread(root, ref);
   throw notRunning(ref, status);
 }
 

@@ -24,7 +24,10 @@ const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
 
 /** A worker process that was started, and may find another in its place. */
-export type Candidate = { readonly exitCode: number | null };
+export type Candidate = {
+  readonly exitCode: number | null;
+  readonly signalCode: string | number | null;
+};
 
 /** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
 export function spawnWorker(root: Root, hash: string): Candidate {
@@ -98,8 +101,8 @@ export async function askWorker<T>(
     const reply = await ask<T>(root, hash, request);
     if (reply.kind === "reply") return reply.value;
     if (reply.kind === "silent") throw silent(hash, request.timeoutMs ?? controlTimeoutMs);
-    if (!candidate || candidate.exitCode !== null) {
-      if (candidate && candidate.exitCode !== busyCode) throw failedToStart(root, hash, candidate);
+    if (!candidate || hasEnded(candidate)) {
+      if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
       if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
       if (candidate) await Bun.sleep(20 * candidates);
       candidate = spawnWorker(root, hash);
@@ -109,6 +112,13 @@ export async function askWorker<T>(
     await Bun.sleep(waitMs);
   }
 }
+
+const hasEnded = ({ exitCode, signalCode }: Candidate): boolean =>
+  exitCode !== null || signalCode !== null;
+
+// One that found another in its place, was told to close, or was killed has not failed: the next may do.
+const hasFailed = ({ exitCode }: Candidate): boolean =>
+  exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
 function silent(hash: string, ms: number): WorkflowError {
   return new WorkflowError({

@@ -64,7 +64,11 @@ export async function sendStart(
   threadId: string | undefined,
   request: Omit<StartRequest, "threadId"> & { fork?: ForkRequest },
 ): Promise<StartedThread> {
-  if (threadId !== undefined) checkThreadId(threadId);
+  if (threadId !== undefined) {
+    const { bornThread } = await import("./threads.ts");
+    const there = bornThread(root, checkThreadId(threadId));
+    if (there) return there;
+  }
   const socket = join(runDir(root), socketName(hash));
   const candidate = existsSync(socket) ? null : spawnWorker(root, hash);
   const id = threadId ?? (await import("ulid")).ulid();

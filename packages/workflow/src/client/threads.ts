@@ -5,7 +5,8 @@ import { loggedHashes, threadIdsOf } from "../storage/list.ts";
 import { isThreadId } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { outlineLog, readLog } from "../thread-log/read.ts";
-import type { Break, EndRecord, FailureRecord } from "../thread-log/record.ts";
+import { LogTail } from "../thread-log/follow.ts";
+import type { Break, EndRecord, FailureRecord, StartRecord } from "../thread-log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
 import { statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef, ThreadRow, ThreadView } from "../thread/thread.ts";
@@ -29,6 +30,20 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
     if (existsSync(dataPath(root, hash, text))) return { hash, threadId: text };
   }
   throw notFound(text);
+}
+
+/** Where the thread with this very id began, and as what; null when there is none. */
+export function bornThread(
+  root: Root,
+  threadId: string,
+): (ThreadRef & { workflow: string }) | null {
+  for (const hash of loggedHashes(root)) {
+    for (const { value } of new LogTail(dataPath(root, hash, threadId)).read()) {
+      const { name } = value as StartRecord;
+      return { threadId, workflow: name, hash };
+    }
+  }
+  return null;
 }
 
 /** A thread whole. A corrupt one has the steps before the break, and its fault in `broken`. */

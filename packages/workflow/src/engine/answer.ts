@@ -4,7 +4,8 @@ import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest } from "../control/control.ts";
 import { sleep } from "./sleep.ts";
 
-const longestTimer = 2 ** 31 - 1;
+// A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
+const longestTimer = 10_000;
 
 /** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
 export type Judgement = { validate: (value: unknown) => string | null } | { problem: string };
@@ -86,6 +87,6 @@ function refused(code: string, message: string): WorkflowError {
     code,
     kind: "failed",
     message,
-    hint: "see how the thread stands: uncaged-workflow thread <id>",
+    hint: "see the question and the steps: uncaged-workflow thread @last, or its id",
   });
 }

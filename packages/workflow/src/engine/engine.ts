@@ -14,7 +14,7 @@
  */
 import { checkResult, checkStep } from "../contract/check.ts";
 import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
@@ -35,6 +35,8 @@ export type EngineParts = ClosingParts & {
   log: { append(record: string): Promise<void> };
   judge: SchemaJudge;
   mask: (text: string) => string;
+  /** Called when the thread begins to wait for an answer. */
+  onWait: () => void;
   /** Milliseconds since the epoch. */
   now: () => number;
 };
@@ -60,6 +62,8 @@ export type Outcome =
 type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const stopped = Symbol("stopped");
+// A bundle shares this process: what it does to JSON later must not reach a log.
+const { stringify } = JSON;
 
 /** Drives one thread from its committed steps on. */
 export class Engine {
@@ -162,6 +166,8 @@ export class Engine {
       const step = await answerStep(wait, input, this.#parts.now(), this.#parts.judge).catch(
         (error) => {
           this.#answering = false;
+          // The time may have ended while this answer was looked at.
+          if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
           throw error;
         },
       );
@@ -235,7 +241,13 @@ export class Engine {
       return null;
     }
     if (this.#isStopped()) return null;
-    return await this.#append(checked.step, checked.json);
+    try {
+      return await this.#append(checked.step, checked.json);
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      await this.#end(this.#failure(error));
+      return null;
+    }
   }
 
   async #faultOfWait({ role, meta }: RoleOutput): Promise<string | null> {
@@ -270,6 +282,7 @@ export class Engine {
   async #awaitAnswer(answered: Promise<Step>): Promise<Step | typeof stopped> {
     const wait = this.#waitMeta();
     const timer = new AbortController();
+    this.#parts.onWait();
     if (wait.expiresAt !== undefined) void this.#timeOut(wait, timer.signal);
     try {
       return await this.#orHalted(answered);
@@ -281,7 +294,7 @@ export class Engine {
 
   async #timeOut(wait: WaitMeta, signal: AbortSignal): Promise<void> {
     await untilOver(wait, this.#parts.now, signal);
-    if (signal.aborted || this.#answering || !this.#answer) return;
+    if (signal.aborted || this.#answering || !this.#answer || this.#waitMeta() !== wait) return;
     this.#answering = true;
     this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
     await this.#commitAnswer(timeoutStep(wait)).catch((error) => this.#breakOff(error));
@@ -298,8 +311,9 @@ export class Engine {
       if (this.#isStopped()) throw notWaiting();
       const answer = this.#answer;
       const { role, content, meta } = output;
-      const step = await this.#append(output, JSON.stringify({ role, content, meta }));
+      const step = await this.#append(output, stringify({ role, content, meta }));
       if (!this.#generator) this.#thread.steps.push(step);
+      this.#answer = null;
       answer?.resolve(step);
     } finally {
       this.#answering = false;
@@ -368,3 +382,7 @@ export class Engine {
     if (this.#generator) await closeGenerator(this.#generator, this.#parts);
   }
 }
+
+// The workflow's fault and not the disk's: nothing was written, and the end can be.
+const isTooLarge = (error: unknown): boolean =>
+  isWorkflowError(error) && error.code === "RECORD_TOO_LARGE";

@@ -5,6 +5,9 @@ import { diskError, systemCode } from "./disk-error.ts";
 
 const { O_CREAT, O_EXCL, O_RDWR } = constants;
 
+// A database that nothing refers to is collected, and its lock ends with it.
+const held = new Set<Database>();
+
 /** A lock that the operating system holds for this process until it is released or the process ends. */
 export type Lock = { release(): void };
 
@@ -22,9 +25,19 @@ export function takeLock(path: string, waitMs: number): Lock | null {
     const db = begin(path, Math.max(0, deadline - Date.now()));
     if (!db) return null;
     // The file may have been removed between our look at it and the lock: then we locked nothing.
-    if (inodeOf(path) === inode) return { release: () => db.close() };
+    if (inodeOf(path) === inode) return hold(db);
     db.close();
   }
+}
+
+function hold(db: Database): Lock {
+  held.add(db);
+  return {
+    release() {
+      held.delete(db);
+      db.close();
+    },
+  };
 }
 
 function begin(path: string, waitMs: number): Database | null {

@@ -2,19 +2,21 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 
 /**
  * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
- * link, waits at no FIFO and takes nothing but a plain file.
+ * link, waits at no FIFO and takes nothing but a plain file; for writing, one without a second name.
  *
- * @throws the system's error; `ENXIO` when it is no plain file.
+ * @throws the system's error; `ENXIO` when it is no such file.
  */
 export function openOwnFile(path: string, flags: number): number {
   const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
-  if (fstatSync(fd).isFile()) return fd;
+  const found = fstatSync(fd);
+  const writes = (flags & (O_WRONLY | O_RDWR)) !== 0;
+  if (found.isFile() && (!writes || found.nlink === 1)) return fd;
   closeSync(fd);
-  throw Object.assign(new Error("not a plain file"), { code: "ENXIO" });
+  throw Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
 }
 
 /**

@@ -234,12 +234,19 @@ describe("opening a log", () => {
     expect(open).toThrow("there is a symbolic link");
   });
 
-  test("writes to no file that has a second name", async () => {
+  test("takes no file that has a second name", () => {
     writeFileSync(join(folder, "target"), first);
     linkSync(join(folder, "target"), path);
-    const writer = open();
-    expect(await codeOf(writer.append(stepLine("a")))).not.toStartWith("no error");
-    expect(readFileSync(join(folder, "target"), "utf8")).toBe(`${startLine}\n`);
+    expect(open).toThrow("no plain file with one name");
+  });
+
+  test("that gets a second name later is written no more", async () => {
+    const writer = LogWriter.create(path, first, durableWriting());
+    linkSync(path, join(folder, "target"));
+    expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
+    rmSync(join(folder, "target"));
+    expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
+    expect(text()).toBe(`${startLine}\n`);
     await writer.close();
   });
 

@@ -9,7 +9,6 @@ import {
   renameSync,
   writeSync,
 } from "node:fs";
-import { promisify } from "node:util";
 import { syncDir } from "../storage/atomic.ts";
 import { openOwnFile } from "../storage/read.ts";
 
@@ -30,7 +29,12 @@ export type Disk = {
 };
 
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
-const fdatasyncLater = promisify(fdatasync);
+// Not promisify: node:util takes milliseconds to load.
+function fdatasyncLater(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+  });
+}
 
 /** The disk of this machine. */
 export const realDisk: Disk = {

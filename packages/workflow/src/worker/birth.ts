@@ -41,6 +41,8 @@ export const isBorn = (root: Root, hash: string, threadId: string): boolean =>
 type Source = { log: ThreadLog; bytes: Buffer; keep: number[] };
 type Copied = { steps: Step[]; bytes: Buffer[] };
 
+// A bundle shares this process: what it does to Date later must not reach a log.
+const { now: wallClock } = Date;
 const noSteps: Copied = { steps: [], bytes: [] };
 
 function readSource(root: Root, fork: ForkRequest): Source {
@@ -75,7 +77,7 @@ function startRecord(hash: string, request: StartRequest, source: Source | null)
       options: { ...options, maxRounds },
       ...(params === undefined ? {} : { params }),
     },
-    timestamp: Date.now(),
+    timestamp: wallClock(),
     ...(source && request.fork
       ? { forkFrom: { threadId: request.fork.threadId, steps: source.keep.length } }
       : {}),
@@ -100,7 +102,7 @@ const definedOf = (edit: NonNullable<ForkRequest["edit"]>) =>
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };
-  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: Date.now() };
+  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: wallClock() };
 }
 
 // Step n, from 0, stands on line n + 1, from 0. Neighbours are copied in one piece.

@@ -1,41 +1,71 @@
-import { Console } from "node:console";
-import { Writable } from "node:stream";
+import { writeSync } from "node:fs";
+import type { Writable } from "node:stream";
 import { WorkflowError } from "../contract/error.ts";
 import { currentContext } from "./context.ts";
 
-type Write = typeof process.stdout.write;
+/** What a console of `node:console` can print. */
+const printing = [
+  ...([
+    "log",
+    "info",
+    "debug",
+    "warn",
+    "error",
+    "trace",
+    "assert",
+    "dir",
+    "dirxml",
+    "table",
+  ] as const),
+  ...(["group", "groupCollapsed", "groupEnd", "count", "countReset"] as const),
+  ...(["time", "timeLog", "timeEnd", "clear"] as const),
+];
 
 /**
  * Takes what a bundle prints to its thread's debug log. What no thread printed goes on to the worker's
  * own log file.
+ *
+ * Streams and consoles are made when a bundle first prints: to load what makes them takes longer than
+ * all else that a worker does before its first step.
  */
 export function capturePrints(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    const write: Write = stream.write.bind(stream);
-    stream.write = (chunk: string | Uint8Array, ...rest: []) => {
-      const context = currentContext();
-      if (!context) return write(chunk, ...rest);
-      note(chunk);
-      return true;
+  const stdout = once(() => streamTo(1));
+  const stderr = once(() => streamTo(2));
+  replace("stdout", stdout);
+  replace("stderr", stderr);
+  const printer = once(() => {
+    const { Console } = process.getBuiltinModule("node:console");
+    return new Console({ stdout: stdout(), stderr: stderr() });
+  });
+  for (const name of printing) {
+    console[name] = (...values: unknown[]) => {
+      (printer()[name] as (...values: unknown[]) => void)(...values);
     };
   }
-  const printer = new Console({ stdout: forward(process.stdout), stderr: forward(process.stderr) });
-  Object.assign(console, printer);
 }
 
-function forward(stream: NodeJS.WriteStream): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write(chunk, _encoding, done) {
-      stream.write(chunk);
+// Bun makes the real stream as soon as the property is looked at or defined, but not when it is set.
+function replace(name: "stdout" | "stderr", stream: () => Writable): void {
+  Object.assign(process, { [name]: null });
+  Object.defineProperty(process, name, { configurable: true, enumerable: true, get: stream });
+}
+
+function streamTo(fd: number): Writable {
+  const { Writable } = process.getBuiltinModule("node:stream");
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      const context = currentContext();
+      if (context) context.info.log("V1BZ6SHC", chunk.toString("utf8").replace(/\n$/, ""));
+      else writeSync(fd, chunk);
       done();
     },
   });
+  return Object.assign(stream, { fd });
 }
 
-function note(chunk: string | Uint8Array): void {
-  const text = typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
-  currentContext()?.info.log("V1BZ6SHC", text.replace(/\n$/, ""));
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
 }
 
 /**

@@ -1,7 +1,10 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readOwnFile } from "../storage/read.ts";
 
 /** A process that can't be taken for a later one with the same pid. */
 export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
+
+const longestFile = 1024 * 1024 * 1024;
 
 /** What `run/<hash>.holder` says: which process took the lock, and what it was driving. */
 export type Holder = { identity: ProcessIdentity; live: string[] };
@@ -37,13 +40,16 @@ export class HolderFile {
 /** Reads a holder file, or null when there is none that can be read. */
 export function readHolder(path: string): Holder | null {
   try {
-    const [first = "", ...notes] = readFileSync(path, "utf8").split("\n");
+    const text = new TextDecoder().decode(readOwnFile(path, longestFile) ?? undefined);
+    const [first = "", ...notes] = text.split("\n");
+    const identity = JSON.parse(first) as ProcessIdentity | null;
+    if (!Number.isInteger(identity?.pid) || !identity) return null;
     const live = new Set<string>();
     for (const note of notes) {
       if (note.startsWith("+")) live.add(note.slice(1));
       if (note.startsWith("-")) live.delete(note.slice(1));
     }
-    return { identity: JSON.parse(first) as ProcessIdentity, live: [...live] };
+    return { identity, live: [...live] };
   } catch {
     return null;
   }

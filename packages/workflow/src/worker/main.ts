@@ -4,8 +4,8 @@
  *     bun worker/main.ts <root> <hash> <idleMs>
  *
  * Its folder is `<root>/run`. It takes the hash's lock or exits with 75; serves the control socket; and
- * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle when
- * the first request needs it, so that a bundle that can't be loaded is the answer to that request.
+ * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle at
+ * once, and again for each request that needs one that could not be loaded: that is then its answer.
  */
 import { join } from "node:path";
 import { loadBundle } from "../bundle/load.ts";
@@ -38,6 +38,7 @@ let bundle: Promise<Bundle> | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
 let server: ControlServer | null = null;
 let closing = false;
+let prepared = false;
 
 const threads = new Threads({
   root,
@@ -51,6 +52,8 @@ const threads = new Threads({
 process.on("SIGTERM", () => void close());
 process.on("SIGINT", () => void close());
 server = serveControl(socketName(hash), join(runDir(root), socketName(hash)), threads, rest);
+// The request that this worker was started for is on its way. Should this fail, its load will tell.
+void load().catch(() => undefined);
 rest();
 
 function load(): Promise<Bundle> {
@@ -62,9 +65,12 @@ function load(): Promise<Bundle> {
 }
 
 async function prepare(): Promise<Bundle> {
-  capturePrints();
-  recordEvents();
-  catchCrashes(threads);
+  if (!prepared) {
+    capturePrints();
+    recordEvents();
+    catchCrashes(threads);
+  }
+  prepared = true;
   return Promise.race([loadBundle(root, hash), lateLoad()]);
 }
 
@@ -83,8 +89,12 @@ async function lateLoad(): Promise<never> {
 function rest(): void {
   if (timer) clearTimeout(timer);
   timer = null;
-  if (closing || threads.busy || (server && server.pending > 0)) return;
-  timer = setTimeout(() => void close(), idleMs);
+  if (!closing && isIdle()) timer = setTimeout(() => isIdle() && void close(), idleMs);
+}
+
+// Asked again when the time is over: a request that came in between may still load the bundle.
+function isIdle(): boolean {
+  return !threads.busy && (server?.pending ?? 0) === 0;
 }
 
 async function close(): Promise<void> {

@@ -50,11 +50,15 @@ type Live = {
 };
 
 const closingMs = 5_000;
+// A bundle shares this process: what it does to Date later must not reach a log.
+const { now: wallClock } = Date;
 
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
+  /** The thread that has been driven here when there was but one, null when there were others. */
+  #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
 
   constructor(parts: ThreadsParts) {
@@ -92,13 +96,13 @@ export class Threads {
   }
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
-    const live = this.#live.get(threadId);
+    const live = await this.#find(threadId);
     if (live) return this.#resumeLive(threadId, live.engine);
     const bundle = await this.#parts.load();
-    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const adopted = this.#adopt(threadId, request);
     const last = adopted.log.steps.at(-1);
-    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, Date.now())) {
+    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, wallClock())) {
       await adopted.writer.close();
       throw waits(threadId);
     }
@@ -106,8 +110,8 @@ export class Threads {
     return { threadId };
   }
 
-  pause(threadId: string): Controlled {
-    const live = this.#live.get(threadId);
+  async pause(threadId: string): Promise<Controlled> {
+    const live = await this.#find(threadId);
     if (!live) throw notRunning(threadId);
     live.engine.pause();
     this.#parts.note(threadId, false);
@@ -115,14 +119,14 @@ export class Threads {
   }
 
   async kill(threadId: string): Promise<Controlled> {
-    const live = this.#live.get(threadId);
+    const live = await this.#find(threadId);
     if (live) await live.engine.kill();
     else await this.#endDormant(threadId);
     return { threadId };
   }
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
-    if (!this.#live.has(threadId)) {
+    if (!(await this.#find(threadId))) {
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
     }
@@ -132,8 +136,8 @@ export class Threads {
   }
 
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
-    const live = this.#live.get(threadId);
-    if (live && !force) throw refuse("THREAD_RUNNING", `${threadId} is ${live.engine.status}`);
+    const live = await this.#find(threadId);
+    if (live && !force) throw refuse("THREAD_RUNNING", threadId, `is ${live.engine.status}`);
     if (live) {
       await live.engine.kill();
       await live.gone;
@@ -150,10 +154,9 @@ export class Threads {
     await Promise.all(all.map(({ gone }) => gone));
   }
 
-  /** The one thread that can have thrown what nobody caught: the only one that is not waiting. */
-  onlyRunning(): ((thrown: unknown) => void) | null {
-    const running = [...this.#live.values()].filter(({ engine }) => engine.status !== "waiting");
-    return running.length === 1 ? (running[0]?.fail ?? null) : null;
+  /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
+  get failOnly(): ((thrown: unknown) => void) | null {
+    return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
   /** Adds a line to the debug log of every thread that is driven. */
@@ -186,12 +189,15 @@ export class Threads {
         note: (tag, content) => info.log(tag, content),
         judge: judgeBySchema,
         mask,
-        now: Date.now,
+        onWait: () => this.#parts.onChange(),
+        now: wallClock,
         closingMs,
       },
     );
     const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
     const since = performance.now();
+    const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
+    this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
     info.log(
@@ -217,20 +223,28 @@ export class Threads {
     this.#parts.onChange();
   }
 
+  // A thread whose end is written may still be closing its generator: nothing is done to it but to wait.
+  async #find(threadId: string): Promise<Live | null> {
+    const live = this.#live.get(threadId) ?? null;
+    if (!live?.engine.over) return live;
+    await live.gone;
+    return this.#live.get(threadId) ?? null;
+  }
+
   #resumeLive(threadId: string, engine: Engine): Controlled {
     if (engine.resume()) {
       this.#parts.note(threadId, true);
       return { threadId };
     }
     if (engine.status === "waiting") throw waits(threadId);
-    throw refuse("ALREADY_RUNNING", `${threadId} runs already`);
+    throw refuse("ALREADY_RUNNING", threadId, "runs already");
   }
 
   #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
     const adopted = this.#adopt(threadId, request);
     if (adopted.log.steps.at(-1)?.role !== WAIT) {
       void adopted.writer.close();
-      throw refuse("NOT_WAITING", `${threadId} waits for no answer`);
+      throw refuse("NOT_WAITING", threadId, "waits for no answer");
     }
     this.#driveAgain(bundle, adopted, request);
   }
@@ -243,7 +257,7 @@ export class Threads {
   async #endDormant(threadId: string): Promise<void> {
     const { writer } = this.#adopt(threadId, { env: {} });
     try {
-      await writer.append(textOf(killed(Date.now())));
+      await writer.append(textOf(killed(wallClock())));
     } finally {
       await writer.close();
     }
@@ -289,8 +303,9 @@ function describe(outcome: Outcome): string {
   }
 }
 
-function refuse(code: string, message: string): WorkflowError {
-  const hint = "see how it stands: uncaged-workflow thread <id>";
+function refuse(code: string, threadId: string, what: string): WorkflowError {
+  const hint = `see how it stands: uncaged-workflow thread ${threadId}`;
+  const message = `${threadId} ${what}`;
   return new WorkflowError({ code, kind: "failed", message, hint });
 }
 

@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { WorkflowError } from "@uncaged/workflow/host";
+import { reportFailure } from "./failure.ts";
+import type { World } from "./session.ts";
+
+function report(thrown: unknown, ...argv: string[]) {
+  const written = { stdout: "", stderr: "" };
+  const sink = (stream: "stdout" | "stderr") => ({
+    terminal: false,
+    columns: 80,
+    write(text: string) {
+      written[stream] += text;
+    },
+  });
+  const world: World = {
+    argv,
+    env: {},
+    cwd: () => "/",
+    umask: 0,
+    output: { results: sink("stdout"), notes: sink("stderr") },
+    interruption: () => new AbortController().signal,
+  };
+  return { code: reportFailure(thrown, world), ...written };
+}
+
+const missing = { code: "NOT_THERE", kind: "missing", message: "it is\nnot there" } as const;
+
+test("a user's error is one line, with a hint when there is one", () => {
+  expect(report(new WorkflowError(missing))).toEqual({
+    code: 4,
+    stdout: "",
+    stderr: "error: it is not there\n",
+  });
+  expect(report(new WorkflowError({ ...missing, hint: "look\u001b there" })).stderr).toBe(
+    "error: it is not there; hint: look\\u001b there\n",
+  );
+});
+
+test("several findings have a line each", () => {
+  const error = new WorkflowError({ ...missing, hint: "mend it", details: ["a:1: x", "a:2: y"] });
+  expect(report(error).stderr).toBe("error: a:1: x\nerror: a:2: y\nhint: mend it\n");
+});
+
+test("with --json an error is a document, unless --json is a word of the user's", () => {
+  const { stdout, stderr } = report(new WorkflowError(missing), "run", "--json");
+  expect(JSON.parse(stdout)).toEqual({
+    error: { code: "NOT_THERE", message: "it is\nnot there", hint: null },
+  });
+  expect(stderr).toBe("");
+  expect(report(new WorkflowError(missing), "run", "--", "--json").stdout).toBe("");
+});
+
+test("a bug shows its stack and where to report it", () => {
+  const { code, stdout, stderr } = report(new TypeError("x is undefined"));
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain("failure.test.ts");
+  expect(stderr).toContain("this is a bug in uncaged-workflow; hint: please report it");
+});
+
+test("what the system refuses is no bug", () => {
+  const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/x'"), {
+    code: "EACCES",
+    errno: -13,
+    syscall: "mkdir",
+  });
+  expect(report(refused)).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "error: EACCES: permission denied, mkdir '/x'\n",
+  });
+});

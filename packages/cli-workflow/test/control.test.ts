@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { playStore, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+type View = {
+  threadId: string;
+  status: string;
+  prompt: string;
+  hash: string;
+  maxRounds: number;
+  steps: { role: string; content: string; meta: Record<string, unknown> }[];
+};
+
+let store: Store;
+let ended: string;
+
+beforeAll(async () => {
+  store = await playStore();
+  ended = await store.play({}, "--wait", "--prompt", "first");
+});
+
+const read = (id: string) => store.json<View>(["thread", id]);
+
+test("pause is seen in ps, and resume goes on", async () => {
+  const id = await store.play({ ms: 100, steps: 4 });
+  expect(await store.ok(["pause", id])).toContain(`paused ${id}`);
+  await store.until(id, "paused");
+  expect(await store.ok(["ps"])).toMatch(new RegExp(`${id} +paused`));
+  expect(await store.ok(["resume", id])).toBe(`resumed ${id}`);
+  expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
+});
+
+test("several threads are killed at once, and one that can't be does not stop the others", async () => {
+  const ids = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
+  const { code, stdout, stderr } = await store.run(["kill", ids[0] ?? "", ended, ids[1] ?? ""]);
+  expect(code).toBe(1);
+  expect(stdout).toBe(ids.map((id) => `killed ${id}\n`).join(""));
+  expect(stderr).toMatch(/^error: [^\n]*has ended[^\n]*\n$/);
+});
+
+test("thread rm deletes what has ended, and with --force what runs", async () => {
+  const id = await store.play({}, "--wait");
+  expect(await store.ok(["thread", "rm", id])).toBe(`deleted ${id}`);
+  expect((await store.run(["thread", id])).code).toBe(4);
+  const running = await store.play({ ms: 60_000 });
+  expect(await store.ok(["thread", "rm", "--force", running])).toBe(`deleted ${running}`);
+  expect((await store.run(["thread", running])).code).toBe(4);
+});
+
+test("fork leaves out the last step, or keeps up to a role or a number", async () => {
+  const kept = async (...args: string[]) => {
+    const id = await store.ok(["fork", ended, ...args]);
+    await store.until(id, "completed");
+    const { forkFrom } = await store.json<{ forkFrom: { steps: number } }>(["thread", id]);
+    return forkFrom.steps;
+  };
+  expect(await kept()).toBe(2);
+  expect(await kept("--from-role", "planner")).toBe(1);
+  expect(await kept("--from-role", "coder")).toBe(3);
+  expect(await kept("--from-role", "coder#1")).toBe(2);
+  expect(await kept("--at-step", "0")).toBe(0);
+});
+
+test("fork takes another prompt and other rounds", async () => {
+  const id = await store.ok([
+    ...["fork", ended, "--at-step", "1", "--wait"],
+    ...["--prompt", "second", "--max-rounds", "7"],
+  ]);
+  const { steps, prompt, maxRounds } = await read(id);
+  expect({ prompt, maxRounds }).toEqual({ prompt: "second", maxRounds: 7 });
+  expect(steps.map(({ content }) => content)).toEqual([
+    "planner 1: first",
+    "coder 2: second",
+    "coder 3: second",
+  ]);
+});
+
+test("fork --edit takes JSON for the last kept step", async () => {
+  const edit = '{"content":"better","meta":{"n":1}}';
+  const id = await store.ok(["fork", ended, "--at-step", "1", "--edit", edit, "--wait"]);
+  expect((await read(id)).steps[0]).toMatchObject({ content: "better", meta: { n: 1 } });
+});
+
+function editor(script: string): Record<string, string> {
+  const path = join(store.folder, `editor-${crypto.randomUUID()}`);
+  writeFileSync(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(path, 0o700);
+  return { EDITOR: path };
+}
+
+test("fork --edit opens the last kept step in the editor", async () => {
+  const seen = join(store.folder, "seen");
+  const env = editor(`cp "$1" ${seen}; sed -i.bak 's/planner 1: first/a better plan/' "$1"`);
+  const id = await store.ok(["fork", ended, "--at-step", "1", "--edit", "--wait"], { env });
+  expect((await read(id)).steps[0]?.content).toBe("a better plan");
+  expect(readFileSync(seen, "utf8")).toContain("planner 1: first");
+});
+
+test("fork --edit forks nothing when the step is not changed or the editor fails", async () => {
+  const before = store.tree();
+  const attempts: [Record<string, string>, number, string][] = [
+    [editor("exit 0"), 1, "was not changed"],
+    [editor("exit 3"), 1, "exit code 3"],
+    [{ EDITOR: "/no/such/editor" }, 1, "was not found"],
+    [{}, 2, "neither VISUAL nor EDITOR"],
+    [editor('echo nonsense > "$1"'), 2, "can't be read"],
+  ];
+  for (const [env, wanted, says] of attempts) {
+    const { code, stdout, stderr } = await store.run(["fork", ended, "--edit"], { env });
+    expect({ code, stdout }).toEqual({ code: wanted, stdout: "" });
+    expect(stderr).toMatch(/^(?:[^\n]*not found\n)?error: [^\n]+\n$/);
+    expect(stderr).toContain(says);
+  }
+  expect(store.tree()).toEqual(before);
+});
+
+test("fork puts an answer after the kept steps", async () => {
+  const id = await store.play({ ask: 2, steps: 3 });
+  await store.until(id, "waiting");
+  const forked = await store.ok(["fork", id, "--at-step", "2", "--input", "yes"]);
+  const { steps } = await store.until<View>(forked, "completed");
+  expect(steps.map(({ role }) => role)).toEqual(["planner", "__wait__", "__input__"]);
+  expect(steps[2]?.content).toBe("yes");
+});
+
+test("fork --on goes on with another version", async () => {
+  const changed = join(store.folder, "changed.esm.js");
+  const source = readFileSync(join(import.meta.dir, "bundle/play.esm.js"), "utf8");
+  writeFileSync(changed, source.replace('summary: "played"', 'summary: "changed"'));
+  const hash = await store.ok(["add", "changed", changed]);
+  const id = await store.ok(["fork", ended, "--on", "changed", "--wait"]);
+  expect(await read(id)).toMatchObject({
+    hash,
+    workflow: "changed",
+    result: { summary: "changed" },
+  });
+});
+
+test("retry takes up what failed, and more rounds what ran out of them", async () => {
+  const failed = await store.play({ fail: 2 });
+  await store.until(failed, "failed");
+  const again = await store.run(["retry", failed, "--wait"], { env: { PLAY_WELL: "1" } });
+  expect(again.code).toBe(0);
+  const short = await store.play({}, "--max-rounds", "2", "--wait");
+  const more = await store.ok(["retry", short, "--max-rounds", "9", "--wait"]);
+  expect((await read(more)).steps).toHaveLength(3);
+});
+
+test("diff tells the first difference and shows each step that differs", async () => {
+  const other = await store.ok(["fork", ended, "--at-step", "1", "--prompt", "second", "--wait"]);
+  const { code, stdout } = await store.run(["diff", ended, other]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("first difference: step 2\n");
+  expect(stdout).toContain("\nstep 1  planner  same\n");
+  expect(stdout).toContain("-coder 2: first\n+coder 2: second\n");
+  expect(await store.ok(["diff", ended, ended])).toContain("are the same: 3 steps");
+});
+
+test("threads pages, and filters by workflow and status", async () => {
+  const all = (await store.ok(["threads", "-q", "--limit", "1000"])).split("\n");
+  const page = (await store.ok(["threads", "-q", "--limit", "2", "--offset", "1"])).split("\n");
+  expect(page).toEqual(all.slice(1, 3));
+  const failed = await store.json<View[]>(["threads", "--status", "failed", "killed"]);
+  expect(new Set(failed.map(({ status }) => status))).toEqual(new Set(["failed", "killed"]));
+  const changed = await store.ok(["threads", "changed", "-q"]);
+  expect(changed.split("\n")).toHaveLength(1);
+  expect(await store.ok(["threads", "--workflow", "changed", "-q"])).toBe(changed);
+  await store.ok(["remove", "changed"]);
+  expect(await store.ok(["threads", "changed", "-q"])).toBe(changed);
+});
+
+test("logs shows the debug log, its end, and follows it", async () => {
+  const lines = (await store.ok(["logs", ended])).split("\n");
+  expect(lines.at(-1)).toMatch(/^20\d\d-.*Z [0-9A-HJKMNP-TV-Z]{8} {2}ended: returned/);
+  expect((await store.ok(["logs", ended, "--tail", "1"])).split("\n")).toEqual(lines.slice(-1));
+  expect(await store.ok(["logs", ended, "--tail", "0"])).toBe("");
+  expect(await store.ok(["logs", ended, "--since", "2999-01-01"])).toBe("");
+  const id = await store.play({ ms: 100 });
+  expect(await store.ok(["logs", id, "-f"])).toContain("ended: returned");
+});
+
+test("follow ends when the worker is gone, and says what to do", async () => {
+  const id = await store.play({ ms: 60_000 });
+  const { pid } = await store.json<{ pid: number }>(["thread", id]);
+  const child = store.start(["follow", id]);
+  const text = Promise.all([child.stdout.text(), child.stderr.text()]);
+  process.kill(pid, "SIGKILL");
+  expect(await child.exited).toBe(1);
+  const [stdout, stderr] = await text;
+  expect(stdout).toContain("interrupted");
+  expect(stderr).toContain(`uncaged-workflow resume ${id}`);
+  await store.ok(["kill", id]);
+});
+
+test("Ctrl-C leaves the view and not the thread", async () => {
+  const id = await store.play({ ms: 150, steps: 8 });
+  for (const args of [
+    ["follow", id],
+    ["logs", id, "-f"],
+  ]) {
+    const child = store.start(args);
+    const text = child.stderr.text();
+    await child.stdout.getReader().read();
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await text).toContain(args[0] === "follow" ? `${id} goes on` : "");
+  }
+  expect((await store.until<View>(id, "completed")).steps).toHaveLength(8);
+});

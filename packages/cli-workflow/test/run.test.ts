@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { playStore, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+type View = {
+  status: string;
+  prompt: string;
+  maxRounds: number;
+  steps: { role: string; content: string; meta: Record<string, unknown> }[];
+  result: { returnCode: number; summary: string } | null;
+};
+
+let store: Store;
+
+beforeAll(async () => {
+  store = await playStore();
+});
+
+const promptOf = async (id: string): Promise<string> => {
+  const { prompt } = await store.json<View>(["thread", id]);
+  return prompt;
+};
+
+test("run prints the id alone and returns while the thread runs", async () => {
+  const { code, stdout, stderr } = await store.run(["run", "play", "--params", '{"ms":60000}']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}\n$/);
+  const id = stdout.trim();
+  expect((await store.json<View>(["thread", id])).status).toBe("running");
+  await store.ok(["kill", id]);
+});
+
+test("--wait prints the id and exits with the thread's own return code", async () => {
+  const done = await store.run(["run", "play", "--wait"]);
+  expect(done.code).toBe(0);
+  expect(done.stdout).toMatch(/^[0-9A-Z]{26}\n$/);
+  expect(done.stderr).toBe("completed: played\n");
+  const failed = await store.run(["run", "play", "--wait", "--params", '{"code":7}']);
+  expect(failed.code).toBe(7);
+  expect(failed.stderr).toContain("failed (return code 7): played");
+});
+
+test("--wait of a thread that throws exits with 1 and tells the message", async () => {
+  const { code, stderr } = await store.run(["run", "play", "--wait", "--params", '{"fail":2}']);
+  expect(code).toBe(1);
+  expect(stderr).toContain("it broke");
+  expect(stderr).toContain("uncaged-workflow retry");
+});
+
+test("a thread that asks ends --wait with 6, the question and how to answer", async () => {
+  const asked = await store.run(["run", "play", "--wait", "--params", '{"ask":2}']);
+  expect(asked.code).toBe(6);
+  expect(asked.stderr).toContain("waiting: Go on?");
+  const id = asked.stdout.trim();
+  expect(asked.stderr).toContain(`uncaged-workflow resume ${id} --input`);
+  await store.ok(["resume", id, "--input", '{"approved":true}']);
+  const { steps } = await store.until<View>(id, "completed");
+  expect(steps.map(({ role }) => role)).toEqual(["planner", "__wait__", "__input__"]);
+  expect(steps[2]).toMatchObject({
+    content: '{"approved":true}',
+    meta: { value: { approved: true } },
+  });
+});
+
+test("--wait --json has the status of a thread that asks, and no result", async () => {
+  const { code, stdout } = await store.run([
+    ...["run", "play", "--wait", "--json"],
+    ...["--params", '{"ask":1}'],
+  ]);
+  expect(code).toBe(6);
+  expect(JSON.parse(stdout)).toMatchObject({ status: "waiting", result: null });
+});
+
+test("--follow shows a line a step, in a pipe without colour, cuts or spinner", async () => {
+  const say = `first line that is long ${"word ".repeat(40)}end`;
+  const { code, stdout, stderr } = await store.run([
+    ...["run", "play", "--follow"],
+    ...["--params", JSON.stringify({ say: `\n${say}\nsecond`, code: 3 })],
+  ]);
+  const lines = stdout.trimEnd().split("\n");
+  expect(code).toBe(3);
+  expect(lines).toHaveLength(4);
+  expect(lines[0]).toMatch(/^ {2}1 {2}planner +\d+\.\ds {2}first line/);
+  expect(lines[0]).toEndWith("end");
+  expect(lines[3]).toBe("failed (return code 3): played");
+  expect(stdout + stderr).not.toMatch(/[\u001b\r]/);
+  expect(stderr).toContain("15 tokens");
+});
+
+test("--follow --json begins with what was started", async () => {
+  const lines = (await store.ok(["run", "play", "--follow", "--json"])).split("\n");
+  const items = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(items[0]).toMatchObject({ kind: "start", workflow: "play" });
+  expect(items.at(-1)).toMatchObject({ kind: "end", status: "completed" });
+});
+
+test("--quiet leaves the id alone", async () => {
+  const { stdout, stderr } = await store.run(["run", "play", "--wait", "-q"]);
+  expect(stdout).toMatch(/^[0-9A-Z]{26}\n$/);
+  expect(stderr).toBe("");
+});
+
+test("the thread gets the folder and the environment of the shell that started it", async () => {
+  const cwd = join(store.folder, "elsewhere");
+  mkdirSync(cwd);
+  const id = await store.ok(["run", "play", "--wait"], { cwd });
+  const { steps } = await store.json<View>(["thread", id]);
+  expect(steps[0]?.meta.cwd).toBe(realpathSync(cwd));
+});
+
+test("options reach the workflow, and rounds end it", async () => {
+  const started = ["--option", "extra=[1,2]", "--max-rounds", "1"];
+  const id = await store.play({}, "--wait", ...started);
+  const view = await store.json<View>(["thread", id]);
+  expect(view.steps.map(({ meta }) => meta.extra)).toEqual([[1, 2]]);
+  expect(view).toMatchObject({ maxRounds: 1, status: "completed" });
+});
+
+test("params are read from a file", async () => {
+  const path = join(store.folder, "params.json");
+  writeFileSync(path, '{"steps":1}');
+  const id = await store.ok(["run", "play", "--wait", "--params", `@${path}`]);
+  expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
+});
+
+test("the same thread id starts one thread", async () => {
+  const args = ["run", "play", "--thread-id", "01KQXKW18CT8G75T53R8F4G7YG"];
+  expect(await store.ok(args)).toBe("01KQXKW18CT8G75T53R8F4G7YG");
+  expect(await store.ok(args)).toBe("01KQXKW18CT8G75T53R8F4G7YG");
+  const view = await store.until<View>("01KQXKW18CT8G75T53R8F4G7YG", "completed");
+  expect(view.steps).toHaveLength(3);
+});
+
+test("a prompt keeps every kind of line break, from the command line, a file and stdin", async () => {
+  const prompt = "a\nb\r\nc\rd\u2028e\u2029f\u0085g\vh\fi\n\n\ttab 日本 👩‍👩‍👧 \ufeff end";
+  const path = join(store.folder, "prompt.txt");
+  writeFileSync(path, prompt);
+  const ids = [
+    await store.ok(["run", "play", "--prompt", prompt]),
+    await store.ok(["run", "play", "--prompt-file", path]),
+    await store.ok(["run", "play", "--prompt", "-"], { stdin: prompt }),
+    await store.ok(["run", "play", "--prompt-file", "-"], { stdin: prompt }),
+  ];
+  for (const id of ids) expect(await promptOf(id)).toBe(prompt);
+});
+
+test("a prompt of 10 MB comes back as it was", async () => {
+  const prompt = "0123456789abcde\n".repeat(655_360);
+  const id = await store.ok(["run", "play", "--prompt", "-", "--params", '{"say":"x"}'], {
+    stdin: prompt,
+  });
+  expect((await promptOf(id)) === prompt).toBe(true);
+});
+
+test("a prompt may look like an option", async () => {
+  const id = await store.ok(["run", "play", "--prompt", "--json"]);
+  expect(await promptOf(id)).toBe("--json");
+});
+
+test("ids may be shortened to a beginning or an ending, and @last is the newest", async () => {
+  const id = await store.play({}, "--wait");
+  for (const text of [id.slice(-8), id.slice(-8).toLowerCase(), id.slice(0, 20), "@last"]) {
+    expect((await store.json<{ threadId: string }>(["thread", text])).threadId).toBe(id);
+  }
+  const { code, stderr } = await store.run(["thread", id.slice(0, 4)]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/means \d+ threads; hint: give more of the id/);
+});

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openSync } from "node:fs";
+import { playStore, programWords, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+let store: Store;
+let id: string;
+
+beforeAll(async () => {
+  store = await playStore();
+  id = await store.play({ steps: 40, say: "x".repeat(20_000) }, "--wait");
+});
+
+/** Runs a line of a shell in which `uw` is the program. */
+async function shell(line: string, env: Record<string, string> = {}) {
+  const child = Bun.spawn(["/bin/sh", "-c", line, "sh", ...programWords], {
+    cwd: store.folder,
+    env: { ...store.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
+test("a reader that goes away early ends the program quietly", async () => {
+  const { stdout, stderr } = await shell(
+    `{ "$@" thread ${id} --full; echo "code $?" >&2; } | head -n 1`,
+  );
+  expect(stdout).toContain(id);
+  expect(stderr).toBe("code 141\n");
+});
+
+test("a slow reader gets all of it", async () => {
+  const { stdout } = await shell(`"$@" thread ${id} --json | { sleep 0.3; cat; }`);
+  expect(JSON.parse(stdout)).toMatchObject({ threadId: id });
+  expect(stdout.length).toBeGreaterThan(800_000);
+});
+
+test("a closed stdout is no crash", async () => {
+  const { code, stderr } = await shell(`"$@" list >&-`);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+});
+
+test("a closed stderr is no crash", async () => {
+  const { code, stdout } = await shell(`"$@" thread nothing 2>&-`);
+  expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
+});
+
+test.if(process.platform === "linux")("a full disk under stdout is one line", async () => {
+  const { code, stderr } = await shell(`"$@" list >/dev/full`);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: [^\n]*ENOSPC[^\n]*\n$/);
+});
+
+test("a pipe has no colour, and neither the width nor the ids of a terminal", async () => {
+  const { stdout } = await store.run(["threads"], { env: { FORCE_COLOR: "1", COLUMNS: "20" } });
+  expect(stdout).not.toContain("\u001b");
+  expect(stdout).toContain(id);
+});
+
+test("an empty list says on stderr what to do next", async () => {
+  const { stdout, stderr } = await store.run(["threads", "--status", "corrupt"]);
+  expect(stdout).toBe("");
+  expect(stderr).toBe("no thread fits; see all: uncaged-workflow threads\n");
+});
+
+test("the program answers where no stdin, no terminal and another locale is", async () => {
+  const { code, stdout } = await shell(`"$@" list </dev/null`, { LC_ALL: "C", TERM: "" });
+  expect(code).toBe(0);
+  expect(stdout).toContain("play");
+});
+
+/** What the program writes to a terminal of its own, as far as `script` can make one here. */
+async function onTerminal(args: string, env: Record<string, string>): Promise<string> {
+  const line = programWords.map((word) => `'${word}'`).join(" ");
+  const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
+    cwd: store.folder,
+    env: { ...store.env, SHELL: "/bin/sh", TERM: "xterm", ...env },
+    stdin: openSync("/dev/null", "r"),
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  return await child.stdout.text();
+}
+
+// util-linux's script; that of macOS and the BSDs takes its command in another way.
+const hasScript = process.platform === "linux" && Bun.which("script") !== null;
+
+test.if(hasScript)("a terminal has colour, unless it is turned off", async () => {
+  expect(await onTerminal("threads", {})).toContain("\u001b[32m✔ completed");
+  expect(await onTerminal("threads --no-color", {})).not.toContain("\u001b[32m");
+  expect(await onTerminal("threads", { NO_COLOR: "1" })).not.toContain("\u001b[32m");
+  expect(await onTerminal("threads", { TERM: "dumb" })).not.toContain("\u001b[32m");
+});
+
+test.if(hasScript)("a terminal shows short ids, and JSON laid out", async () => {
+  const shown = await onTerminal("threads", {});
+  expect(shown).toContain(id.slice(-8));
+  expect(shown).not.toContain(id);
+  expect(await onTerminal("version --json", {})).toContain('{\r\n  "version"');
+});
+
+test.if(hasScript)("a terminal has a spinner while a step is awaited", async () => {
+  const shown = await onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {});
+  expect(shown).toContain("since the start");
+  expect(shown).toContain("\u001b[2K");
+  const dumb = await onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {
+    TERM: "dumb",
+  });
+  expect(dumb).not.toContain("since the start");
+});

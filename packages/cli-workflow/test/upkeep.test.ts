@@ -1,0 +1,115 @@
+import { afterAll, expect, test } from "bun:test";
+import { appendFileSync, chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Store, playBundle, playStore, programWords, removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
+
+type Problems = { ok: boolean; problems: { code: string; message: string; hint: string }[] };
+
+async function codes(store: Store): Promise<string[]> {
+  const { code, stdout } = await store.run(["doctor", "--json"]);
+  const { ok, problems } = JSON.parse(stdout) as Problems;
+  expect(code).toBe(ok ? 0 : 1);
+  return problems.map((problem) => problem.code);
+}
+
+test("doctor has one line to say when all is well", async () => {
+  const store = await playStore();
+  await store.play({}, "--wait");
+  expect(await store.run(["doctor"])).toEqual({
+    code: 0,
+    stdout: `all is well: ${store.root}\n`,
+    stderr: "",
+  });
+});
+
+test("doctor names what stands in the way, one line each, with what to do", async () => {
+  const store = await playStore();
+  const id = await store.play({ ms: 60_000 });
+  const { pid } = await store.json<{ pid: number }>(["thread", id]);
+  process.kill(pid, "SIGKILL");
+  await store.until(id, "interrupted");
+  expect(await codes(store)).toEqual(["SOCKET_STALE", "THREAD_INTERRUPTED"]);
+  const { stdout } = await store.run(["doctor"]);
+  expect(stdout.trimEnd().split("\n")).toHaveLength(2);
+  expect(stdout).toContain(`uncaged-workflow resume ${id}`);
+  rmSync(join(store.root, "bundles"), { recursive: true });
+  expect(await codes(store)).toContain("BUNDLE_MISSING");
+  writeFileSync(join(store.root, "workflow.yaml"), "workflows: [\n");
+  expect(await codes(store)).toContain("REGISTRY_BROKEN");
+  chmodSync(store.root, 0o777);
+  expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
+});
+
+test("doctor tells of a worker that does not answer", async () => {
+  const store = await playStore();
+  const id = await store.play({ ms: 60_000 });
+  const { pid } = await store.json<{ pid: number }>(["thread", id]);
+  process.kill(pid, "SIGSTOP");
+  try {
+    expect(await codes(store)).toEqual(["WORKER_SILENT"]);
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+  await store.ok(["kill", id]);
+});
+
+test("verify passes a sound store, and names the file and the line of a broken one", async () => {
+  const store = await playStore();
+  const id = await store.play({}, "--wait");
+  const sound = await store.run(["verify"]);
+  expect(sound).toMatchObject({ code: 0, stdout: "", stderr: "1 bundle and 1 thread are sound\n" });
+  const { hash } = await store.json<{ hash: string }>(["thread", id]);
+  const log = join(store.root, "logs", hash, `${id}.data.jsonl`);
+  const lines = readFileSync(log, "utf8").split("\n");
+  writeFileSync(log, [lines[0], "{broken", ...lines.slice(2)].join("\n"));
+  appendFileSync(join(store.root, "bundles", `${hash}.esm.js`), "// changed");
+  const { code, stdout, stderr } = await store.run(["verify"]);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`${log}:2: `);
+  expect(stdout).toContain(`${hash}.esm.js: `);
+  expect(stderr).toBe("2 problems in 1 bundle and 1 thread\n");
+});
+
+test("gc takes away what nothing needs, and a dry run nothing", async () => {
+  const store = await playStore();
+  const changed = join(store.folder, "other.esm.js");
+  writeFileSync(changed, `${readFileSync(playBundle, "utf8")}\n// other\n`);
+  const hash = await store.ok(["add", "other", changed]);
+  await store.ok(["remove", "other"]);
+  const before = store.tree();
+  expect(await store.ok(["gc", "--dry-run"])).toBe(hash);
+  expect(store.tree()).toEqual(before);
+  const { stdout, stderr } = await store.run(["gc"]);
+  expect(stdout).toBe(`${hash}\n`);
+  expect(stderr).toContain("1 bundle moved to the trash");
+  expect(await store.ok(["gc"])).toBe("");
+});
+
+test("version is the package's", async () => {
+  const store = new Store();
+  const { version } = JSON.parse(
+    readFileSync(join(import.meta.dir, "../package.json"), "utf8"),
+  ) as { version: string };
+  for (const args of [["version"], ["--version"], ["-V"]])
+    expect(await store.ok(args)).toBe(version);
+});
+
+test("a folder that was deleted under the shell is one line for what needs it", async () => {
+  const store = await playStore();
+  const gone = join(store.folder, "gone");
+  const call = async (args: string[]) => {
+    const script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"';
+    const child = Bun.spawn(["/bin/sh", "-c", script, gone, ...programWords, ...args], {
+      env: store.env,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    return { code: await child.exited, stderr: await child.stderr.text() };
+  };
+  expect(await call(["list"])).toEqual({ code: 0, stderr: "" });
+  const { code, stderr } = await call(["run", "play"]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: [^\n]*is gone[^\n]*\n$/);
+});

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { takeLock } from "./lock.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "lock-test-"));
+  path = join(folder, "a.lock");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const program = `
+  import { takeLock } from ${JSON.stringify(join(import.meta.dir, "lock.ts"))};
+  const lock = takeLock(process.argv[1], 0);
+  console.log(lock ? "held" : "busy");
+  if (lock) setInterval(() => Bun.gc(true), 20);
+`;
+const children: { kill(signal: NodeJS.Signals): void }[] = [];
+afterEach(() => children.splice(0).forEach((child) => child.kill("SIGKILL")));
+
+function holder() {
+  const child = Bun.spawn([process.execPath, "-e", program, path], { stdout: "pipe" });
+  children.push(child);
+  return child;
+}
+async function firstLine({ stdout }: { stdout: ReadableStream<Uint8Array> }): Promise<string> {
+  const { value } = await stdout.getReader().read();
+  return new TextDecoder().decode(value).trim();
+}
+
+describe("a lock", () => {
+  test("is held by one process, and free again as soon as that is killed", async () => {
+    const child = holder();
+    expect(await firstLine(child)).toBe("held");
+    expect(takeLock(path, 0)).toBeNull();
+    child.kill("SIGKILL");
+    const lock = takeLock(path, 10_000);
+    expect(lock).not.toBeNull();
+    lock?.release();
+    await child.exited;
+  });
+
+  test("is held by a stopped process too", async () => {
+    const child = holder();
+    expect(await firstLine(child)).toBe("held");
+    child.kill("SIGSTOP");
+    expect(takeLock(path, 50)).toBeNull();
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+
+  test("goes to exactly one of eight that ask at once", async () => {
+    const said = await Promise.all(Array.from({ length: 8 }, () => firstLine(holder())));
+    expect(said.sort()).toEqual([...Array(7).fill("busy"), "held"]);
+  });
+
+  test("can be taken again after its release, and has mode 0600", () => {
+    takeLock(path, 0)?.release();
+    const lock = takeLock(path, 0);
+    expect(lock).not.toBeNull();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    lock?.release();
+  });
+
+  test("is taken anew when its file was removed", async () => {
+    const child = holder();
+    await firstLine(child);
+    rmSync(path);
+    const lock = takeLock(path, 0);
+    expect(lock).not.toBeNull();
+    lock?.release();
+  });
+
+  test("is refused at a symbolic link, whose target stays as it is", () => {
+    writeFileSync(join(folder, "target"), "precious");
+    symlinkSync(join(folder, "target"), path);
+    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
+  });
+
+  test("is refused at a link to nowhere, and makes nothing there", () => {
+    symlinkSync(join(folder, "target"), path);
+    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(existsSync(join(folder, "target"))).toBe(false);
+  });
+
+  test("is refused at another file's second name, which stays as it is", () => {
+    writeFileSync(join(folder, "target"), "precious".repeat(200));
+    linkSync(join(folder, "target"), path);
+    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious".repeat(200));
+  });
+
+  test("is refused at a FIFO", () => {
+    Bun.spawnSync(["mkfifo", path]);
+    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+  });
+
+  test("says which file can't be opened", () => {
+    expect(() => takeLock(join(folder, "no", "a.lock"), 0)).toThrow(join(folder, "no", "a.lock"));
+  });
+});

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isWorkflowError } from "../contract/error.ts";
+import { createRoot, openRoot, rootVariable } from "./root.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "root-test-")));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function refusal(open: () => unknown): string | undefined {
+  try {
+    open();
+  } catch (error) {
+    if (isWorkflowError(error)) return error.code;
+    throw error;
+  }
+}
+
+describe("the storage root", () => {
+  test("is the path, else the variable's, else below the home", () => {
+    const env = { [rootVariable]: join(folder, "named"), HOME: folder };
+    expect(openRoot({ path: join(folder, "given"), env }) as string).toBe(join(folder, "given"));
+    expect(openRoot({ env }) as string).toBe(join(folder, "named"));
+    expect(openRoot({ env: { HOME: folder } }) as string).toBe(join(folder, ".uncaged/workflow"));
+    expect(openRoot({ env: { HOME: folder, [rootVariable]: "" } }) as string).toContain(".uncaged");
+  });
+
+  test("without a home is a wrong usage", () => {
+    expect(refusal(() => openRoot({ env: {} }))).toBe("NO_HOME");
+  });
+
+  test("is not made by being opened", () => {
+    openRoot({ path: join(folder, "root") });
+    expect(existsSync(join(folder, "root"))).toBe(false);
+  });
+
+  for (const umask of [0, 0o022, 0o077]) {
+    test(`is made with folders of mode 0700 under the umask ${umask.toString(8)}`, () => {
+      const before = process.umask(umask);
+      try {
+        createRoot(openRoot({ path: join(folder, "a/b/root") }));
+      } finally {
+        process.umask(before);
+      }
+      for (const name of ["", "bundles", "logs", "run"]) {
+        expect(statSync(join(folder, "a/b/root", name)).mode & 0o777).toBe(0o700);
+      }
+    });
+  }
+
+  test("that is a file is refused", () => {
+    writeFileSync(join(folder, "file"), "");
+    expect(refusal(() => openRoot({ path: join(folder, "file") }))).toBe("ROOT_NOT_A_FOLDER");
+    expect(refusal(() => openRoot({ path: join(folder, "file/below") }))).toBe("NOT_A_FOLDER");
+  });
+
+  for (const mode of [0o777, 0o720, 0o702]) {
+    test(`of mode ${mode.toString(8)} is refused`, () => {
+      mkdirSync(join(folder, "open"));
+      chmodSync(join(folder, "open"), mode);
+      expect(refusal(() => openRoot({ path: join(folder, "open") }))).toBe("ROOT_OPEN_TO_OTHERS");
+    });
+  }
+
+  test.if(process.geteuid?.() === 0)("of another user is refused", () => {
+    mkdirSync(join(folder, "theirs"), { mode: 0o700 });
+    chownSync(join(folder, "theirs"), 12_345, 12_345);
+    expect(refusal(() => openRoot({ path: join(folder, "theirs") }))).toBe("ROOT_NOT_OURS");
+  });
+
+  test("may be reached through a symbolic link, and is judged by its target", () => {
+    mkdirSync(join(folder, "real"), { mode: 0o700 });
+    symlinkSync(join(folder, "real"), join(folder, "link"));
+    createRoot(openRoot({ path: join(folder, "link") }));
+    expect(existsSync(join(folder, "real/logs"))).toBe(true);
+    chmodSync(join(folder, "real"), 0o777);
+    expect(refusal(() => openRoot({ path: join(folder, "link") }))).toBe("ROOT_OPEN_TO_OTHERS");
+  });
+
+  test("below a file can't be made, and says where", () => {
+    writeFileSync(join(folder, "file"), "");
+    const make = () => createRoot(join(folder, "file/root") as ReturnType<typeof openRoot>);
+    expect(refusal(make)).toBe("NOT_A_FOLDER");
+  });
+});

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "../../test/fixtures/until.ts";
+import { InfoLog, type InfoRecord } from "./info.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "info-test-"));
+  path = join(folder, "a.info.jsonl");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const records = (): InfoRecord[] =>
+  readFileSync(path, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+describe("the debug log", () => {
+  test("is written by itself, in mode 0600", async () => {
+    new InfoLog(path).log("AAAAAAAA", "a");
+    expect(existsSync(path)).toBe(false);
+    await until(() => existsSync(path) && statSync(path).size > 0);
+    expect(records()).toMatchObject([{ tag: "AAAAAAAA", content: "a" }]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("numbers events on, also where another process left off", () => {
+    const info = new InfoLog(path);
+    info.event("AAAAAAAA", "llm_token", "coder", { delta: "a" });
+    info.event("AAAAAAAA", "llm_token", "coder", { delta: "b" });
+    info.flush();
+    const next = new InfoLog(path);
+    next.event("AAAAAAAA", "llm_done", null, {});
+    next.flush();
+    expect(records().map(({ seq, type, stepID }) => [seq, type, stepID])).toEqual([
+      [1, "llm_token", "coder"],
+      [2, "llm_token", "coder"],
+      [3, "llm_done", null],
+    ]);
+  });
+
+  test("takes secrets out of lines and payloads", () => {
+    const info = new InfoLog(path, (text) => text.replaceAll("hunter22", "***"));
+    info.log("AAAAAAAA", "the key is hunter22");
+    info.event("AAAAAAAA", "tool_start", null, { args: ["hunter22"] });
+    info.flush();
+    expect(readFileSync(path, "utf8")).not.toContain("hunter22");
+    expect(records()).toHaveLength(2);
+  });
+
+  test("never throws: a cycle, a BigInt and a throwing toJSON leave a line that says so", () => {
+    const cycle: Record<string, unknown> = {};
+    cycle.self = cycle;
+    const angry = {
+      toJSON: () => {
+        throw new Error("no");
+      },
+    };
+    const info = new InfoLog(path);
+    for (const payload of [cycle, { n: 1n }, angry]) info.event("AAAAAAAA", "own", null, payload);
+    info.flush();
+    expect(records().map(({ payload }) => payload)).toEqual(
+      [1, 2, 3].map(() => ({ _truncated: true })),
+    );
+  });
+
+  test("shortens a line that is too long", () => {
+    const info = new InfoLog(path);
+    info.log("AAAAAAAA", "x".repeat(10 << 20));
+    info.flush();
+    expect(statSync(path).size).toBeLessThan(2000);
+  });
+
+  test("leaves a symbolic link and a FIFO alone", () => {
+    writeFileSync(join(folder, "target"), "precious");
+    symlinkSync(join(folder, "target"), path);
+    const linked = new InfoLog(path);
+    linked.log("AAAAAAAA", "a");
+    linked.flush();
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
+    const fifo = join(folder, "fifo");
+    Bun.spawnSync(["mkfifo", fifo]);
+    const waiting = new InfoLog(fifo);
+    waiting.log("AAAAAAAA", "a");
+    waiting.flush();
+  });
+});

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HolderFile, identify, isAlive, readHolder } from "./holder.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holder-test-"));
+  path = join(folder, "a.holder");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the holder file", () => {
+  test("says who holds the lock and what it drives", () => {
+    const holder = new HolderFile(path);
+    holder.note("A", true);
+    holder.note("B", true);
+    holder.note("A", false);
+    holder.note("B", true);
+    const found = readHolder(path);
+    expect(found?.live).toEqual(["B"]);
+    expect(found?.identity.pid).toBe(process.pid);
+    expect(found && isAlive(found.identity)).toBe(true);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    holder.remove();
+    expect(readHolder(path)).toBeNull();
+  });
+
+  test("takes the place of one that a dead worker left, and of a symbolic link", () => {
+    writeFileSync(join(folder, "target"), "precious");
+    symlinkSync(join(folder, "target"), path);
+    new HolderFile(path).note("A", true);
+    expect(readHolder(path)?.live).toEqual(["A"]);
+    expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
+  });
+
+  for (const text of [
+    "",
+    "\n",
+    "null\n",
+    "{}\n",
+    "no json\n",
+    '{"pid":"1"}\n',
+    '{"pid":-1}\n',
+    "[]\n",
+  ]) {
+    test(`names nobody when it says ${JSON.stringify(text)}`, () => {
+      writeFileSync(path, text);
+      const found = readHolder(path);
+      expect(found === null || !isAlive(found.identity)).toBe(true);
+    });
+  }
+
+  test("is not waited for when it is a FIFO", () => {
+    Bun.spawnSync(["mkfifo", path]);
+    expect(readHolder(path)).toBeNull();
+  });
+
+  test("is not followed when it is a symbolic link", () => {
+    new HolderFile(join(folder, "target")).note("A", true);
+    symlinkSync(join(folder, "target"), path);
+    expect(readHolder(path)).toBeNull();
+  });
+});
+
+describe("a process's identity", () => {
+  test("is not that of another process which got its pid later (F10)", () => {
+    const own = identify(process.pid);
+    if (!own) throw new Error("there is no identity of this process");
+    expect(isAlive(own)).toBe(true);
+    expect(isAlive({ ...own, startTime: String(Number(own.startTime) - 1) })).toBe(false);
+    expect(isAlive({ ...own, startTime: null })).toBe(false);
+  });
+
+  test.if(process.platform === "linux")("is not that of a process before a reboot", () => {
+    const own = identify(process.pid);
+    expect(own && isAlive({ ...own, bootId: "another" })).toBe(false);
+  });
+
+  test("of a process that has ended is none", async () => {
+    const child = Bun.spawn(["true"]);
+    await child.exited;
+    expect(identify(child.pid)).toBeNull();
+  });
+});

@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { pauseThread, resumeThread } from "../src/client/control.ts";
+import { killThread } from "../src/client/kill.ts";
+import { dataPath } from "../src/storage/paths.ts";
+import { asker } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+async function asked(wait: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  const store = new TestStore();
+  const ref = await store.start(await store.add(asker), "", { options: { wait, ...more } });
+  const answer = (content: string, value?: unknown) =>
+    resumeThread(store.root, ref, {
+      env: {},
+      input: value === undefined ? { content } : { content, value },
+    });
+  await until(() => store.roles(ref).includes("__wait__"));
+  return { store, ref, answer };
+}
+
+describe("an answer (F23)", () => {
+  test("reaches the workflow, and a second one is refused", async () => {
+    const { store, ref, answer } = await asked();
+    await answer("yes", { ok: true });
+    expect(await codeOf(answer("again"))).toMatch(/NOT_WAITING|THREAD_ENDED/);
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ role, content }) => `${role} ${content}`)).toEqual([
+      "__wait__ may I?",
+      "__input__ yes",
+      "told yes",
+    ]);
+    expect(steps[2]?.meta).toEqual({ value: { ok: true } });
+  });
+
+  for (const alive of [true, false]) {
+    test(`of which eight are given at once is taken once, ${alive ? "by a live worker" : "when the worker is gone"}`, async () => {
+      const { store, ref, answer } = await asked();
+      if (!alive) await store.signalWorkers("SIGKILL");
+      const said = await Promise.all(
+        Array.from({ length: 8 }, (_, n) => codeOf(answer(String(n)))),
+      );
+      expect(said.filter((code) => code.startsWith("no error"))).toHaveLength(1);
+      const { steps } = await store.whenStatus(ref, "completed");
+      const taken = String(said.findIndex((code) => code.startsWith("no error")));
+      expect(steps.map(({ content }) => content)).toEqual(["may I?", taken, taken]);
+    });
+  }
+
+  test("that was acknowledged survives kill -9", async () => {
+    for (let n = 0; n < 3; n += 1) {
+      const { store, ref, answer } = await asked({}, { delayMs: 1_000 });
+      await answer("yes");
+      await store.signalWorkers("SIGKILL");
+      expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__"]);
+      expect((await store.read(ref)).status).toBe("interrupted");
+      expect(await codeOf(answer("again"))).toBe("NOT_WAITING");
+      await resumeThread(store.root, ref, { env: {} });
+      const { steps } = await store.whenStatus(ref, "completed");
+      expect(steps.map(({ content }) => content)).toEqual(["may I?", "yes", "yes"]);
+    }
+  });
+
+  test("that breaks the schema is refused, noted, and leaves the question open", async () => {
+    const { store, ref, answer } = await asked({ schema: { type: "boolean" } });
+    expect(await codeOf(answer("maybe"))).toBe("ANSWER_INVALID");
+    expect(store.roles(ref)).toEqual([undefined, "__wait__"]);
+    await until(() => store.notes(ref).includes("answer refused"));
+    await answer("true", true);
+    await store.whenStatus(ref, "completed");
+  });
+
+  test("after the time is over is refused, and the thread goes on with onTimeout", async () => {
+    const { store, ref, answer } = await asked({ expiresAt: Date.now() + 150, onTimeout: "late" });
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "told"]);
+    expect(steps[1]?.meta).toEqual({ for: "leave", timedOut: true, value: "late" });
+    expect(await codeOf(answer("yes"))).toBe("THREAD_ENDED");
+  });
+
+  test("after the time is over, when the worker was gone, is refused, and onTimeout is taken", async () => {
+    const expiresAt = Date.now() + 400;
+    const { store, ref, answer } = await asked({ expiresAt, onTimeout: "late" });
+    await store.signalWorkers("SIGKILL");
+    await until(() => Date.now() > expiresAt);
+    expect(await codeOf(answer("yes"))).toMatch(/ANSWER_LATE|NOT_WAITING|THREAD_ENDED/);
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ content }) => content)).toEqual(["may I?", "", ""]);
+  });
+
+  test("to a thread that is paused is kept until it goes on", async () => {
+    const { store, ref, answer } = await asked();
+    if ((await codeOf(pauseThread(store.root, ref))).startsWith("no error")) {
+      await answer("yes");
+      await store.whenStatus(ref, "paused");
+      expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__"]);
+      await resumeThread(store.root, ref, { env: {} });
+    }
+    expect((await store.whenStatus(ref, "completed")).steps).toHaveLength(3);
+  });
+
+  test("to a thread that was killed is refused", async () => {
+    const { store, ref, answer } = await asked();
+    await killThread(store.root, ref);
+    expect(await codeOf(answer("yes"))).toBe("THREAD_ENDED");
+    expect(store.roles(ref)).toEqual([undefined, "__wait__", "__end__"]);
+  });
+
+  test("to a thread that asks nothing is refused, and resume without one says how", async () => {
+    const { store, ref } = await asked();
+    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("WAITING");
+    await store.signalWorkers("SIGKILL");
+    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("WAITING");
+    expect((await store.read(ref)).status).toBe("waiting");
+    expect(dataPath(store.root, ref.hash, ref.threadId)).toContain(ref.threadId);
+  });
+
+  test("of every kind of text arrives as it was given", async () => {
+    const odd = '\0\u2028\u2029 é 漢 😀 \r\n \ud800 "__proto__"';
+    const { store, ref, answer } = await asked();
+    await answer(odd);
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps[1]?.content.replace(/[\ud800\ufffd]/, "?")).toBe(odd.replace("\ud800", "?"));
+  });
+});

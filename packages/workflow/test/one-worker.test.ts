@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ulid } from "ulid";
+import { listLive } from "../src/client/live.ts";
+import { spawnWorker } from "../src/client/spawn.ts";
+import { allThreads } from "../src/client/threads.ts";
+import { dataPath, runDir, workerLogPath } from "../src/storage/paths.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { spawnClient } from "./fixtures/clients.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+/** The pids of the workers that a thread's debug log says drove it. */
+const drivers = (notes: string) =>
+  [...notes.matchAll(/worker (\d+) drives/g)].map((found) => found[1]);
+
+describe("one worker for a hash", () => {
+  test("is made by fifty processes that start a thread each, and every thread completes", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const go = join(store.folder, "go");
+    const clients = Array.from({ length: 50 }, () =>
+      spawnClient(store, { workflow: hash, options: { delayMs: 20 } }, { go }),
+    );
+    writeFileSync(go, "");
+    const printed = (await Promise.all(clients.map((client) => client.printed()))).flat();
+    const ids = new Set(printed.map(({ threadId }) => threadId));
+    expect(ids.size).toBe(50);
+    const pids = new Set<string | undefined>();
+    for (const threadId of ids) {
+      if (threadId === undefined) throw new Error(JSON.stringify(printed));
+      const ref = { hash, threadId };
+      await store.whenStatus(ref, "completed");
+      expect(store.roles(ref)).toEqual([undefined, "count", "count", "count", "__end__"]);
+      for (const pid of drivers(store.notes(ref))) pids.add(pid);
+    }
+    expect(pids.size).toBe(1);
+  }, 60_000);
+
+  test("starts one thread when sixteen processes bring the same thread id (F8)", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const go = join(store.folder, "go");
+    const threadId = ulid();
+    const clients = Array.from({ length: 16 }, () =>
+      spawnClient(store, { workflow: hash, threadId, options: { delayMs: 5 } }, { go }),
+    );
+    writeFileSync(go, "");
+    const printed = (await Promise.all(clients.map((client) => client.printed()))).flat();
+    expect(printed.map((one) => one.threadId)).toEqual(Array.from({ length: 16 }, () => threadId));
+    expect(allThreads(store.root)).toEqual([{ hash, threadId }]);
+    await store.whenStatus({ hash, threadId }, "completed");
+    expect(store.roles({ hash, threadId })).toHaveLength(5);
+  }, 60_000);
+
+  test("answers a second start with the first, also when the thread has ended", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const ref = await store.start(hash, "first");
+    await store.whenStatus(ref, "completed");
+    const again = await store.start(hash, "second", { threadId: ref.threadId });
+    expect(again).toEqual(ref);
+    expect((await store.read(ref)).prompt).toBe("first");
+    expect(store.roles(ref)).toHaveLength(5);
+  });
+
+  test("answers a second start with the first, also when the name has moved on", async () => {
+    const store = new TestStore();
+    const first = await store.add(bundleOf("", "first"));
+    const second = await store.add(bundleOf("", "second"));
+    const ref = await store.start(first);
+    const threadId = ref.threadId;
+    expect(await store.start(second, "", { threadId })).toMatchObject({ threadId });
+    expect(allThreads(store.root)).toEqual([{ hash: first, threadId }]);
+  });
+
+  test("goes away when it has nothing to do, and leaves only its log, its lock and the threads'", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    await store.start(hash);
+    await until(() => store.workers().length === 0);
+    await until(() => readdirSync(runDir(store.root)).length <= 2);
+    expect(readdirSync(runDir(store.root)).sort()).toEqual([`${hash}.lock`, `${hash}.log`]);
+  });
+
+  test("goes away also when it never got a thread", async () => {
+    const store = new TestStore();
+    spawnWorker(store.root, await store.add(counter));
+    await until(() => store.workers().length === 1);
+    await until(() => store.workers().length === 0);
+  });
+
+  test("goes away while its only thread waits for an answer", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf('yield step("__wait__", "?", { for: "leave" });'));
+    const { threadId } = await store.start(hash);
+    const path = dataPath(store.root, hash, threadId);
+    await until(() => readFileSync(path, "utf8").includes("__wait__"));
+    await until(() => store.workers().length === 0);
+  });
+
+  test("stays while a thread runs, however long nobody asks", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const ref = await store.start(hash, "", { options: { count: 1, delayMs: 2_000 } });
+    const path = dataPath(store.root, ref.hash, ref.threadId);
+    await until(() => readFileSync(path, "utf8").includes("__end__"));
+    expect(drivers(store.notes(ref))).toHaveLength(1);
+  });
+
+  test("leaves no pipe open for the process that started it", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    const client = spawnClient(store, { workflow: hash });
+    const [{ threadId }] = (await client.printed()) as [{ threadId: string }];
+    expect((await listLive(store.root)).map((row) => row.threadId)).toEqual([threadId]);
+  });
+
+  test("writes what it prints to its own log, and a bundle's prints to the thread's", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf(`console.log("from a role"); process.stdout.write("raw\\n"); yield step("a");`),
+    );
+    const ref = await store.start(hash);
+    await store.whenStatus(ref, "completed");
+    await until(() => store.notes(ref).includes("raw"));
+    expect(store.notes(ref)).toContain("from a role");
+    expect(readFileSync(workerLogPath(store.root, hash), "utf8")).not.toContain("from a role");
+    expect(existsSync(join(store.folder, ".env"))).toBe(false);
+  });
+});

@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { ulid } from "ulid";
+import { resumeThread } from "../src/client/control.ts";
+import { killThread } from "../src/client/kill.ts";
+import { listThreads } from "../src/client/threads.ts";
+import {
+  dataPath,
+  holderPath,
+  infoPath,
+  lockPath,
+  runDir,
+  socketName,
+  workerLogPath,
+} from "../src/storage/paths.ts";
+import { openRoot } from "../src/storage/root.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+type Plant = { name: string; at: (path: string, target: string) => void };
+const plants: Plant[] = [
+  { name: "a symbolic link", at: (path, target) => symlinkSync(target, path) },
+  { name: "a hard link", at: (path, target) => linkSync(target, path) },
+  { name: "a FIFO", at: (path) => void Bun.spawnSync(["mkfifo", path]) },
+];
+
+function planted(store: TestStore, plant: Plant, path: string): () => string {
+  const target = join(store.folder, "precious");
+  writeFileSync(target, "precious\n");
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  rmSync(path, { force: true });
+  plant.at(path, target);
+  return () => readFileSync(target, "utf8");
+}
+
+for (const plant of plants) {
+  describe(`${plant.name} planted (F18)`, () => {
+    test("as a thread's log starts nothing, and is not written", async () => {
+      const store = new TestStore();
+      const hash = await store.add(counter);
+      const threadId = ulid();
+      const target = planted(store, plant, dataPath(store.root, hash, threadId));
+      await codeOf(store.start(hash, "", { threadId }));
+      const ref = { hash, threadId };
+      expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).not.toStartWith("no error");
+      expect(await codeOf(killThread(store.root, ref))).not.toStartWith("no error");
+      await listThreads(store.root);
+      expect(target()).toBe("precious\n");
+    });
+
+    test("in the place of an interrupted thread's log is not written", async () => {
+      const store = new TestStore();
+      const ref = await store.start(await store.add(endless));
+      await store.whenSteps(ref, 1);
+      await store.signalWorkers("SIGKILL");
+      const path = dataPath(store.root, ref.hash, ref.threadId);
+      const bytes = readFileSync(path);
+      const target = planted(store, plant, path);
+      if (plant.name !== "a FIFO") writeFileSync(join(store.folder, "precious"), bytes);
+      const before = plant.name === "a FIFO" ? "precious\n" : bytes.toString();
+      await codeOf(resumeThread(store.root, ref, { env: {} }));
+      await store.whenStatus(ref, "interrupted", "corrupt").catch(() => undefined);
+      expect(target()).toBe(before);
+    });
+
+    test("as a debug log is not written, and the thread completes", async () => {
+      const store = new TestStore();
+      const hash = await store.add(bundleOf('console.log("printed"); yield step("a");'));
+      const threadId = ulid();
+      const target = planted(store, plant, infoPath(store.root, hash, threadId));
+      const ref = await store.start(hash, "", { threadId });
+      await store.whenStatus(ref, "completed");
+      await store.signalWorkers("SIGKILL");
+      expect(target()).toBe("precious\n");
+    });
+
+    test("as the worker's log is refused, or not written", async () => {
+      const store = new TestStore();
+      const hash = await store.add(counter);
+      const target = planted(store, plant, workerLogPath(store.root, hash));
+      expect(await codeOf(store.start(hash))).toMatch(/PLANTED_LINK|NOT_A_FILE/);
+      expect(target()).toBe("precious\n");
+    });
+
+    test("as the lock is refused, or harmless", async () => {
+      const store = new TestStore();
+      const hash = await store.add(counter);
+      const target = planted(store, plant, lockPath(store.root, hash));
+      await codeOf(store.start(hash));
+      expect(target()).toBe("precious\n");
+    }, 60_000);
+
+    for (const [what, pathOf] of [
+      ["socket", (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash))],
+      ["holder file", (store: TestStore, hash: string) => holderPath(store.root, hash)],
+    ] as const) {
+      test(`as the ${what} is replaced, and its target left alone`, async () => {
+        const store = new TestStore();
+        const hash = await store.add(counter);
+        const target = planted(store, plant, pathOf(store, hash));
+        const ref = await store.start(hash);
+        await store.whenStatus(ref, "completed");
+        expect(target()).toBe("precious\n");
+      });
+    }
+  });
+}
+
+test("a storage root that others can write is refused before anything is read", () => {
+  const store = new TestStore();
+  chmodSync(store.root, 0o777);
+  expect(() => openRoot({ path: store.root })).toThrow("can be written by other users");
+});

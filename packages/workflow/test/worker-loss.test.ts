@@ -1,0 +1,165 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { appendFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { resumeThread } from "../src/client/control.ts";
+import { type FollowItem, followThread, waitThread } from "../src/client/follow.ts";
+import { killThread } from "../src/client/kill.ts";
+import { listLive } from "../src/client/live.ts";
+import { listThreads } from "../src/client/threads.ts";
+import { dataPath, holderPath } from "../src/storage/paths.ts";
+import { identify, readHolder } from "../src/worker/holder.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, messageOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+async function running() {
+  const store = new TestStore();
+  const ref = await store.start(await store.add(endless));
+  await store.whenSteps(ref, 1);
+  return { store, ref, path: dataPath(store.root, ref.hash, ref.threadId) };
+}
+
+describe("a worker that is killed", () => {
+  test("leaves nothing in ps, and its threads interrupted", async () => {
+    const { store, ref } = await running();
+    expect(await listLive(store.root)).toHaveLength(1);
+    await store.signalWorkers("SIGKILL");
+    expect(await listLive(store.root)).toEqual([]);
+    expect((await store.read(ref)).status).toBe("interrupted");
+    const rows = await listThreads(store.root, { status: "interrupted" });
+    expect(rows.map(({ threadId }) => threadId)).toEqual([ref.threadId]);
+  });
+
+  test("ends those who follow and wait", async () => {
+    const { store, ref } = await running();
+    const items: FollowItem[] = [];
+    const following = (async () => {
+      for await (const item of followThread(store.root, ref)) items.push(item);
+    })();
+    const waiting = waitThread(store.root, ref);
+    await until(() => items.length > 2);
+    await store.signalWorkers("SIGKILL");
+    await following;
+    expect(items.at(-1)).toEqual({ kind: "end", status: "interrupted", result: null });
+    expect((await waiting).status).toBe("interrupted");
+    const numbers = items.flatMap((item) => (item.kind === "step" ? [item.number] : []));
+    expect(numbers).toEqual(numbers.map((_, n) => n + 1));
+    expect(numbers).toHaveLength(store.lines(ref).length - 1);
+  });
+
+  test("is replaced by the next start, and its threads go on when they are resumed", async () => {
+    const { store, ref } = await running();
+    await store.signalWorkers("SIGKILL");
+    const other = await store.start(ref.hash);
+    expect((await store.read(ref)).status).toBe("interrupted");
+    await resumeThread(store.root, ref, { env: {} });
+    for (const one of [ref, other]) {
+      const { steps } = await store.whenSteps(one, 4);
+      expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
+    }
+    expect(store.workers()).toHaveLength(1);
+  });
+
+  test("politely leaves its threads to be resumed, having run their finally", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf('try { await aborted; } finally { console.log("cleaned up"); }'),
+    );
+    const ref = await store.start(hash);
+    await until(async () => (await listLive(store.root)).length === 1);
+    await store.signalWorkers("SIGTERM");
+    await until(() => store.workers().length === 0);
+    expect(store.notes(ref)).toContain("cleaned up");
+    expect(store.roles(ref)).toEqual([undefined]);
+    expect((await store.read(ref)).status).toBe("interrupted");
+  });
+});
+
+describe("a torn tail", () => {
+  test("is not shown, is cut and kept aside by resume, and noted", async () => {
+    const { store, ref, path } = await running();
+    await store.signalWorkers("SIGKILL");
+    const before = (await store.read(ref)).steps.length;
+    appendFileSync(path, '{"role":"count","content":"torn');
+    expect((await store.read(ref)).steps).toHaveLength(before);
+    await resumeThread(store.root, ref, { env: {} });
+    const { steps } = await store.whenSteps(ref, before + 2);
+    expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
+    const kept = readdirSync(dirname(path)).filter((name) => name.includes(".torn-"));
+    expect(kept.map((name) => readFileSync(join(dirname(path), name), "utf8"))).toEqual([
+      '{"role":"count","content":"torn',
+    ]);
+    await until(() => store.notes(ref).includes("cut a torn tail of 31 bytes"));
+  });
+});
+
+describe("a broken log", () => {
+  test("is corrupt, named by line, refused by resume and kill, and spoils no list", async () => {
+    const { store, ref, path } = await running();
+    await store.whenSteps(ref, 3);
+    await store.signalWorkers("SIGKILL");
+    const lines = readFileSync(path, "utf8").split("\n");
+    lines[2] = (lines[2] as string).replace("{", "[");
+    writeFileSync(path, lines.join("\n"));
+    const bytes = readFileSync(path, "utf8");
+    const other = await store.start(await store.add(counter));
+    expect((await store.read(ref)).steps).toHaveLength(1);
+    expect((await listThreads(store.root)).map(({ status }) => status)).toContain("corrupt");
+    expect(await listThreads(store.root)).toHaveLength(2);
+    const refused = resumeThread(store.root, ref, { env: {} });
+    expect(await messageOf(refused)).toContain(`${path}:3: the line is no JSON`);
+    expect(await codeOf(killThread(store.root, ref))).toBe("LOG_CORRUPT");
+    expect(readFileSync(path, "utf8")).toBe(bytes);
+    await store.whenStatus(other, "completed");
+  });
+});
+
+describe("a foreign write to a live log (F9)", () => {
+  test("makes the writer stop without another byte", async () => {
+    const { store, ref, path } = await running();
+    const foreign = `${JSON.stringify({ role: "foreign", content: "", meta: {}, timestamp: 1 })}\n`;
+    appendFileSync(path, foreign);
+    await until(() => store.notes(ref).includes("another process wrote to"));
+    await store.whenStatus(ref, "interrupted");
+    expect(readFileSync(path, "utf8")).toEndWith(foreign);
+    expect(store.notes(ref)).toContain("broken off");
+  });
+});
+
+describe("a frozen worker (F9)", () => {
+  test("is ended by kill --force, and never appends when it is let go", async () => {
+    const { store, ref, path } = await running();
+    const [worker] = store.workers();
+    await store.signalWorkers("SIGSTOP");
+    const killed = await killThread(store.root, ref, { force: true });
+    expect(killed.threadId).toBe(ref.threadId);
+    const bytes = readFileSync(path, "utf8");
+    try {
+      process.kill(worker?.pid ?? 0, "SIGCONT");
+    } catch {
+      // It is gone, as it should be.
+    }
+    expect(identify(worker?.pid ?? 0)?.startTime).not.toBe(worker?.startTime as string);
+    await Bun.sleep(50);
+    expect(readFileSync(path, "utf8")).toBe(bytes);
+    expect(store.lines(ref).filter(({ role }) => role === "__end__")).toHaveLength(1);
+  }, 40_000);
+
+  test("whose pid belongs to another process now is not signalled (F10)", async () => {
+    const { store, ref } = await running();
+    await store.signalWorkers("SIGSTOP");
+    const path = holderPath(store.root, ref.hash);
+    const holder = readHolder(path);
+    const bystander = Bun.spawn(["sleep", "1000"]);
+    const text = readFileSync(path, "utf8");
+    const stale = { ...holder?.identity, pid: bystander.pid };
+    writeFileSync(path, `${JSON.stringify(stale)}\n+${ref.threadId}\n`);
+    expect(await codeOf(killThread(store.root, ref, { force: true }))).toBe("WORKER_OUT_OF_SIGHT");
+    expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
+    bystander.kill();
+    writeFileSync(path, text);
+    await store.signalWorkers("SIGCONT");
+  }, 40_000);
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { entries } from "../packages/cli-workflow/src/program/catalogue.ts";
+import manifest from "../package.json";
+import { files, lineAt, top } from "./source.ts";
+
+type Doc = { path: string; text: string };
+
+const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
+  path,
+  text: readFileSync(join(top, path), "utf8"),
+}));
+
+/** Where a path that a document names may begin. */
+const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
+
+const isPath =
+  /^(?:(?:packages|apps|docs|rfcs|examples|bench|scripts|test|\.ci)\/[\w./-]*|[\w.-]+\/[\w./-]+\.(?:ts|mjs|md|json|toml))$/;
+
+/** The matches of a pattern's first group in every document, with their places. */
+function named(pattern: RegExp): { doc: Doc; at: string; word: string }[] {
+  return docs.flatMap((doc) =>
+    [...doc.text.matchAll(pattern)].map((match) => ({
+      doc,
+      at: `${doc.path}:${lineAt(doc.text, match.index)}`,
+      word: match[1] ?? "",
+    })),
+  );
+}
+
+/** Code blocks and code spans: prose may use a command's name as a word. */
+function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
+  for (const match of text.matchAll(/```[^\n]*\n([\s\S]*?)```|`([^`\n]+)`/g)) {
+    const code = match[1] ?? match[2] ?? "";
+    yield { offset: match.index + match[0].indexOf(code), code };
+  }
+}
+
+function namedInCode(pattern: RegExp): { at: string; word: string }[] {
+  return docs.flatMap((doc) =>
+    [...codeOf(doc)].flatMap(({ offset, code }) =>
+      [...code.matchAll(pattern)].map((match) => ({
+        at: `${doc.path}:${lineAt(doc.text, offset + match.index)}`,
+        word: match[1] ?? "",
+      })),
+    ),
+  );
+}
+
+describe("the documents", () => {
+  test("are found", () => {
+    expect(docs.map(({ path }) => path)).toContain("CONTRIBUTING.md");
+  });
+
+  test("name only files that exist", () => {
+    const missing = named(/`([^`\s]+)`/g)
+      .filter(({ word }) => isPath.test(word))
+      .filter(({ word }) => !bases.some((base) => existsSync(join(top, base, word))));
+    expect(missing.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+
+  test("link only to files that exist", () => {
+    const dead = named(/\]\(([^)\s]+)\)/g)
+      .filter(({ word }) => !/^(?:[a-z]+:|#)/.test(word))
+      .filter(({ doc, word }) => {
+        const path = word.replace(/[#?].*$/, "");
+        return !existsSync(join(top, dirname(doc.path), path));
+      });
+    expect(dead.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+
+  test("name only commands that exist", () => {
+    const commands = new Set([...entries.map(({ name }) => name), "help"]);
+    const unknown = namedInCode(/(?:^|[\s$])uncaged-workflow ([a-z_]+)/g);
+    const wrong = unknown.filter(({ word }) => !commands.has(word));
+    expect(wrong.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+
+  test("name only scripts that package.json has", () => {
+    const scripts = new Set(Object.keys(manifest.scripts));
+    const wrong = namedInCode(/(?:bun|npm) run ([\w:-]+)/g).filter(
+      ({ word }) => !scripts.has(word),
+    );
+    expect(wrong.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+});
+
+test("the lock file names no registry", () => {
+  expect(readFileSync(join(top, "bun.lock"), "utf8")).not.toMatch(/https?:/);
+});
+
+test("no registry settings and no other package manager's lock file lie here", () => {
+  const strays = [".npmrc", "package-lock.json", "yarn.lock", "pnpm-lock.yaml"];
+  expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
+});

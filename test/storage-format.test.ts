@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hashOf } from "../packages/workflow/src/bundle/hash.ts";
+import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
+import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
+import { readLog } from "../packages/workflow/src/thread-log/read.ts";
+import { faultOfRecord } from "../packages/workflow/src/thread-log/record.ts";
+import { files, top } from "./source.ts";
+
+/* What docs/storage-format.md shows is what the code reads and writes. */
+const text = readFileSync(join(top, "docs/storage-format.md"), "utf8");
+const blocks = (language: string): string[] =>
+  [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
+    (match) => match[1] ?? "",
+  );
+const logs = blocks("jsonl");
+
+test("the logs that the format shows are read as ended threads", () => {
+  const folder = mkdtempSync(join(tmpdir(), "uncaged-format-"));
+  for (const log of logs.filter((block) => block.includes('"parameters"'))) {
+    const path = join(folder, "log");
+    writeFileSync(path, log);
+    expect(readLog(path)).toMatchObject({
+      kind: "thread",
+      torn: 0,
+      broken: null,
+      steps: [{ role: "splitter" }, { role: "counter" }],
+      end: { meta: { reason: "returned" } },
+    });
+  }
+  rmSync(folder, { recursive: true });
+});
+
+test("the records that the format shows are sound", () => {
+  const records = logs.flatMap((block) => block.trim().split("\n")).map((line) => JSON.parse(line));
+  const steps = records.filter((record) => "role" in record);
+  expect(steps.length).toBeGreaterThan(10);
+  expect(steps.map(faultOfRecord).filter((fault) => fault !== null)).toEqual([]);
+});
+
+test("the hashes that the format shows are those of the bytes", async () => {
+  const rows = [...text.matchAll(/^\| (none|`\w+`) \| [0-9a-f]{16} \| (\w{13}) \|$/gm)];
+  expect(rows).toHaveLength(3);
+  for (const [, bytes = "", hash] of rows) {
+    const shown = bytes === "none" ? "" : bytes.replaceAll("`", "");
+    expect(await hashOf(new TextEncoder().encode(shown))).toBe(hash as string);
+  }
+});
+
+test("the registry that the format shows is in the form that is written", async () => {
+  const [registry = ""] = blocks("yaml");
+  const parsed = await parseRegistry(registry);
+  expect(parsed.kind === "registry" && serialiseRegistry(parsed.registry)).toBe(registry);
+});
+
+test("every tag of the debug log is explained", () => {
+  const sources = files("packages/workflow/src/**/*.ts").filter(
+    (path) => !path.endsWith(".test.ts"),
+  );
+  const used = sources.flatMap((path) =>
+    [...readFileSync(join(top, path), "utf8").matchAll(/"([0-9A-HJKMNP-TV-Z]{8})"/g)].map(
+      (match) => match[1] ?? "",
+    ),
+  );
+  const explained = [...text.matchAll(/^\| ([0-9A-Z]{8}) \|/gm)].map((match) => match[1] ?? "");
+  expect([...new Set(used)].sort()).toEqual(explained.sort());
+});
