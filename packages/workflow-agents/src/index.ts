@@ -19,6 +19,13 @@ export { modelExtractor, type ModelExtractorOptions } from "./extract/model.ts";
 // Agents
 export { anthropicAgent, type AnthropicOptions } from "./anthropic/anthropic.ts";
 export { openaiAgent, type OpenAIOptions } from "./openai/openai.ts";
+export { claudeCode, readClaudeCode } from "./command/claude-code.ts";
+export { codex } from "./command/codex.ts";
+export { commandAgent, type CommandOptions } from "./command/command.ts";
+export { cursor } from "./command/cursor.ts";
+export type { PresetOptions } from "./command/preset.ts";
+export type { LineReader, Said } from "./command/said.ts";
+export type { Template } from "./command/template.ts";
 export { type Answer, type Script, scriptedAgent } from "./scripted/scripted.ts";
 
 // Models
