@@ -38,15 +38,15 @@ describe("the debug log", () => {
 
   test("numbers events on, also where another process left off", () => {
     const info = new InfoLog(path);
-    info.event("AAAAAAAA", "llm_token", "coder", { delta: "a" });
-    info.event("AAAAAAAA", "llm_token", "coder", { delta: "b" });
+    info.event("AAAAAAAA", "tool_start", "coder", {});
+    info.event("AAAAAAAA", "tool_done", "coder", {});
     info.flush();
     const next = new InfoLog(path);
     next.event("AAAAAAAA", "llm_done", null, {});
     next.flush();
     expect(records().map(({ seq, type, stepID }) => [seq, type, stepID])).toEqual([
-      [1, "llm_token", "coder"],
-      [2, "llm_token", "coder"],
+      [1, "tool_start", "coder"],
+      [2, "tool_done", "coder"],
       [3, "llm_done", null],
     ]);
   });
