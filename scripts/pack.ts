@@ -14,6 +14,9 @@ import { fileURLToPath } from "node:url";
  * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. What is published
  * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
  * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
+ *
+ * The agents are built otherwise: file by file, and their dependencies stay dependencies. Who imports
+ * them builds a bundle, and only so is what the bundle does not use left out of it.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -104,18 +107,21 @@ function run(command: string[], cwd: string): string {
   throw new Error(`${command.join(" ")}\n${stdout.toString()}${stderr.toString()}`);
 }
 
-/** Writes the doors' declarations. Their imports name `.js`, which every module resolution takes. */
-function declare(folder: string, dist: string): void {
+/**
+ * Runs the compiler on a package's doors. The declarations' imports name `.js`, which every module
+ * resolution takes.
+ */
+function compile(folder: string, dist: string, doors: string[], emit: object): void {
   const settings = join(out, "tsconfig.json");
   const compilerOptions = {
     noEmit: false,
     declaration: true,
-    emitDeclarationOnly: true,
     rootDir: join(folder, "src"),
     outDir: dist,
     typeRoots: [join(top, "node_modules")],
+    ...emit,
   };
-  const files = ["index", "host", "testing"].map((door) => join(folder, "src", `${door}.ts`));
+  const files = doors.map((door) => join(folder, "src", `${door}.ts`));
   const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
   writeFileSync(settings, text);
   run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
@@ -124,6 +130,9 @@ function declare(folder: string, dist: string): void {
     writeFileSync(path, declarations.replace(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1"));
   }
 }
+
+const declarations = { emitDeclarationOnly: true };
+const everyFile = { allowImportingTsExtensions: false, rewriteRelativeImportExtensions: true };
 
 /** Begins the staging folder of a package: what every package has. */
 function stage(folder: string, fields: Record<string, unknown>): string {
@@ -141,6 +150,7 @@ function stage(folder: string, fields: Record<string, unknown>): string {
 
 const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
+const agents = join(top, "packages/workflow-agents");
 const bun = readManifest(core).dependencies.bun;
 
 /** Builds the programs of the core's processes into a folder. */
@@ -154,8 +164,9 @@ async function buildProcesses(dist: string): Promise<string[]> {
   return inputs;
 }
 
+const door = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
+
 async function packCore(): Promise<string> {
-  const door = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
   const staged = stage(core, {
     exports: { ".": door("index"), "./host": door("host"), "./testing": door("testing") },
     files: ["dist"],
@@ -169,7 +180,7 @@ async function packCore(): Promise<string> {
     ...(await buildProcesses(dist)),
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
-  declare(core, dist);
+  compile(core, dist, ["index", "host", "testing"], declarations);
   return staged;
 }
 
@@ -186,6 +197,18 @@ async function packCli(): Promise<string> {
   return staged;
 }
 
+function packAgents(): string {
+  const { name, version } = readManifest(core);
+  const { dependencies } = readManifest(agents);
+  const staged = stage(agents, {
+    exports: { ".": door("index"), "./ledger": door("ledger") },
+    files: ["dist"],
+    dependencies: { ...dependencies, [name]: version },
+  });
+  compile(agents, join(staged, "dist"), ["index", "ledger"], everyFile);
+  return staged;
+}
+
 /** The tarball of a staged package. */
 function tarball(staged: string): string {
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", out];
@@ -193,10 +216,10 @@ function tarball(staged: string): string {
   return join(out, filename);
 }
 
-/** Packs both packages; the paths of the tarballs, the core's first. */
-export async function pack(): Promise<string[]> {
+/** Packs the packages; the paths of the tarballs: the core's, the command line's, the agents'. */
+export async function pack(): Promise<[string, string, string]> {
   mkdirSync(out, { recursive: true });
-  return [await packCore(), await packCli()].map(tarball);
+  return [tarball(await packCore()), tarball(await packCli()), tarball(packAgents())];
 }
 
 if (import.meta.main) {

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { type Node, readSource, type Source } from "./source.ts";
 
 /*
- * What each door of @uncaged/workflow offers, types included. A change here is a change of the
+ * What each door of the packages offers, types included. A change here is a change of the
  * public face: `bun test -u test/exports.test.ts` writes the new lists.
  */
-const door = (name: string) => readSource(`packages/workflow/src/${name}.ts`);
+const door = (name: string) => readSource(`packages/${name}.ts`);
 
 function exportedNames({ nodes }: Source): string[] {
   return nodes
@@ -30,7 +30,7 @@ const listOf = (name: string) => exportedNames(withKinds(door(name))).join("\n")
 
 describe("the exported names", () => {
   test("of @uncaged/workflow", () => {
-    expect(listOf("index")).toMatchInlineSnapshot(`
+    expect(listOf("workflow/src/index")).toMatchInlineSnapshot(`
       "END
       INPUT
       START
@@ -79,7 +79,7 @@ describe("the exported names", () => {
   });
 
   test("of @uncaged/workflow/host", () => {
-    expect(listOf("host")).toMatchInlineSnapshot(`
+    expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
       "WorkflowError
       addWorkflow
       allThreads
@@ -160,7 +160,7 @@ describe("the exported names", () => {
   });
 
   test("of @uncaged/workflow/testing", () => {
-    expect(listOf("testing")).toMatchInlineSnapshot(`
+    expect(listOf("workflow/src/testing")).toMatchInlineSnapshot(`
       "findReplays
       replayEverywhere
       runThread
@@ -177,8 +177,125 @@ describe("the exported names", () => {
   });
 });
 
+describe("the exported names of the agents", () => {
+  test("of @uncaged/workflow-agents", () => {
+    expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
+      "LLMError
+      addUsage
+      anthropicAgent
+      anthropicProvider
+      claudeCode
+      codex
+      commandAgent
+      currentCall
+      cursor
+      describe
+      editFile
+      listFiles
+      llmAdapter
+      modelExtractor
+      noUsage
+      openaiAgent
+      openaiProvider
+      publish
+      readClaudeCode
+      readFile
+      role
+      roleSteps
+      runCommand
+      runTool
+      scriptedAgent
+      search
+      tool
+      toolRegistry
+      type Access
+      type AgentMeta
+      type AgentRole
+      type Answer
+      type AnthropicAccess
+      type AnthropicOptions
+      type Block
+      type Call
+      type CommandOptions
+      type Effort
+      type Extractor
+      type Format
+      type LLMAdapter
+      type LLMAdapterOptions
+      type LLMAnswer
+      type LLMCallbacks
+      type LLMErrorCode
+      type LLMErrorType
+      type LLMParams
+      type LLMProvider
+      type LLMRequest
+      type LLMResult
+      type LLMSink
+      type LineReader
+      type Message
+      type ModelExtractorOptions
+      type ModelOptions
+      type OpenAIOptions
+      type PresetOptions
+      type ReadyTool
+      type RoleEntry
+      type RoleSpec
+      type RoleSteps
+      type RunCommandOptions
+      type RunToolContext
+      type Said
+      type Script
+      type Spending
+      type Spent
+      type Stop
+      type Surroundings
+      type Template
+      type Thinking
+      type Tool
+      type ToolAnswer
+      type ToolContext
+      type ToolDefinition
+      type ToolLimits
+      type ToolOutcome
+      type ToolRegistry
+      type ToolResultBlock
+      type ToolRunner
+      type ToolRuntime
+      type ToolSource
+      type ToolUse
+      type ToolUseBlock
+      type Usage
+      withCall
+      writeFile"
+    `);
+  });
+
+  test("of @uncaged/workflow-agents/ledger", () => {
+    expect(listOf("workflow-agents/src/ledger")).toMatchInlineSnapshot(`
+      "addTally
+      costOf
+      ledgerOf
+      noTally
+      priceOf
+      tallyOf
+      type Ledger
+      type LedgerEnd
+      type LedgerStep
+      type Price
+      type Prices
+      type Rates
+      type StepTally
+      type Tally
+      type Usage
+      usageOf"
+    `);
+  });
+});
+
 test("a door only hands on what folders export, each by its name", () => {
-  const strays = ["index", "host", "testing"].flatMap((name) =>
+  const core = ["index", "host", "testing"].map((name) => `workflow/src/${name}`);
+  const agents = ["index", "ledger"].map((name) => `workflow-agents/src/${name}`);
+  const strays = [...core, ...agents].flatMap((name) =>
     door(name)
       .nodes.filter(({ type }) => type === "Program")
       .flatMap(({ body }) => body as Node[])

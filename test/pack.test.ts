@@ -16,12 +16,13 @@ import { pack } from "../scripts/pack.ts";
 import { top } from "./source.ts";
 
 /*
- * The packages as a stranger gets them: both tarballs, installed by npm into an empty folder, with
- * an empty home, and a PATH on which there is no Bun.
+ * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with
+ * an empty home, and a PATH on which there is no Bun. The agents go into a folder of their own.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
 const bare = join(folder, "bare");
+const withAgents = join(folder, "agents");
 
 const bundle = `export const descriptor = {
   description: "Greets.",
@@ -46,10 +47,40 @@ export const failed = (error: unknown): boolean => error instanceof WorkflowErro
 export { testing };
 `;
 
+const roles = `import { createRoleModerator, END } from "@uncaged/workflow";
+import { describe, role, scriptedAgent } from "@uncaged/workflow-agents";
+import { z } from "zod";
+
+const planner = role({
+  description: "Plans",
+  agent: scriptedAgent({ "You plan": '{"files":["a.ts"]}' }),
+  systemPrompt: "You plan.",
+  schema: z.object({ files: z.array(z.string()) }),
+});
+export const descriptor = describe("Plans", { planner });
+export const run = createRoleModerator({
+  roles: { planner },
+  moderator: ({ steps }) => (steps.at(-1)?.meta.files.includes("a.ts") ? END : "planner"),
+});
+`;
+
+const reader = `import { readThread, type Root } from "@uncaged/workflow/host";
+import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
+export const costOf = async (root: Root, hash: string, threadId: string): Promise<number> => {
+  const { steps } = await readThread(root, { hash, threadId });
+  const { total }: Ledger = ledgerOf(steps);
+  return total.cost;
+};
+`;
+
 type Done = { code: number; stdout: string; stderr: string };
 
-function perform(argv: string[], env: Record<string, string | undefined>): Done {
-  const done = Bun.spawnSync(argv, { cwd: folder, env, stdin: "ignore" });
+function perform(
+  argv: string[],
+  env: Record<string, string | undefined>,
+  cwd: string = folder,
+): Done {
+  const done = Bun.spawnSync(argv, { cwd, env, stdin: "ignore" });
   const [stdout, stderr] = [done.stdout.toString(), done.stderr.toString()];
   return { code: done.exitCode, stdout, stderr };
 }
@@ -63,21 +94,39 @@ const uncaged = (...args: string[]): Done =>
     UNCAGED_WORKFLOW_IDLE_MS: "100",
   });
 
+/** The same command where the agents are installed. */
+const uncagedWithAgents = (...args: string[]): Done =>
+  perform(
+    [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],
+    {
+      PATH: bare,
+      HOME: join(folder, "home"),
+      UNCAGED_WORKFLOW_STORAGE_ROOT: join(folder, "root"),
+      UNCAGED_WORKFLOW_IDLE_MS: "100",
+    },
+    withAgents,
+  );
+
 const installed = (name: string) => join(folder, "node_modules", name);
 
 beforeAll(async () => {
-  const tarballs = await pack();
-  for (const name of ["home", "bare"]) mkdirSync(join(folder, name));
+  const [core, cli, agents] = await pack();
+  for (const name of ["home", "bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
-  writeFileSync(join(folder, "package.json"), "{}");
-  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", folder];
-  const env = { ...process.env, HOME: join(folder, "home") };
+  install(folder, [core, cli]);
+  install(withAgents, [core, cli, agents]);
+}, 300_000);
+
+function install(prefix: string, tarballs: string[]): void {
+  writeFileSync(join(prefix, "package.json"), "{}");
+  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", prefix];
   const { code, stderr } = perform(["npm", ...args, ...tarballs], {
-    ...env,
+    ...process.env,
+    HOME: join(folder, "home"),
     npm_config_cache: join(top, ".cache/npm"),
   });
   if (code !== 0) throw new Error(stderr);
-}, 300_000);
+}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
@@ -150,16 +199,44 @@ describe("the installed command", () => {
   });
 });
 
+describe("the agents, installed beside it", () => {
+  test("are published like the others", () => {
+    const installedAgents = join(withAgents, "node_modules/@uncaged/workflow-agents");
+    const text = readFileSync(join(installedAgents, "package.json"), "utf8");
+    expect(text).not.toMatch(/workspace:|(?<!\.d)\.ts"|"private"|claude-code/);
+    expect(readdirSync(installedAgents).sort()).toEqual([
+      ...["LICENSE", "README.md", "dist", "package.json"],
+    ]);
+  });
+
+  test("are built into a bundle that holds only what it uses, and run", () => {
+    writeFileSync(join(withAgents, "plan.ts"), roles);
+    const { code, stderr } = uncagedWithAgents("build", "plan.ts", "--out", "plan.esm.js");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
+    const built = readFileSync(join(withAgents, "plan.esm.js"), "utf8");
+    for (const unused of ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "node:child_process"]) {
+      expect(built).not.toContain(unused);
+    }
+    expect(uncagedWithAgents("add", "plan", "plan.esm.js").code).toBe(0);
+    const done = uncagedWithAgents("run", "plan", "--wait", "--json");
+    expect(done).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(done.stdout)).toMatchObject({ status: "completed" });
+  });
+});
+
 test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
 ])("a consumer's types hold with the module resolution %s", (moduleResolution, module) => {
-  writeFileSync(join(folder, "consumer.mts"), consumer);
+  for (const [name, text] of Object.entries({ consumer, roles, reader })) {
+    writeFileSync(join(withAgents, `${name}.mts`), text);
+  }
   const compilerOptions = { strict: true, noEmit: true, target: "esnext", types: [] };
   const settings = { compilerOptions: { ...compilerOptions, module, moduleResolution } };
-  const files = ["consumer.mts"];
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ ...settings, files }));
-  const { code, stdout } = perform([join(top, "node_modules/.bin/tsc"), "-p", folder], process.env);
+  const files = ["consumer.mts", "roles.mts", "reader.mts"];
+  writeFileSync(join(withAgents, "tsconfig.json"), JSON.stringify({ ...settings, files }));
+  const tsc = join(top, "node_modules/.bin/tsc");
+  const { code, stdout } = perform([tsc, "-p", withAgents], process.env);
   expect(stdout).toBe("");
   expect(code).toBe(0);
 });
