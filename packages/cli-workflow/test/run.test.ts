@@ -83,7 +83,7 @@ test("--follow shows a line a step, in a pipe without colour, cuts or spinner", 
   const lines = stdout.trimEnd().split("\n");
   expect(code).toBe(3);
   expect(lines).toHaveLength(4);
-  expect(lines[0]).toMatch(/^ {2}1 {2}planner +\d+\.\ds {2}first line/);
+  expect(lines[0]).toMatch(/^ {2}1 {2}planner +\d+\.\ds {2}5 tokens {2}first line/);
   expect(lines[0]).toEndWith("end");
   expect(lines[3]).toBe("failed (return code 3): played");
   expect(stdout + stderr).not.toMatch(/[\u001b\r]/);
