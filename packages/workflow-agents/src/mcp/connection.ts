@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  type CallToolResult,
+  Client,
+  ProtocolError,
+  SdkHttpError,
+  type Tool,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import { publish } from "../call/call.ts";
+import { truncated } from "../call/truncated.ts";
+import { Lines } from "../child/lines.ts";
+import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
+import type { McpOptions } from "./mcp.ts";
+import { mcpError, wordsOf } from "./problem.ts";
+import { type Route, routeTo } from "./transport.ts";
+
+const connectMs = 30_000;
+const probeMs = 3000;
+const idleMs = 5 * 60_000;
+const longestMs = 2 ** 31 - 1;
+
+type Watch = { onTools: (tools: Tool[]) => void; onClose: () => void };
+
+/** A live connection to a server, and the tools that it had when it was opened. */
+export class Connection {
+  readonly tools: Tool[] = [];
+  readonly #name: string;
+  readonly #client: Client;
+  readonly #watch: Watch;
+  readonly #signal: AbortSignal;
+  #mask: Route["mask"] = (text) => text;
+  #last = "";
+  #isClosed = false;
+  #running = 0;
+  #idle: ReturnType<typeof setTimeout> | undefined;
+  // What the server says belongs to the step that used it last.
+  #inStep = AsyncLocalStorage.snapshot();
+
+  private constructor(name: string, signal: AbortSignal, watch: Watch) {
+    this.#name = name;
+    this.#signal = signal;
+    this.#watch = watch;
+    const onChanged = (_: unknown, tools: Tool[] | null) => tools && watch.onTools(tools);
+    this.#client = new Client(
+      { name: "uncaged-workflow", version: "0.1.0" },
+      {
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
+        listChanged: { tools: { onChanged } },
+      },
+    );
+    Object.assign(this.#client, { onclose: () => this.#closed() });
+  }
+
+  /** @throws WorkflowError `MCP_UNREACHABLE`, `MCP_REFUSED`; the signal's reason. */
+  static async open(options: McpOptions, context: ToolContext, watch: Watch): Promise<Connection> {
+    const connection = new Connection(options.name, context.signal, watch);
+    await connection.#open(options, context);
+    return connection;
+  }
+
+  async #open(options: McpOptions, context: ToolContext): Promise<void> {
+    const lines = new Lines(
+      64 * 1024,
+      (line) => this.#hear(line),
+      () => undefined,
+    );
+    this.#signal.addEventListener("abort", this.#abort);
+    try {
+      const { transport, mask } = routeTo(options, context, (chunk) => lines.add(chunk));
+      this.#mask = mask;
+      const limits = { timeout: connectMs, signal: this.#signal };
+      await this.#client.connect(transport, limits);
+      const { tools } = await this.#client.listTools(undefined, limits);
+      this.tools.push(...tools);
+      this.#rest();
+    } catch (error) {
+      this.close();
+      this.#signal.throwIfAborted();
+      if (isRefusal(error)) throw this.#problem("MCP_REFUSED", "does not accept the key", error);
+      throw this.#problem("MCP_UNREACHABLE", "can't be reached", error);
+    }
+  }
+
+  /** @throws WorkflowError `MCP_DIED`, `MCP_TOOL_FAILED`, `MCP_REFUSED`. */
+  async call(
+    name: string,
+    input: Record<string, unknown>,
+    runtime: ToolRuntime,
+  ): Promise<CallToolResult> {
+    this.#inStep = AsyncLocalStorage.snapshot();
+    clearTimeout(this.#idle);
+    this.#running += 1;
+    try {
+      return await this.#client.callTool(
+        { name, arguments: input },
+        {
+          signal: runtime.signal,
+          timeout: longestMs,
+          onprogress: ({ progress, total, message }) =>
+            runtime.progress(message ?? `${progress}${total ? ` of ${total}` : ""}`, {
+              progress,
+              total,
+            }),
+        },
+      );
+    } catch (error) {
+      runtime.signal.throwIfAborted();
+      if (error instanceof ProtocolError)
+        throw mcpError("MCP_TOOL_FAILED", this.#mask(wordsOf(error)), error);
+      this.close();
+      if (isRefusal(error)) throw this.#problem("MCP_REFUSED", "does not accept the key", error);
+      throw this.#problem("MCP_DIED", `died while its tool ${name} ran`, error);
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0 && !this.#isClosed) this.#rest();
+    }
+  }
+
+  /** Ends the server's process, or the session: asked first, then by force. */
+  close(): void {
+    this.#closed();
+    void this.#client.close().catch(() => undefined);
+  }
+
+  readonly #abort = (): void => this.close();
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#idle);
+    this.#signal.removeEventListener("abort", this.#abort);
+    this.#watch.onClose();
+  }
+
+  #rest(): void {
+    this.#idle = setTimeout(() => this.close(), idleMs);
+    this.#idle.unref();
+  }
+
+  #hear(line: string): void {
+    if (line.trim() === "") return;
+    const message = this.#mask(line);
+    this.#last = message;
+    const event = { name: this.#name, level: "info", message: truncated(message), data: null };
+    this.#inStep(() => publish("tool_message", event));
+  }
+
+  #problem(code: string, what: string, error: unknown) {
+    const words = this.#mask(wordsOf(error));
+    const last = this.#last === "" ? "" : ` (it said: ${this.#last.slice(0, 300)})`;
+    return mcpError(code, `the MCP server ${this.#name} ${what}: ${words}${last}`, error);
+  }
+}
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof UnauthorizedError ||
+  (error instanceof SdkHttpError && (error.status === 401 || error.status === 403));
