@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createRequire } from "node:module";
+import { delimiter, dirname, join } from "node:path";
 import {
   addWorkflow,
   followThread,
@@ -112,6 +113,26 @@ const sdkHands: Hands = {
   run: (command) => ({ name: "runCommand", input: { argv: command.split(" ") } }),
 };
 
+const bash = (command: string) => ({
+  name: "Bash",
+  input: { command, description: "Does it" },
+});
+
+/** Claude Code is told to use its shell: its other tools want to have read a file before. */
+const claudeCodeHands: Hands = {
+  read: (path) => bash(`cat ${path}`),
+  write: (path, content) => bash(`cat > ${path} <<'END'\n${content}END`),
+  run: bash,
+};
+
+/** The folder of the real command: its package holds a binary for each platform in a package of its own. */
+function claudeCodeFolder(): string {
+  const agents = join(top, "packages/workflow-agents/package.json");
+  const wrapper = createRequire(agents).resolve("@anthropic-ai/claude-code/package.json");
+  const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
+  return dirname(createRequire(wrapper).resolve(own));
+}
+
 /** What the server counted of the answers that it could send whole. */
 function countedWhole(came: readonly { finished: boolean; counted: Counted }[]) {
   const whole = came.filter(({ finished }) => finished);
@@ -125,14 +146,23 @@ function countedWhole(came: readonly { finished: boolean; counted: Counted }[]) 
   };
 }
 
-describe.each([{ agent: "anthropic", hands: sdkHands }])("with $agent", ({ agent, hands }) => {
+describe.each([
+  { agent: "anthropic", hands: sdkHands },
+  { agent: "claude-code", hands: claudeCodeHands },
+])("with $agent", ({ agent, hands }) => {
   test("it is killed in the middle of an answer, resumed, and counts what the server counted", async () => {
     let slow = 20;
     const server = await anthropicServer(team(hands, () => slow));
     const cwd = repository();
-    const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
+    const env = {
+      PATH: `${claudeCodeFolder()}${delimiter}${process.env.PATH}`,
+      ANTHROPIC_API_KEY: server.key,
+      ANTHROPIC_BASE_URL: server.url,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    };
     const ref = await start(cwd, { options: { agent }, env });
     await killWhileItStreams(ref, 4, aloud.slice(0, 40));
+    await server.came.at(-1)?.closed;
     const killed = await waitThread(root, ref);
     expect(killed.status).toBe("interrupted");
     expect(killed.steps.map(({ role }) => role)).toEqual(["planner", "coder", "tester"]);

@@ -1,6 +1,9 @@
 import { type AgentFn, WorkflowError } from "@uncaged/workflow";
 import {
   anthropicAgent,
+  claudeCode,
+  codex,
+  cursor,
   editFile,
   listFiles,
   openaiAgent,
@@ -20,12 +23,21 @@ const registries = {
 
 type Hand = keyof typeof registries;
 
-/** Makes the agents, each by its name in `--option agent=NAME`; `model` comes from `--option model=NAME`. */
+/** Each by its name in `--option agent=NAME`; the model is that of `--option model=NAME`. */
 const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
   scripted: () => script,
+  // Models, with our tools.
   anthropic: (hand, model = "claude-opus-5-5") =>
     anthropicAgent({ model, tools: registries[hand] }),
-  openai: (hand, model = "gpt-5.2") => openaiAgent({ model, tools: registries[hand] }),
+  openai: (hand, model = "gpt-5.5") => openaiAgent({ model, tools: registries[hand] }),
+  // Commands, with tools of their own.
+  "claude-code": (hand, model) => {
+    const permissionMode = hand === "writes" ? "acceptEdits" : "default";
+    return claudeCode({ model, permissionMode, args: ["--allowedTools", "Bash"] });
+  },
+  codex: (hand, model) =>
+    codex({ model, sandbox: hand === "writes" ? "workspace-write" : "read-only" }),
+  cursor: (hand, model) => cursor({ model, force: hand === "writes" }),
 };
 
 /** Whoever plays in this thread: `--option agent=NAME`, or the script. */

@@ -28,19 +28,19 @@ export const aloud = "I sort by size and not by letters. ".repeat(20).trim();
  */
 export function team({ read, write, run }: Hands, slow: () => number) {
   return (body: Body): Reply => {
-    const asked = JSON.stringify([body.system, body.messages[0]]);
-    const turn = body.messages.filter(({ role }) => role === "assistant").length;
-    if (asked.includes("You plan")) {
-      if (turn === 0) return { thinking: "Where is it?", tools: [read("median.mjs")] };
+    const asked = JSON.stringify([body.system, body.messages]);
+    const isAnswered = JSON.stringify(body.messages.at(-1)).includes("tool_result");
+    if (asked.includes("You plan how to solve")) {
+      if (!isAnswered) return { thinking: "Where is it?", tools: [read("median.mjs")] };
       return { text: `The mean of the two is missing.${json({ files: ["median.mjs"] })}` };
     }
-    if (asked.includes("You review")) {
-      if (turn === 0) return { tools: [run("git diff")] };
+    if (asked.includes("You review the change")) {
+      if (!isAnswered) return { tools: [run("git diff")] };
       return { text: `Good.${json({ approved: true, mend: [] })}` };
     }
+    if (isAnswered) return { text: `Done.${json({ changed: ["median.mjs"] })}` };
     const again = asked.includes("The tests fail");
     const sorted = again ? "numbers.toSorted((a, b) => a - b)" : "numbers.sort()";
-    if (turn > 0) return { text: `Done.${json({ changed: ["median.mjs"] })}` };
     const tools = [write("median.mjs", median(sorted))];
     return again ? { text: aloud, tools, tokenMs: slow() } : { tools };
   };
