@@ -193,6 +193,7 @@ describe("the exported names of the agents", () => {
       editFile
       listFiles
       llmAdapter
+      mcpTools
       modelExtractor
       noUsage
       openaiAgent
@@ -232,6 +233,7 @@ describe("the exported names of the agents", () => {
       type LLMResult
       type LLMSink
       type LineReader
+      type McpOptions
       type Message
       type ModelExtractorOptions
       type ModelOptions

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { addWorkflow, openRoot, readInfo, startThread, waitThread } from "@uncaged/workflow/host";
+import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
+import { obliging } from "./agents-docs/obliging.ts";
+import { top } from "./source.ts";
+
+/* Every snippet of the agents' guide, type-checked, built into a bundle and run. */
+const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
+const root = openRoot({ path: join(folder, "root") });
+const sources = join(top, ".cache/agents-docs");
+const guide = readFileSync(join(top, "docs/agents.md"), "utf8");
+const readme = readFileSync(join(top, "packages/workflow-agents/README.md"), "utf8");
+const snippets = [...`${guide}\n${readme}`.matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, text = ""], index) => ({ name: `snippet-${index + 1}`, text }),
+);
+const workflows = snippets.filter(({ text }) => text.includes("export const run"));
+
+let server: Awaited<ReturnType<typeof anthropicServer>>;
+const idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
+
+beforeAll(async () => {
+  process.env.UNCAGED_WORKFLOW_IDLE_MS = "100";
+  mkdirSync(sources, { recursive: true });
+  for (const { name, text } of snippets) writeFileSync(join(sources, `${name}.ts`), text);
+  mkdirSync(join(folder, "bin"));
+  const mcp = join(top, "packages/workflow-agents/test/mcp/server.ts");
+  const script = `#!/bin/sh\nexec '${process.execPath}' --no-env-file '${mcp}' stdio\n`;
+  writeFileSync(join(folder, "bin/docs-mcp"), script);
+  chmodSync(join(folder, "bin/docs-mcp"), 0o755);
+  writeFileSync(join(folder, "package.json"), '{"version":"1.2.3"}');
+  server = await anthropicServer(obliging);
+});
+
+afterAll(async () => {
+  if (idleBefore === undefined) delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
+  else process.env.UNCAGED_WORKFLOW_IDLE_MS = idleBefore;
+  await server.stop();
+  for (const path of [folder, sources]) {
+    rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+});
+
+test("the guide has snippets", () => {
+  expect(workflows.length).toBeGreaterThan(7);
+});
+
+test("they have no type error", () => {
+  const settings = {
+    extends: "../../tsconfig.json",
+    compilerOptions: { typeRoots: [join(top, "node_modules")] },
+    include: ["*.ts"],
+  };
+  writeFileSync(join(sources, "tsconfig.json"), JSON.stringify(settings));
+  const tsc = join(top, "node_modules/.bin/tsc");
+  const { stdout, exitCode } = Bun.spawnSync([tsc, "-p", sources]);
+  expect(stdout.toString()).toBe("");
+  expect(exitCode).toBe(0);
+}, 60_000);
+
+describe("each workflow of the guide", () => {
+  test.each(workflows)(
+    "$name is built and runs to its end",
+    async ({ name, text }) => {
+      await addWorkflow(root, name, join(sources, `${name}.ts`));
+      const env = {
+        PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+        HOME: folder,
+        ANTHROPIC_API_KEY: server.key,
+        ANTHROPIC_BASE_URL: server.url,
+      };
+      const started = await startThread(root, {
+        workflow: name,
+        prompt: "one two",
+        cwd: folder,
+        env,
+      });
+      const ref = { threadId: started.threadId, hash: started.hash };
+      const thread = await waitThread(root, ref);
+      expect(thread).toMatchObject({ status: "completed", result: { returnCode: 0 } });
+      expect(thread.steps.length).toBeGreaterThan(0);
+      const events: (string | undefined)[] = [];
+      for await (const { type } of readInfo(root, ref)) events.push(type);
+      expect(events).toContain("step_done");
+      if (text.includes("toolRegistry")) expect(events).toContain("tool_done");
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,53 @@
+import type { Reply } from "../../packages/workflow-agents/test/wire.ts";
+
+type Schema = {
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+};
+type Body = {
+  system?: unknown;
+  messages: { role: string; content: unknown }[];
+  tools?: { name: string; input_schema?: Schema }[] | readonly unknown[];
+  output_config?: { format?: unknown } | null;
+};
+
+/** Calls the tool that is its own of each thread once, and then answers with whatever fits the schema. */
+export function obliging(body: Body): Reply {
+  const told = JSON.stringify(body.messages.at(-1)).includes("tool_result");
+  const tools = (body.tools ?? []) as { name: string; input_schema: Schema }[];
+  const tool = tools.find(({ name }) => name === "version" || name === "docs__add");
+  if (tool && !told) return { text: "I look.", tools: [callOf(tool)] };
+  const format = (body.output_config?.format ?? null) as { schema?: Schema } | null;
+  if (format?.schema) return { text: JSON.stringify(fitting(format.schema)) };
+  const [, schema] = /JSON Schema:\\n(\{.*\})"/.exec(JSON.stringify(body.system)) ?? [];
+  if (schema === undefined) return { text: "Well done; I approve it." };
+  const value = fitting(JSON.parse(JSON.parse(`"${schema}"`) as string) as Schema);
+  return { text: `So:\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`` };
+}
+
+const callOf = ({ name, input_schema: schema }: { name: string; input_schema: Schema }) => ({
+  name,
+  input: fitting(schema) as object,
+});
+
+function fitting({ type, properties = {}, required = [], items, anyOf }: Schema): unknown {
+  if (anyOf) return fitting(anyOf[0] ?? {});
+  switch (type) {
+    case "object":
+      return Object.fromEntries(
+        required.map((name) => [name, name === "missing" ? [] : fitting(properties[name] ?? {})]),
+      );
+    case "array":
+      return [fitting(items ?? {})];
+    case "boolean":
+      return true;
+    case "number":
+    case "integer":
+      return 1;
+    default:
+      return "a.ts";
+  }
+}
