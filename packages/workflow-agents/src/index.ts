@@ -57,6 +57,7 @@ export type {
 export type { Access } from "./llm/stream.ts";
 
 // Tools
+export { type McpOptions, mcpTools } from "./mcp/mcp.ts";
 export { editFile } from "./tools/edit-file.ts";
 export { listFiles } from "./tools/list-files.ts";
 export { readFile } from "./tools/read-file.ts";

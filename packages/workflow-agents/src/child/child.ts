@@ -30,6 +30,8 @@ export type ChildEnd = {
 
 // How long output may still come from a process that the command left behind.
 const drainMs = 250;
+// A longer one would end at once.
+const longestTimer = 2 ** 31 - 1;
 
 /**
  * Runs a command to its end, and ends what it left running. What a callback throws ends it too.
@@ -48,8 +50,10 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
     void endGroup(pid, graceMs);
   };
   const abort = () => stop("abort");
-  const timer = setTimeout(() => stop("timeout"), timeoutMs);
+  const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimer));
   signal.addEventListener("abort", abort);
+  // It may have been aborted while the command was started.
+  if (signal.aborted) abort();
   const feed = (take: (chunk: Uint8Array) => void) => (chunk: Uint8Array) => {
     if (thrown) return;
     try {

@@ -17,7 +17,7 @@ import {
  * else it may do stands in `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings.
  *
  * A later step of the role goes on with a copy of the session, so that a step's own session stays what
- * it was: forks and retries begin where that step ended.
+ * it was: forks and retries begin where that step ended. It keeps the first step's system prompt.
  *
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */

@@ -13,6 +13,9 @@ export type ToolOutcome =
   | { ok: true; content: string; output: unknown; toolResult: unknown }
   | { ok: false; content: string; output: FailedOutput; error: WorkflowError };
 
+// A longer one would end at once.
+const longestTimer = 2 ** 31 - 1;
+
 type FailedOutput = { ok: false; error: string; tool: string };
 
 /** `allowError` only reaches the `tool_error` event: the caller goes on after a failure. */
@@ -64,7 +67,7 @@ function execute(
     const hint = "call it again with arguments that fit its schema";
     throw toolError("TOOL_INPUT", `the arguments of ${name} are wrong: ${judged.problem}`, hint);
   }
-  const ms = tool.timeoutMs ?? defaultMs;
+  const ms = Math.min(tool.timeoutMs ?? defaultMs, longestTimer);
   return new Promise((resolve, reject) => {
     const { runtime, stop } = startRuntime(name, context);
     const over = () => {
