@@ -1,0 +1,73 @@
+// One reading of a stream in a process of its own: by the bare client, `thread-child.ts bare <short>
+// <url>`, or as a role of a thread, whose engine records every token: `thread-child.ts thread <short>
+// <url> <root> <hash>`. The stream at the URL `short` is read first, for what is loaded and compiled. It
+// prints what the other took, as JSON.
+import Anthropic from "@anthropic-ai/sdk";
+import { loadBundle } from "../../workflow/src/bundle/load.ts";
+import { dataPath } from "../../workflow/src/storage/paths.ts";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { durableWriting } from "../../workflow/src/thread-log/append.ts";
+import { recordEvents } from "../../workflow/src/worker/context.ts";
+import { Threads } from "../../workflow/src/worker/threads.ts";
+
+/** `cpuMs` and `wallMs` in milliseconds, `grown` in bytes above what there was, `length` in characters. */
+export type Taken = { cpuMs: number; wallMs: number; grown: number; length: number };
+
+const [how = "", short = "", long = "", path = "", hash = ""] = process.argv.slice(2);
+const apiKey = "sk-bench-0123456789";
+
+async function bare(baseURL: string): Promise<number> {
+  const client = new Anthropic({ apiKey, baseURL });
+  const messages = [{ role: "user" as const, content: "go" }];
+  const asked = { model: "m", max_tokens: 10, messages, stream: true } as const;
+  const parts: string[] = [];
+  for await (const event of await client.messages.create(asked)) {
+    if (event.type !== "content_block_delta") continue;
+    if (event.delta.type === "text_delta") parts.push(event.delta.text);
+  }
+  return parts.join("").length;
+}
+
+const root = openRoot({ path });
+let over = () => {};
+const threads: Threads = new Threads({
+  root,
+  hash,
+  load: () => loadBundle(root, hash),
+  writing: durableWriting(),
+  note: () => undefined,
+  onChange: () => {
+    if (!threads.busy) over();
+  },
+});
+
+async function thread(baseURL: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  over = resolve;
+  const threadId = `01JBENCH${crypto.randomUUID().replace(/-/g, "").slice(0, 18).toUpperCase()}`;
+  const env = { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL };
+  await threads.start({ threadId, workflow: hash, prompt: "go", maxRounds: 9, env });
+  await promise;
+  const log = await Bun.file(dataPath(root, hash, threadId)).text();
+  const { content = "" } = JSON.parse(log.split("\n")[1] ?? "{}") as { content?: string };
+  return content.length;
+}
+
+const read = how === "bare" ? bare : thread;
+recordEvents();
+await read(short);
+Bun.gc(true);
+let most = 0;
+const before = process.memoryUsage().rss;
+const timer = setInterval(() => {
+  most = Math.max(most, process.memoryUsage().rss);
+}, 20);
+const cpu = process.cpuUsage();
+const began = performance.now();
+const length = await read(long);
+const { user, system } = process.cpuUsage(cpu);
+const wallMs = performance.now() - began;
+clearInterval(timer);
+const taken: Taken = { cpuMs: (user + system) / 1000, wallMs, grown: most - before, length };
+console.log(JSON.stringify(taken));
+process.exit(0);
