@@ -58,6 +58,20 @@ describe("a new log", () => {
     });
   }
 
+  for (const [code, wanted] of [
+    ["EROFS", "READ_ONLY"],
+    ["EACCES", "NO_PERMISSION"],
+    ["EMFILE", "TOO_MANY_FILES"],
+    ["ENOTDIR", "NOT_A_FOLDER"],
+    ["ESTALE", "DISK_ERROR"],
+  ] as const) {
+    test(`that meets ${code} says so with ${wanted}, and is not there`, async () => {
+      const create = async () => LogWriter.create(path, first, writingTo(failing("open", code)));
+      expect(await codeOf(create())).toBe(wanted);
+      expect(readdirSync(folder)).toEqual([]);
+    });
+  }
+
   test("is not there when the disk is full in the middle of it", () => {
     const disk = faultyDisk({ room: { bytes: 40 }, most: 16 });
     expect(() => LogWriter.create(path, first, writingTo(disk))).toThrow("the disk is full");
