@@ -30,6 +30,19 @@ describe("pause", () => {
     expect(later.steps.map(({ content }) => Number(content))).toEqual(later.steps.map((_, n) => n));
   });
 
+  test("during a role that takes its time waits for the role's step, and lets it be killed", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf('await sleep(200); yield step("slow"); yield step("late");'),
+    );
+    const ref = await store.start(hash);
+    await pauseThread(store.root, ref);
+    expect((await store.read(ref)).status).toBe("running");
+    expect((await store.whenStatus(ref, "paused")).steps.map(({ role }) => role)).toEqual(["slow"]);
+    await killThread(store.root, ref);
+    expect(store.roles(ref)).toEqual([undefined, "slow", "__end__"]);
+  });
+
   test("that the worker does not survive leaves the thread interrupted, and resume takes it up", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(endless));

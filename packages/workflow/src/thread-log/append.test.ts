@@ -117,6 +117,13 @@ describe("an append", () => {
     await Promise.all([writer.close(), other.close()]);
   });
 
+  test("that was acknowledged is not called into question by an error in closing", async () => {
+    const writer = LogWriter.create(path, first, writingTo(failing("close", "EIO")));
+    await writer.append(stepLine("a"));
+    await writer.close();
+    expect(lines()).toEqual([stepLine("a")]);
+  });
+
   test("is not synced with durability os", async () => {
     const disk = faultyDisk({});
     const writer = LogWriter.create(path, first, { disk, syncer: null });
