@@ -4,7 +4,7 @@
  *
  *     bun run crashtest --minutes 1 --seed 1
  *
- * The seed settles what is done in which order; when a signal meets which instruction is up to the
+ * The seed settles what is drawn; who draws next, and at which instruction a signal comes, is up to the
  * machine. Exits 1 when anything that was acknowledged is lost or doubled.
  */
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the crash test (F4)", () => {
   test("kills workers for some seconds and finds nothing lost and nothing doubled", async () => {
-    const command = [process.execPath, program, "--minutes", "0.1", "--seed", "20"];
+    const command = [process.execPath, program, "--minutes", "0.16", "--seed", "20"];
     const child = Bun.spawn(command, { stdout: "pipe", stderr: "ignore" });
     const [printed, code] = [await new Response(child.stdout).text(), await child.exited];
     expect(printed).toMatch(/^lost +0$/m);

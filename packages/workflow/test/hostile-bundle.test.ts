@@ -160,6 +160,14 @@ describe("a bundle that can't be loaded by its worker", () => {
     await until(() => store.workers().length === 0);
   }, 40_000);
 
+  test("because its top level is a loop is answered in time, and the worker is ended", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf("", "\nfor (;;);"));
+    expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
+    expect(allThreads(store.root)).toEqual([]);
+    await until(() => store.workers().length === 0);
+  }, 40_000);
+
   test("because it was changed or is gone says which file, and a repaired one runs", async () => {
     const store = new TestStore();
     const source = bundleOf('yield step("a");');

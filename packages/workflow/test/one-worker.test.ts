@@ -6,7 +6,7 @@ import { listLive } from "../src/client/live.ts";
 import { spawnWorker } from "../src/client/spawn.ts";
 import { allThreads } from "../src/client/threads.ts";
 import { dataPath, runDir, workerLogPath } from "../src/storage/paths.ts";
-import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";
@@ -99,6 +99,17 @@ describe("one worker for a hash", () => {
     const { threadId } = await store.start(hash);
     const path = dataPath(store.root, hash, threadId);
     await until(() => readFileSync(path, "utf8").includes("__wait__"));
+    await until(() => store.workers().length === 0);
+  });
+
+  test("stays while a thread waits for an answer that must come in time, and then goes on", async () => {
+    const store = new TestStore();
+    const wait = { expiresAt: Date.now() + 2_000, onTimeout: "nobody came" };
+    const ref = await store.start(await store.add(asker), "", { options: { wait } });
+    const path = dataPath(store.root, ref.hash, ref.threadId);
+    await until(() => readFileSync(path, "utf8").includes("__end__"));
+    expect(store.lines(ref).at(-2)?.meta).toEqual({ value: "nobody came" });
+    expect(drivers(store.notes(ref))).toHaveLength(1);
     await until(() => store.workers().length === 0);
   });
 

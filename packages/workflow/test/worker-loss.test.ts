@@ -142,7 +142,6 @@ describe("a frozen worker (F9)", () => {
       // It is gone, as it should be.
     }
     expect(identify(worker?.pid ?? 0)?.startTime).not.toBe(worker?.startTime as string);
-    await Bun.sleep(50);
     expect(readFileSync(path, "utf8")).toBe(bytes);
     expect(store.lines(ref).filter(({ role }) => role === "__end__")).toHaveLength(1);
   }, 40_000);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromErrorRecord, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
-import { systemCode } from "../storage/disk-error.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 import { type Root, runDir, socketName } from "../storage/paths.ts";
 
 /** A request on the control socket of a hash. */
@@ -33,12 +33,25 @@ export async function ask<T>(root: Root, hash: string, request: ControlRequest):
   const socket = join(runDir(root), socketName(hash));
   if (!existsSync(socket)) return { kind: "nobody" };
   if (Buffer.byteLength(socket) <= longestSocketPath) return send(socket, hash, request);
-  const folder = mkdtempSync(join(tmpdir(), "uw-"));
+  const folder = makeTemporary();
   try {
     symlinkSync(runDir(root), join(folder, "r"));
     return await send(join(folder, "r", socketName(hash)), hash, request);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function makeTemporary(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), "uw-"));
+  } catch {
+    // TMPDIR may name a folder that is not there.
+  }
+  try {
+    return mkdtempSync("/tmp/uw-");
+  } catch (error) {
+    throw diskError(error, "make a folder in", tmpdir());
   }
 }
 

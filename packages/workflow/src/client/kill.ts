@@ -3,7 +3,7 @@ import type { Controlled, ResumeRequest } from "../control/control.ts";
 import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { isAlive, readHolder } from "../worker/holder.ts";
+import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
 import { checkOpen, toThread } from "./control.ts";
 import { askWorker } from "./spawn.ts";
 import { definedEnv } from "./start.ts";
@@ -57,15 +57,6 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
   if (!lock) throw outOfSight(hash);
   lock.release();
   return holder.live;
-}
-
-// A worker leads its process group, so the commands that its roles started go with it.
-function endGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    process.kill(pid, "SIGKILL");
-  }
 }
 
 async function takeUp(

@@ -2,9 +2,10 @@ import { closeSync, constants, readFileSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
+import { holderPath, type Root, runDir, workerLogPath } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
 import { createRoot } from "../storage/root.ts";
+import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 
 /** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
@@ -100,7 +101,9 @@ export async function askWorker<T>(
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 1.3, 25)) {
     const reply = await ask<T>(root, hash, request);
     if (reply.kind === "reply") return reply.value;
-    if (reply.kind === "silent") throw silent(hash, request.timeoutMs ?? controlTimeoutMs);
+    if (reply.kind === "silent") {
+      throw endStuckLoader(root, hash) ?? silent(hash, request.timeoutMs ?? controlTimeoutMs);
+    }
     if (!candidate || hasEnded(candidate)) {
       if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
       if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
@@ -111,6 +114,20 @@ export async function askWorker<T>(
     if (performance.now() > deadline) throw silent(hash, startTimeoutMs);
     await Bun.sleep(waitMs);
   }
+}
+
+// A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
+// thread that a forced kill could name, so nobody else could end it.
+function endStuckLoader(root: Root, hash: string): WorkflowError | null {
+  const holder = readHolder(holderPath(root, hash));
+  if (!holder || holder.drove || !isAlive(holder.identity)) return null;
+  endGroup(holder.identity.pid);
+  return new WorkflowError({
+    code: "BUNDLE_LOAD_FAILED",
+    kind: "failed",
+    message: `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
+    hint: "a bundle's top level must end by itself: do the work in run",
+  });
 }
 
 const hasEnded = ({ exitCode, signalCode }: Candidate): boolean =>

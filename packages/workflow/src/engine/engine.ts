@@ -105,6 +105,11 @@ export class Engine {
     return this.#parked ? "paused" : "running";
   }
 
+  /** Whether it waits for an answer that must come in time: someone has to see when that is over. */
+  get timed(): boolean {
+    return this.#answer !== null && this.#waitMeta().expiresAt !== undefined;
+  }
+
   /** Whether its end is written or being written. Its generator may still be closing. */
   get over(): boolean {
     return this.#isStopped();

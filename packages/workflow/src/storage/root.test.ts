@@ -92,6 +92,23 @@ describe("the storage root", () => {
     expect(refusal(() => openRoot({ path: join(folder, "link") }))).toBe("ROOT_OPEN_TO_OTHERS");
   });
 
+  test("in a folder that may not be written can't be made, and says why", () => {
+    const file = join(import.meta.dir, "root.ts");
+    const program = `
+      import { createRoot } from ${JSON.stringify(file)};
+      if (process.getuid() === 0) process.setuid(65534);
+      try { createRoot(process.argv[1]); } catch (error) { console.log(error.code, error.message); }
+    `;
+    mkdirSync(join(folder, "closed"));
+    chmodSync(join(folder, "closed"), 0o500);
+    chmodSync(folder, 0o755);
+    const root = join(folder, "closed/root");
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", program, root]);
+    expect(stdout.toString()).toBe(
+      `NO_PERMISSION can't make the folder ${root}: permission denied\n`,
+    );
+  });
+
   test("below a file can't be made, and says where", () => {
     writeFileSync(join(folder, "file"), "");
     const make = () => createRoot(join(folder, "file/root") as ReturnType<typeof openRoot>);

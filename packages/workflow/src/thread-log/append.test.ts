@@ -58,6 +58,20 @@ describe("a new log", () => {
     });
   }
 
+  for (const [code, wanted] of [
+    ["EROFS", "READ_ONLY"],
+    ["EACCES", "NO_PERMISSION"],
+    ["EMFILE", "TOO_MANY_FILES"],
+    ["ENOTDIR", "NOT_A_FOLDER"],
+    ["ESTALE", "DISK_ERROR"],
+  ] as const) {
+    test(`that meets ${code} says so with ${wanted}, and is not there`, async () => {
+      const create = async () => LogWriter.create(path, first, writingTo(failing("open", code)));
+      expect(await codeOf(create())).toBe(wanted);
+      expect(readdirSync(folder)).toEqual([]);
+    });
+  }
+
   test("is not there when the disk is full in the middle of it", () => {
     const disk = faultyDisk({ room: { bytes: 40 }, most: 16 });
     expect(() => LogWriter.create(path, first, writingTo(disk))).toThrow("the disk is full");
@@ -101,6 +115,13 @@ describe("an append", () => {
     expect(lines()).toEqual(wanted);
     expect(disk.calls).toContain("syncLater");
     await Promise.all([writer.close(), other.close()]);
+  });
+
+  test("that was acknowledged is not called into question by an error in closing", async () => {
+    const writer = LogWriter.create(path, first, writingTo(failing("close", "EIO")));
+    await writer.append(stepLine("a"));
+    await writer.close();
+    expect(lines()).toEqual([stepLine("a")]);
   });
 
   test("is not synced with durability os", async () => {

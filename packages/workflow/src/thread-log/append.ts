@@ -56,7 +56,7 @@ export class LogWriter {
       if (syncer) disk.syncDir(dirname(path));
       return writer;
     } catch (error) {
-      if (fd !== null) disk.close(fd);
+      if (fd !== null) closeQuietly(disk, fd);
       rmSync(named, { force: true });
       throw error instanceof WorkflowError ? error : diskError(error, "write", path);
     }
@@ -94,7 +94,7 @@ export class LogWriter {
     }
   }
 
-  /** Closes the file. What was being committed is waited for. */
+  /** Closes the file. What was being committed is waited for. Never throws. */
   async close(): Promise<void> {
     while (this.#last) await this.#last.catch(() => undefined);
     this.#refusal ??= refusal(
@@ -102,7 +102,7 @@ export class LogWriter {
       `the log ${this.#path} is closed`,
       "start the thread again",
     );
-    this.#writing.disk.close(this.#fd);
+    closeQuietly(this.#writing.disk, this.#fd);
   }
 
   #commit(bytes: Uint8Array): Promise<void> | null {
@@ -172,6 +172,15 @@ export class LogWriter {
   #failSync(error: unknown): never {
     this.#refusal = diskError(error, "sync", this.#path);
     throw this.#refusal;
+  }
+}
+
+// What was acknowledged is on the disk already: an error in closing says nothing of it.
+function closeQuietly(disk: Disk, fd: number): void {
+  try {
+    disk.close(fd);
+  } catch {
+    // The descriptor is gone either way: close(2).
   }
 }
 

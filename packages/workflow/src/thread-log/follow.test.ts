@@ -70,9 +70,9 @@ describe("the tail of a log", () => {
     expect(() => values(tail)).toThrow("is shorter than what was read of it");
   });
 
-  // Files of this kind say that they are a page long and give less, as a log does that is cut between
+  // A file of this kind says that it is a page long and gives less, as a log does that is cut between
   // the question how long it is and the reading.
-  const shorter = "/sys/kernel/mm/transparent_hugepage/enabled";
+  const shorter = "/sys/devices/system/cpu/online";
   test.if(existsSync(shorter))("ends when a file gives less than it said", () => {
     expect(values(new LogTail(shorter))).toEqual([undefined]);
   });

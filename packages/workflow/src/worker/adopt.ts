@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
+import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { LogWriter, type Writing } from "../thread-log/append.ts";
 import { readLog } from "../thread-log/read.ts";
-import type { Break, EndRecord, ThreadLog } from "../thread-log/record.ts";
+import type { Break, EndRecord, ThreadLog, Unreadable } from "../thread-log/record.ts";
 import { type Cut, cutTail } from "../thread-log/repair.ts";
 import { notFound } from "../thread/find.ts";
 
@@ -18,13 +19,22 @@ export type Adopted = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
 export function adopt(root: Root, hash: string, threadId: string, writing: Writing): Adopted {
   const path = dataPath(root, hash, threadId);
   if (!existsSync(path)) throw notFound(threadId);
-  const log = readLog(path);
+  const log = readWhole(path);
   if (log.kind === "unborn") throw notFound(threadId);
   if (log.kind === "headless") throw corrupt(path, log.broken);
   if (log.broken) throw corrupt(path, log.broken);
   if (log.end) throw ended(threadId, log.end);
   const cut = log.torn > 0 ? cutTail(path, threadId, log.size, log.torn) : null;
   return { log, writer: LogWriter.open(path, log.size, writing), cut };
+}
+
+/** Reads a log. @throws WorkflowError what the disk says. */
+export function readWhole(path: string): ThreadLog | Unreadable {
+  try {
+    return readLog(path);
+  } catch (error) {
+    throw diskError(error, "read", path);
+  }
 }
 
 /** The error that a thread's log is broken, naming the place. */

@@ -13,9 +13,10 @@ import { checkThreadId, isHash } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { makeFolder } from "../storage/root.ts";
 import { LogWriter, type Writing } from "../thread-log/append.ts";
-import { lineOffsets, readLog } from "../thread-log/read.ts";
+import { lineOffsets } from "../thread-log/read.ts";
 import { type StartRecord, type ThreadLog, textOf } from "../thread-log/record.ts";
 import { notFound } from "../thread/find.ts";
+import { readWhole } from "./adopt.ts";
 
 /** A thread whose log was just made, and the writer that goes on with it. */
 export type Born = { start: StartRecord; steps: Step[]; writer: LogWriter };
@@ -49,7 +50,7 @@ function readSource(root: Root, fork: ForkRequest): Source {
   if (!isHash(fork.hash)) throw notFound(fork.threadId);
   const path = dataPath(root, fork.hash, checkThreadId(fork.threadId));
   if (!existsSync(path)) throw notFound(fork.threadId);
-  const log = readLog(path);
+  const log = readWhole(path);
   const keep = "first" in fork.keep ? count(fork.keep.first) : fork.keep;
   if (log.kind !== "thread") throw notFound(fork.threadId);
   if ((keep.at(-1) ?? -1) < log.steps.length) return { log, bytes: readFileSync(path), keep };

@@ -6,8 +6,11 @@ export type ProcessIdentity = { pid: number; startTime: string | null; bootId: s
 
 const longestFile = 1024 * 1024 * 1024;
 
-/** What `run/<hash>.holder` says: which process took the lock, and what it was driving. */
-export type Holder = { identity: ProcessIdentity; live: string[] };
+/**
+ * What `run/<hash>.holder` says: which process took the lock, what it is driving, and whether it has
+ * ever driven anything.
+ */
+export type Holder = { identity: ProcessIdentity; live: string[]; drove: boolean };
 
 /**
  * The worker's word on itself, for the one case in which it can't be asked: `kill --force`. It proves
@@ -49,7 +52,7 @@ export function readHolder(path: string): Holder | null {
       if (note.startsWith("+")) live.add(note.slice(1));
       if (note.startsWith("-")) live.delete(note.slice(1));
     }
-    return { identity, live: [...live] };
+    return { identity, live: [...live], drove: notes.some((note) => note.startsWith("+")) };
   } catch {
     return null;
   }
@@ -82,4 +85,13 @@ function identifyByPs(pid: number): ProcessIdentity | null {
 export function isAlive(identity: ProcessIdentity): boolean {
   const now = identify(identity.pid);
   return now !== null && now.startTime === identity.startTime && now.bootId === identity.bootId;
+}
+
+/** Ends a worker at once. It leads its process group, so the commands that its roles started go with it. */
+export function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    process.kill(pid, "SIGKILL");
+  }
 }

@@ -65,9 +65,14 @@ export class Threads {
     this.#parts = parts;
   }
 
-  /** Whether any thread runs or is paused: one that waits lets its worker exit. */
+  /**
+   * Whether any thread runs, is paused, or waits for an answer that must come in time: one that waits
+   * for ever lets its worker exit.
+   */
   get busy(): boolean {
-    for (const { engine } of this.#live.values()) if (engine.status !== "waiting") return true;
+    for (const { engine } of this.#live.values()) {
+      if (engine.status !== "waiting" || engine.timed) return true;
+    }
     return false;
   }
 

@@ -1,0 +1,71 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { crockford } from "../packages/workflow/src/bundle/crockford.ts";
+import { putBundle } from "../packages/workflow/src/bundle/store.ts";
+import { idleVariable } from "../packages/workflow/src/client/spawn.ts";
+import { openRoot, type Root, startThread } from "../packages/workflow/src/host.ts";
+import { runDir } from "../packages/workflow/src/storage/paths.ts";
+import { descriptor } from "./bundle/steps.esm.js";
+
+/** The bundle that every row runs. */
+export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
+
+/** What the bundle notes: when its threads began and ended, in milliseconds of the shared clock. */
+export type Report = { began: number; ended: number; rss: number; marks: number[] };
+
+/** A storage root that holds the bundle and nothing else. */
+export type Store = { root: Root; hash: string; folder: string };
+
+/** Makes a storage root of its own in a folder. */
+export async function makeStore(folder: string): Promise<Store> {
+  const own = mkdtempSync(join(folder, "root-"));
+  const root = openRoot({ path: own });
+  const hash = await putBundle(root, readFileSync(bundlePath), { descriptor });
+  return { root, hash, folder: own };
+}
+
+/** The nth of a row of thread ids, each newer than the one before. */
+export const threadIdOf = (n: number): string => `01JBENCH00000${crockford(BigInt(n))}`;
+
+/** Starts a thread of the bundle in its worker. */
+export async function start(
+  store: Store,
+  options: Record<string, unknown>,
+  maxRounds = 1_000_000,
+): Promise<string> {
+  const { threadId } = await startThread(store.root, {
+    workflow: store.hash,
+    maxRounds,
+    options,
+    cwd: store.folder,
+    env: {},
+  });
+  return threadId;
+}
+
+/** Waits for a file that the bundle writes, and takes it away. */
+export async function reported(path: string): Promise<Report> {
+  await until(() => existsSync(path));
+  const report = JSON.parse(readFileSync(path, "utf8")) as Report;
+  rmSync(path);
+  return report;
+}
+
+/** Waits until no worker of the storage root is left. */
+export async function workerGone({ root, hash }: Store): Promise<void> {
+  await until(() => !existsSync(join(runDir(root), `${hash}.holder`)));
+}
+
+/** Has workers stay that long without a thread. */
+export function setIdle(ms: number): void {
+  process.env[idleVariable] = String(ms);
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 120_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error("it never came to that");
+    await Bun.sleep(5);
+  }
+}

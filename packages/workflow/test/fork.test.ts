@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { forkThread, retryThread } from "../src/client/fork.ts";
+import { killThread } from "../src/client/kill.ts";
+import { dataPath } from "../src/storage/paths.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+describe("fork and retry", () => {
+  test("of a thread that is being written take whole steps, byte for byte", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    const ref = await store.start(hash, "", { options: { delayMs: 0 }, maxRounds: 100_000 });
+    await store.whenSteps(ref, 5);
+    const forks = [];
+    for (let n = 0; n < 10; n += 1) forks.push(await forkThread(store.root, ref, { env: {} }));
+    await killThread(store.root, ref);
+    const source = readFileSync(dataPath(store.root, hash, ref.threadId), "utf8").split("\n");
+    for (const { threadId, forkFrom } of forks) {
+      await killThread(store.root, { hash, threadId }).catch(() => undefined);
+      const lines = readFileSync(dataPath(store.root, hash, threadId), "utf8").split("\n");
+      expect(lines.slice(1, forkFrom.steps + 1)).toEqual(source.slice(1, forkFrom.steps + 1));
+      const numbers = lines.slice(1, -2).map((line) => Number(JSON.parse(line).content));
+      expect(numbers).toEqual(numbers.map((_, index) => index));
+    }
+  });
+
+  test("keep what they are told to, replace the last, and count all steps against maxRounds", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const ref = await store.start(hash, "", { options: { count: 6 } });
+    await store.whenStatus(ref, "completed");
+    const fork = async (options: Parameters<typeof forkThread>[2]) => {
+      const { threadId } = await forkThread(store.root, ref, options);
+      return await store.whenStatus({ hash, threadId }, "completed");
+    };
+    const contents = async (options: Parameters<typeof forkThread>[2]) =>
+      (await fork(options)).steps.map(({ content }) => content).join(" ");
+    expect(await contents({ env: {} })).toBe("0 1 2 3 4 5");
+    expect(await contents({ env: {}, keep: { atStep: 0 } })).toBe("0 1 2 3 4 5");
+    expect(await contents({ env: {}, keep: { fromRole: "count#2" } })).toBe("0 1 2 3 4 5");
+    expect(await contents({ env: {}, keep: { steps: [1, 3] } })).toBe("1 3 2 3 4 5");
+    expect(await contents({ env: {}, keep: { atStep: 2 }, edit: { content: "x" } })).toBe(
+      "0 x 2 3 4 5",
+    );
+    const short = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 4 });
+    expect(short.steps).toHaveLength(4);
+    expect(short.result?.summary).toContain("maxRounds 4");
+    const none = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 2 });
+    expect(none.steps).toHaveLength(3);
+    expect(await codeOf(forkThread(store.root, ref, { env: {}, keep: { atStep: 7 } }))).toBe(
+      "NO_SUCH_STEP",
+    );
+  });
+
+  test("retry takes up what failed or was killed with every step, and nothing else", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf(`yield step("a"); if (input.steps.length < 2) throw new Error("not yet");`),
+    );
+    const ref = await store.start(hash);
+    expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("not yet");
+    const first = await retryThread(store.root, ref, { env: {} });
+    await store.whenStatus(first, "failed");
+    const second = await retryThread(store.root, first, { env: {} });
+    const done = await store.whenStatus(second, "completed");
+    expect(done.steps).toHaveLength(3);
+    expect(await codeOf(retryThread(store.root, done, { env: {} }))).toBe("NOTHING_TO_RETRY");
+    const more = await retryThread(store.root, done, { env: {}, maxRounds: 200 });
+    expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
+  });
+});

@@ -1,0 +1,111 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pauseThread } from "../src/client/control.ts";
+import { killThread } from "../src/client/kill.ts";
+import { listLive } from "../src/client/live.ts";
+import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+const ended = { role: "__end__", meta: { returnCode: 143, reason: "killed" } };
+
+describe("kill (F11)", () => {
+  const kills: [string, string][] = [
+    ["a sleep", "await sleep(1e6);"],
+    ["a role that ignores the signal", "await new Promise(() => {});"],
+    [
+      "a pending fetch",
+      `const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise(() => {}) });
+       try { await fetch(server.url, { signal }); } finally { await server.stop(true); }`,
+    ],
+    ["a wait", 'yield step("__wait__", "?", { for: "leave" });'],
+  ];
+  for (const [what, body] of kills) {
+    test(`ends ${what} at once, with one end record`, async () => {
+      const store = new TestStore();
+      const ref = await store.start(await store.add(bundleOf(`${body} yield step("never");`)));
+      await until(async () => (await listLive(store.root)).length === 1);
+      const begin = performance.now();
+      await killThread(store.root, ref);
+      expect(performance.now() - begin).toBeLessThan(3_000);
+      expect(store.lines(ref).at(-1)).toMatchObject(ended);
+      expect((await store.read(ref)).status).toBe("killed");
+      expect(store.roles(ref)).not.toContain("never");
+      expect(await listLive(store.root)).toEqual([]);
+      expect(await codeOf(killThread(store.root, ref))).toBe("THREAD_ENDED");
+      await until(() => store.workers().length === 0);
+      expect(store.roles(ref).filter((role) => role === "__end__")).toHaveLength(1);
+    });
+  }
+
+  test("ends a child process and its own child, which the workflow started with the signal", async () => {
+    const store = new TestStore();
+    const pids = join(store.folder, "pids");
+    const hash = await store.add(
+      `import { spawn } from "node:child_process";\n${bundleOf(`
+        const child = spawn("sh", ["-c", 'sleep 1000 & echo $! $$ > "$0"; wait', options.pids],
+          { detached: true, stdio: "ignore" });
+        signal.addEventListener("abort", () => process.kill(-child.pid, "SIGTERM"));
+        await new Promise((resolve) => child.on("exit", resolve));
+        yield step("never");
+      `)}`,
+    );
+    const ref = await store.start(hash, "", { options: { pids } });
+    await until(() => existsSync(pids) && readFileSync(pids, "utf8").includes("\n"));
+    const [grandchild, child] = readFileSync(pids, "utf8").trim().split(" ").map(Number);
+    await killThread(store.root, ref);
+    await until(
+      () =>
+        ![child, grandchild].some(
+          (pid) =>
+            existsSync(`/proc/${pid}/cmdline`) &&
+            readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "",
+        ),
+    );
+    expect(store.lines(ref).at(-1)).toMatchObject(ended);
+  });
+
+  test("runs the finally of the generator, which may still read the thread's context", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf(
+        `try { await aborted; } finally { console.log("cleaned up"); } yield step("never");`,
+      ),
+    );
+    const ref = await store.start(hash);
+    await killThread(store.root, ref);
+    await until(() => store.notes(ref).includes("cleaned up"));
+  });
+
+  test("ends a paused, an interrupted and a waiting thread", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    const paused = await store.start(hash);
+    await pauseThread(store.root, paused);
+    await store.whenStatus(paused, "paused");
+    await killThread(store.root, paused);
+    const interrupted = await store.start(hash);
+    const waiting = await store.start(await store.add(asker));
+    await store.whenStatus(waiting, "waiting");
+    await store.signalWorkers("SIGKILL");
+    for (const ref of [interrupted, waiting]) await killThread(store.root, ref);
+    for (const ref of [paused, interrupted, waiting]) {
+      expect(store.lines(ref).at(-1)).toMatchObject(ended);
+      expect((await store.read(ref)).status).toBe("killed");
+    }
+  });
+
+  test("by eight at once writes one end", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(endless));
+    const said = await Promise.all(
+      Array.from({ length: 8 }, () => codeOf(killThread(store.root, ref))),
+    );
+    expect(said.some((code) => code.startsWith("no error"))).toBe(true);
+    expect(store.roles(ref).filter((role) => role === "__end__")).toHaveLength(1);
+    expect(store.roles(ref).at(-1)).toBe("__end__");
+  });
+});

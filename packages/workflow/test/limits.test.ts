@@ -1,0 +1,150 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { resumeThread } from "../src/client/control.ts";
+import { killThread } from "../src/client/kill.ts";
+import { listLive } from "../src/client/live.ts";
+import { dataPath, runDir } from "../src/storage/paths.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { type Printed, spawnClient } from "./fixtures/clients.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+/** A step of some 10 KB, twenty times. */
+const large = bundleOf(`
+  for (let n = input.steps.length; n < 20; n += 1) yield step("count", String(n).padEnd(10_000));
+`);
+
+async function only(client: { printed(): Promise<Printed[]> }): Promise<Printed> {
+  const [printed] = await client.printed();
+  if (!printed) throw new Error("it printed nothing");
+  return printed;
+}
+
+/** Modes of all that lies below a folder, by path, other than those that are ours alone. */
+function openModes(folder: string): string[] {
+  return readdirSync(folder, { recursive: true }).flatMap((name) => {
+    const { mode } = statSync(join(folder, String(name)), { throwIfNoEntry: false }) ?? { mode: 0 };
+    return (mode & 0o077) === 0 ? [] : [`${String(name)} ${(mode & 0o777).toString(8)}`];
+  });
+}
+
+describe("a size limit that cuts a write short (F5)", () => {
+  test("leaves whole records, and the thread goes on when there is room again", async () => {
+    const store = new TestStore();
+    const hash = await store.add(large);
+    const shell = 'ulimit -f 64 2>/dev/null; [ "$(ulimit -f)" = 64 ]';
+    const { threadId } = await only(spawnClient(store, { workflow: hash }, { shell }));
+    const ref = { hash, threadId: threadId ?? "" };
+    await store.whenStatus(ref, "interrupted");
+    await until(() => store.workers().length === 0);
+    const text = readFileSync(dataPath(store.root, hash, ref.threadId), "utf8");
+    expect(text).toEndWith("\n");
+    expect(store.notes(ref)).toContain("the file would pass the size limit");
+    const before = (await store.read(ref)).steps.length;
+    expect(before).toBeGreaterThan(1);
+    expect(before).toBeLessThan(20);
+    await resumeThread(store.root, ref, { env: {} });
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
+    expect(readFileSync(dataPath(store.root, hash, ref.threadId), "utf8")).toStartWith(text);
+  });
+});
+
+describe("too few files (F27)", () => {
+  test("refuse the start that meets the limit, and lose none that was taken", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    const client = spawnClient(
+      store,
+      { workflow: hash, options: { delayMs: 50 } },
+      { shell: "ulimit -n 48", count: 60 },
+    );
+    const printed = await client.printed();
+    const started = printed.flatMap(({ threadId }) => threadId ?? []);
+    const refused = printed.filter(({ threadId }) => threadId === undefined);
+    expect(started.length).toBeGreaterThan(3);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(["TOO_MANY_FILES"]));
+    const folder = dirname(dataPath(store.root, hash, "x"));
+    const logs = readdirSync(folder).filter((name) => name.endsWith(".data.jsonl"));
+    expect(logs.map((name) => name.slice(0, 26)).sort()).toEqual(started.sort());
+    for (const threadId of started) await killThread(store.root, { hash, threadId });
+  }, 60_000);
+});
+
+describe("the surroundings of a client (F27)", () => {
+  for (const umask of ["000", "077", "277"]) {
+    test(`with the umask ${umask} leave every file and folder to the user alone`, async () => {
+      const store = new TestStore();
+      const hash = await store.add(counter);
+      const client = spawnClient(store, { workflow: hash }, { shell: `umask ${umask}` });
+      const { threadId } = await only(client);
+      await store.whenStatus({ hash, threadId: threadId ?? "" }, "completed");
+      expect(openModes(store.root).filter((name) => !name.endsWith(".lock 600"))).toEqual([]);
+    });
+  }
+
+  test("may have no HOME, an empty PATH and a TMPDIR that is not there", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const env = { PATH: "", TMPDIR: join(store.folder, "missing") };
+    const { threadId } = await only(spawnClient(store, { workflow: hash }, { env, shell: ":" }));
+    await store.whenStatus({ hash, threadId: threadId ?? "" }, "completed");
+  });
+
+  test("reach a worker though the storage root's path is too long for a socket", async () => {
+    const store = new TestStore((folder) => join(folder, "x".repeat(100), "y".repeat(100)));
+    const hash = await store.add(endless);
+    const ref = await store.start(hash);
+    await until(async () => (await listLive(store.root)).length === 1);
+    await killThread(store.root, ref);
+    expect((await store.read(ref)).status).toBe("killed");
+  });
+
+  test("reach it also without a TMPDIR", async () => {
+    const store = new TestStore((folder) => join(folder, "x".repeat(100), "y".repeat(100)));
+    const hash = await store.add(counter);
+    const env = { TMPDIR: join(store.folder, "missing") };
+    const { threadId } = await only(spawnClient(store, { workflow: hash }, { env }));
+    await store.whenStatus({ hash, threadId: threadId ?? "" }, "completed");
+  });
+
+  test("reach the same worker through a symbolic link to the storage root", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    const link = join(store.folder, "link");
+    symlinkSync(store.root, link);
+    const first = await store.start(hash);
+    const { threadId } = await only(spawnClient(store, { workflow: hash }, { root: link }));
+    const rows = await listLive(store.root);
+    expect(rows.map((row) => row.threadId).sort()).toEqual([first.threadId, threadId ?? ""].sort());
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(1);
+    expect(store.workers()).toHaveLength(1);
+  });
+
+  test("run nothing of the folder that the client stands in", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf('yield step("a", String(process.env.PLANTED));'));
+    await Bun.write(join(store.folder, "evil.ts"), 'process.env.PLANTED = "preloaded";');
+    await Bun.write(
+      join(runDir(store.root), "bunfig.toml"),
+      `preload = ["${store.folder}/evil.ts"]`,
+    );
+    await Bun.write(join(runDir(store.root), ".env"), "PLANTED=env");
+    const ref = await store.start(hash);
+    expect((await store.whenStatus(ref, "completed")).steps[0]?.content).toBe("undefined");
+  });
+
+  test("with a storage root that is no folder write nothing and say so", async () => {
+    const store = new TestStore();
+    const root = join(store.folder, "file");
+    await Bun.write(root, "precious");
+    const client = spawnClient(store, { workflow: "x" }, { root });
+    await client.child.exited;
+    expect(client.child.exitCode).not.toBe(0);
+    expect(readFileSync(root, "utf8")).toBe("precious");
+  });
+});

@@ -1,0 +1,61 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { pauseThread, resumeThread } from "../src/client/control.ts";
+import { forkThread } from "../src/client/fork.ts";
+import { killThread } from "../src/client/kill.ts";
+import { removeThread } from "../src/client/remove.ts";
+import { dataPath } from "../src/storage/paths.ts";
+import { counter, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+describe("thread rm", () => {
+  test("refuses what runs, is paused or waits, and leaves nothing of it with force", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(endless));
+    expect(await codeOf(removeThread(store.root, ref))).toBe("THREAD_RUNNING");
+    await pauseThread(store.root, ref);
+    await store.whenStatus(ref, "paused");
+    expect(await codeOf(removeThread(store.root, ref))).toBe("THREAD_RUNNING");
+    await removeThread(store.root, ref, { force: true });
+    const folder = dirname(dataPath(store.root, ref.hash, ref.threadId));
+    expect(readdirSync(folder)).toEqual([]);
+    await until(() => store.workers().length === 0);
+    expect(readdirSync(folder)).toEqual([]);
+    expect(await codeOf(store.read(ref))).toBe("THREAD_NOT_FOUND");
+  });
+
+  test("with force that meets the very beginning of a thread leaves nothing of it", async () => {
+    const store = new TestStore();
+    const hash = await store.add(endless);
+    for (let n = 0; n < 10; n += 1) {
+      const ref = await store.start(hash);
+      await removeThread(store.root, ref, { force: true });
+      expect(readdirSync(dirname(dataPath(store.root, hash, ref.threadId)))).toEqual([]);
+    }
+  });
+
+  test("that races resume, kill and fork leaves a whole log or none", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    for (let n = 0; n < 5; n += 1) {
+      const ref = await store.start(hash, "", { options: { count: 50, delayMs: 2 } });
+      const said = await Promise.all([
+        codeOf(removeThread(store.root, ref, { force: true })),
+        codeOf(resumeThread(store.root, ref, { env: {} })),
+        codeOf(killThread(store.root, ref)),
+        codeOf(forkThread(store.root, ref, { env: {} })),
+      ]);
+      expect(said[0]).toStartWith("no error");
+      expect(existsSync(dataPath(store.root, hash, ref.threadId))).toBe(false);
+    }
+    for (const name of readdirSync(dirname(dataPath(store.root, hash, "x")))) {
+      if (!name.endsWith(".data.jsonl")) continue;
+      const ref = { hash, threadId: name.slice(0, 26) };
+      expect((await store.whenStatus(ref, "completed")).steps).toHaveLength(50);
+    }
+  });
+});
