@@ -94,7 +94,10 @@ describe("Claude Code", () => {
     const second = await run(at, memory, { steps });
     expect(second.text).toBe("I mended it.");
     expect(memory.session).not.toBe(first);
-    const asked = JSON.stringify(at.came[1]?.body.messages);
+    const { messages = [] } = at.came[1]?.body ?? {};
+    expect(messages.map(({ role }) => role)).toContain("assistant");
+    const asked = JSON.stringify(messages);
+    expect(asked).not.toContain('<step number=\\"1');
     expect(asked).toContain("fix the sum");
     expect(asked.match(/I wrote it\./g)).toHaveLength(1);
     expect(asked).toContain("it fails");
