@@ -11,6 +11,7 @@ import { list } from "./rows/list.ts";
 import { thousand, together } from "./rows/many.ts";
 import { start } from "./rows/start.ts";
 import { step } from "./rows/step.ts";
+import { stream } from "./rows/stream.ts";
 import { report } from "./table.ts";
 
 /*
@@ -27,6 +28,7 @@ const rowsOf = (built: Built): Row[] => [
   together,
   again,
   list(built),
+  stream,
 ];
 
 const { values } = parseArgs({

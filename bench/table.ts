@@ -3,7 +3,7 @@ import type { Sample } from "./measure.ts";
 import { isMet, type Line } from "./row.ts";
 
 const notMeasured = [
-  "a model or a tool: the steps are made at once and hold 64 characters (1,000 where a thread is forked)",
+  "a model or a tool, but for the stream's tokens: the steps are made at once and hold 64 characters (1,000 where a thread is forked)",
   "a machine with other work, a slow or a networked disk, more than one worker at a time",
   "the first start after an install or a boot: files and programs are in the system's cache",
   "memory while a thread's log is read: it grows with the log",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 import { maskOf } from "../events/mask.ts";
+import { truncated } from "../events/truncated.ts";
 import { InfoLog, type InfoRecord } from "./info.ts";
 
 let folder: string;
@@ -146,9 +147,12 @@ describe("a secret", () => {
     const info = new InfoLog(path, mask);
     const output = `${"y".repeat(190)}${secret}${"y".repeat(11_000)}`;
     info.event(tag, "tool_done", "coder", { output });
+    info.event(tag, "tool_done", "coder", { output: truncated(output) });
     info.flush();
     expect(text()).not.toContain("sk-ant");
-    expect(records()[0]?.payload).toMatchObject({ output: { _truncated: true } });
+    const [ours, theirs] = records().map(({ payload }) => (payload as { output: unknown }).output);
+    expect(ours).toMatchObject({ _truncated: true });
+    expect(theirs).toMatchObject({ _truncated: true, preview: `"${"y".repeat(190)}...` });
   });
 });
 

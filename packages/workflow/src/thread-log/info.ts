@@ -122,14 +122,26 @@ function jsonOf(payload: unknown, mask: Mask): string {
 
 // A secret may look like a number or like JSON: only texts are changed.
 function maskedJson(json: string, mask: Mask): string {
-  return mask(json) === json ? json : JSON.stringify(maskedValue(JSON.parse(json), mask));
+  if (mask(json) === json && !json.includes(cut)) return json;
+  return JSON.stringify(maskedValue(JSON.parse(json), mask));
 }
+
+const cut = '"_truncated":true';
 
 function maskedValue(value: unknown, mask: Mask): unknown {
   if (typeof value === "string") return mask(value);
   if (Array.isArray(value)) return value.map((item) => maskedValue(item, mask));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
+  const masked = Object.fromEntries(
     Object.entries(value).map(([name, item]) => [mask(name), maskedValue(item, mask)]),
   );
+  return masked._truncated === true ? withoutBegun(masked, mask) : masked;
+}
+
+// Who publishes a cut value may have cut through a secret.
+function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
+  const { preview } = value;
+  if (typeof preview !== "string") return value;
+  const text = preview.replace(/\.\.\.$/, "");
+  return { ...value, preview: `${text.slice(0, text.length - (mask.begun?.(text) ?? 0))}...` };
 }
