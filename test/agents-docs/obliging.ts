@@ -20,12 +20,17 @@ export function obliging(body: Body): Reply {
   const tools = (body.tools ?? []) as { name: string; input_schema: Schema }[];
   const tool = tools.find(({ name }) => name === "version" || name === "docs__add");
   if (tool && !told) return { text: "I look.", tools: [callOf(tool)] };
-  const format = (body.output_config?.format ?? null) as { schema?: Schema } | null;
-  if (format?.schema) return { text: JSON.stringify(fitting(format.schema)) };
+  const wanted = schemaOf(body.output_config?.format);
+  if (wanted) return { text: JSON.stringify(fitting(wanted)) };
   const [, schema] = /JSON Schema:\\n(\{.*\})"/.exec(JSON.stringify(body.system)) ?? [];
   if (schema === undefined) return { text: "Well done; I approve it." };
   const value = fitting(JSON.parse(JSON.parse(`"${schema}"`) as string) as Schema);
   return { text: `So:\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`` };
+}
+
+function schemaOf(format: unknown): Schema | null {
+  if (typeof format !== "object" || format === null || !("schema" in format)) return null;
+  return format.schema as Schema;
 }
 
 const callOf = ({ name, input_schema: schema }: { name: string; input_schema: Schema }) => ({
