@@ -35,11 +35,20 @@ export function failed(
   now: number,
   mask: (text: string) => string,
 ): EndRecord {
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
+  const name = nameOf(thrown);
   return {
     role: END,
     content: mask(messageOf(thrown)),
     meta: { returnCode: 1, reason: "failed", error: { name: mask(name), step } },
     timestamp: now,
   };
+}
+
+// What a bundle throws may be anything: a Proxy that throws at each touch, a name that is no string.
+function nameOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.name).slice(0, 200) : typeof thrown;
+  } catch {
+    return "unknown";
+  }
 }

@@ -74,7 +74,7 @@ export class InfoLog {
 
   #lineOf(record: InfoRecord): string {
     try {
-      const line = this.#mask(JSON.stringify(record));
+      const line = this.#mask(JSON.stringify({ __proto__: null, ...record }));
       if (line.length <= longestLine) return `${line}\n`;
     } catch {
       // What has no JSON (a cycle, a BigInt) is shown by its type alone.
