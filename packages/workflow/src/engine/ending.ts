@@ -47,7 +47,9 @@ export function failed(
 // What a bundle throws may be anything: a Proxy that throws at each touch, a name that is no string.
 function nameOf(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? String(thrown.name).slice(0, 200) : typeof thrown;
+    if (!(thrown instanceof Error)) return typeof thrown;
+    const { name }: { name: unknown } = thrown;
+    return String(name).slice(0, 200);
   } catch {
     return "unknown";
   }
