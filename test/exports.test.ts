@@ -116,9 +116,11 @@ describe("the exported names", () => {
       show
       showWorkflow
       startThread
+      startWorkerAhead
       statuses
       toErrorRecord
       type Added
+      type Ahead
       type BuiltBundle
       type Descriptor
       type Durability

@@ -1,63 +1,6 @@
-import { processOutput, ReaderGone } from "./output/output.ts";
-import { isHelp, reportFailure } from "./program/failure.ts";
-import { makeProgram } from "./program/program.ts";
-import type { World } from "./program/session.ts";
+import { startAhead } from "./program/ahead.ts";
 
-/** What a shell reports of a program that SIGPIPE has ended. */
-const brokenPipe = 141;
-
-process.exit(await main(process.umask(0o077)));
-
-async function main(umask: number): Promise<number> {
-  const world = processWorld(umask);
-  try {
-    const program = makeProgram(world);
-    if (world.argv.length === 0) {
-      world.output.notes.write(program.command.helpInformation());
-      return 2;
-    }
-    await program.command.parseAsync(wordsOf(world.argv), { from: "user" });
-    return program.exitCode();
-  } catch (thrown) {
-    return failed(thrown, world);
-  }
-}
-
-function failed(thrown: unknown, world: World): number {
-  if (isHelp(thrown)) return 0;
-  if (thrown instanceof ReaderGone) return brokenPipe;
-  try {
-    return reportFailure(thrown, world);
-  } catch (error) {
-    return error instanceof ReaderGone ? brokenPipe : 1;
-  }
-}
-
-// `--version` and `help <command>` are written as the command is that does the work: commander would
-// answer before that command's file is loaded.
-function wordsOf(argv: readonly string[]): string[] {
-  const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
-  const [word, next] = [argv[at], argv[at + 1]];
-  if (word?.startsWith("-")) return argv.with(at, "version");
-  if (word === "help" && next !== undefined) return [...argv.slice(at + 1), "--help"];
-  return [...argv];
-}
-
-function processWorld(umask: number): World {
-  let interruption: AbortController | null = null;
-  return {
-    argv: process.argv.slice(2),
-    env: process.env as Record<string, string>,
-    cwd: () => process.cwd(),
-    output: processOutput(),
-    umask,
-    interruption() {
-      if (!interruption) {
-        const controller = new AbortController();
-        process.once("SIGINT", () => controller.abort());
-        interruption = controller;
-      }
-      return interruption.signal;
-    },
-  };
-}
+const umask = process.umask(0o077);
+const ahead = await startAhead(process.argv.slice(2), process.env);
+const { main } = await import("./program/main.ts");
+process.exit(await main(umask, ahead));

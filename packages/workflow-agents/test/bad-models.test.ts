@@ -73,6 +73,8 @@ describe.each(models)("the $name agent says by name that", (model) => {
     for (const key of ["sk-two\nlines-1234", "sk-schlüssel-€-1234"]) {
       const { error } = await failing({ url: server.url, key });
       expect(error.message).not.toContain("1234");
+      expect(error).toMatchObject({ code: "LLM_AUTH", retryable: false });
+      expect(error.hint).toContain("set the key again");
     }
   });
 
@@ -96,6 +98,8 @@ describe.each(models)("the $name agent says by name that", (model) => {
   test("the base URL is none", async () => {
     const { error } = await failing({ url: "nowhere at all", key: "sk-any-12345" });
     expect(error.message).toContain("an address that is no URL");
+    expect(error).toMatchObject({ code: "LLM_BAD_REQUEST", retryable: false });
+    expect(error.hint).toContain("baseUrl");
   });
 
   test("the server does not begin to answer", async () => {
@@ -126,9 +130,20 @@ describe.each(models)("the $name agent says by name that", (model) => {
 
   test("the connection is cut in the middle", async () => {
     const fault: Fault = { kind: "disconnect", after: 4 };
-    const error = await failed({ text: "cut in two", tokenMs: 20, fault });
+    const server = await serve({ text: "cut in two", tokenMs: 20, fault });
+    const { error, spent } = await failing(server);
     expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
     expect(error.retryable).toBe(true);
+    // What the server told before: the one at the beginning, the other only at the end.
+    const { input, cacheRead, cacheWrite } = server.counted;
+    const told = {
+      input_tokens: input,
+      cache_read_tokens: cacheRead,
+      cache_write_tokens: cacheWrite,
+    };
+    const expected = model.name === "anthropic" ? [{ usage: { ...told, output_tokens: 1 } }] : [];
+    expect(spent).toMatchObject(expected);
+    expect(spent).toHaveLength(expected.length);
   });
 
   test("an answer is a web page", async () => {
@@ -144,6 +159,10 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const error = await failed({});
     expect(error).toMatchObject({ code: "LLM_EMPTY", type: "unknown_error", retryable: true });
     expect((await failed({ text: " \n " })).code).toBe("LLM_EMPTY");
+  });
+
+  test("it calls a tool, and says nothing, though it was given none", async () => {
+    expect((await failed({ tools: [{ name: "readFile" }] })).code).toBe("LLM_EMPTY");
   });
 
   test("an answer of 50 MB is too large, and memory does not grow with it", async () => {

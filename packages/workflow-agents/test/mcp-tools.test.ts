@@ -129,6 +129,29 @@ describe("an MCP server by stdio", () => {
     expect(pids()).toHaveLength(2);
   });
 
+  test("ends with all that it started, also where it is a wrapper that heeds no signal", async () => {
+    const kids = join(cwd, "kids");
+    const script =
+      'trap "" TERM; echo $$ >"$1"; sleep 600 & echo $! >>"$1"; shift; "$@"; sleep 600';
+    const args = ["-c", script, "sh", kids, process.execPath, program, "stdio", log()];
+    const wrapped = mcpTools({ name: "sums", command: "sh", args });
+    await toolRegistry([wrapped]).definitions(context());
+    const all = [...pids(), ...readFileSync(kids, "utf8").trim().split("\n").map(Number)];
+    expect(all.filter(isAlive)).toHaveLength(3);
+    abort.abort();
+    await until(() => !all.some(isAlive));
+  }, 20_000);
+
+  test("whose children hold its output dies all the same when it does", async () => {
+    const script = 'sleep 600 & exec "$@"';
+    const args = ["-c", script, "sh", process.execPath, program, "stdio", log()];
+    const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })]);
+    const began = performance.now();
+    const died = await registry.run("sums__die", {}, context());
+    expect(died.content).toContain("the MCP server sums died while its tool die ran");
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
   test("that died between two calls is started again, once its death was noticed", async () => {
     const registry = toolRegistry([stdio()]);
     await registry.definitions(context());

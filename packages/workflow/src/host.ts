@@ -24,6 +24,7 @@ export { type Verification, verifyStore } from "./client/verify.ts";
 export type { VersionRow, WorkflowRow, WorkflowView } from "./client/workflows.ts";
 
 // Threads
+export { type Ahead, startWorkerAhead } from "./client/ahead.ts";
 export { type ResumeOptions, pauseThread, resumeThread } from "./client/control.ts";
 export { type ThreadDiff, diffThreads } from "./client/diff.ts";
 export { type FollowItem, type FollowOptions, followThread, waitThread } from "./client/follow.ts";

@@ -59,6 +59,7 @@ async function run(session: Session, options: Options, workflow: string): Promis
       cwd: session.cwd,
       env: session.env,
       durability,
+      ahead: session.ahead,
     }),
   );
   return await afterStart(session, options, started);

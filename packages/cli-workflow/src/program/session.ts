@@ -1,4 +1,4 @@
-import { openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
+import { type Ahead, openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
 import { noPaint, type Paint, paintFor } from "../output/colour.ts";
 import { jsonDocument, jsonLine } from "../output/json.ts";
 import type { Output, Sink } from "../output/output.ts";
@@ -11,6 +11,8 @@ export type World = {
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
+  /** The worker that was started before the command line was read. */
+  ahead?: Ahead | null;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
 };
@@ -62,6 +64,10 @@ export class Session {
     }
     this.#root ??= openRoot({ path: this.#rootPath, env: this.#world.env });
     return this.#root;
+  }
+
+  get ahead(): Ahead | null {
+    return this.#world.ahead ?? null;
   }
 
   get env(): Record<string, string> {

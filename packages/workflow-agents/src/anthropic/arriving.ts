@@ -10,6 +10,7 @@ import { noUsage, type Usage } from "../call/usage.ts";
 import { argumentsOf } from "../llm/arguments.ts";
 import { type Block, textOf } from "../llm/message.ts";
 import type { LLMAnswer, LLMSink, Stop, ToolUse } from "../llm/provider.ts";
+import type { Told } from "../llm/error.ts";
 import type { Arriving } from "../llm/stream.ts";
 import { GrowingText } from "../llm/text.ts";
 
@@ -29,6 +30,10 @@ export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
 
   constructor(sink: LLMSink) {
     this.#sink = sink;
+  }
+
+  get told(): Told | null {
+    return this.#model === "" ? null : { model: this.#model, usage: this.#usage };
   }
 
   take(event: RawMessageStreamEvent): void {

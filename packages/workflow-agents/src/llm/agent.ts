@@ -56,7 +56,9 @@ export function modelAgent(
         tools: toolbox ? await toolbox.runner.definitions(toolbox.context) : [],
       };
       const bounds = { maxTurns, allowTruncated, toolbox };
-      const { text } = await converse(provider, request, { env, signal }, report.observer, bounds);
+      const around = { env, signal };
+      const { text } = await converse(provider, request, around, report.observer, bounds);
+      if (!text.trim()) throw new LLMError("LLM_EMPTY", `${provider.name} answered with no text`);
       report.done();
       return text;
     } catch (error) {

@@ -72,7 +72,11 @@ async function ask(
   around.signal?.throwIfAborted();
   const { admit, spent } = currentCall();
   admit({ model: request.model, usage: mostUsage(request), cost: null });
-  const answer = await provider.answer(request, observer, around);
+  const answer = await provider.answer(request, observer, around).catch((error: unknown) => {
+    // What broke off is paid for too, as far as it was counted.
+    if (error instanceof LLMError && error.told) spent.push({ ...error.told, cost: null });
+    throw error;
+  });
   spent.push({ model: answer.model, usage: answer.usage, cost: null });
   observer.onAnswer(answer);
   return answer;

@@ -1,4 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
+import type { Usage } from "../call/usage.ts";
 
 /** What kind of thing went wrong with a model call; the documented words. */
 export type LLMErrorType =
@@ -58,14 +59,19 @@ function again(type: LLMErrorType, hint: string): Kind {
 /** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
 export type LLMErrorCode = keyof typeof kinds;
 
+/** What a provider has counted of an answer so far, and of which model. */
+export type Told = { model: string; usage: Usage };
+
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
- * the provider answered with one. It has no `cause`: what a client throws may quote a key.
+ * the provider answered with one, and `told` what it had counted of an answer that it began and did
+ * not end. It has no `cause`: what a client throws may quote a key.
  */
 export class LLMError extends WorkflowError {
   readonly type: LLMErrorType;
   readonly retryable: boolean;
   readonly status: number | null;
+  told: Told | null = null;
 
   constructor(code: LLMErrorCode, message: string, more: { status?: number; hint?: string } = {}) {
     const { type, retryable, hint } = kinds[code];

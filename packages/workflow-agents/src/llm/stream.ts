@@ -1,4 +1,5 @@
-import { LLMError } from "./error.ts";
+import { checkAccess } from "./access.ts";
+import { LLMError, type Told } from "./error.ts";
 import { type Asked, type Fault, hostOf, llmError } from "./fault.ts";
 import type { LLMAnswer } from "./provider.ts";
 import { type Limits, Watch } from "./watch.ts";
@@ -36,6 +37,8 @@ export type Arriving<Event> = {
   take: (event: Event) => void;
   /** The answer, null as long as its end has not come. */
   answer: () => LLMAnswer | null;
+  /** What was counted of it so far, null when nothing was. */
+  readonly told: Told | null;
   readonly size: number;
 };
 
@@ -54,6 +57,7 @@ export async function answered<Event>(
   arriving: Arriving<Event>,
   { asked, patience, signal }: { asked: Asked; patience: Patience; signal?: AbortSignal },
 ): Promise<LLMAnswer> {
+  checkAccess(asked);
   const { maxAnswerLength, silenceMs } = patience;
   const limits = { silenceMs, maxBytes: maxAnswerLength * bytesPerCharacter };
   const watch = new Watch(limits, signal);
@@ -70,19 +74,29 @@ export async function answered<Event>(
     const answer = arriving.answer();
     if (answer) return answer;
     throw llmError(begun ? { kind: "cut", reason: "its end never came" } : { kind: "json" }, asked);
-  } catch (error) {
+  } catch (thrown) {
     signal?.throwIfAborted();
-    if (watch.broken) throw brokenError(watch.broken, asked, limits);
-    if (error instanceof LLMError) throw error;
-    const reason = reasonOf(error);
-    const fault = faultOf(error) ?? (begun ? { kind: "cut", reason } : unknownFault(reason));
-    throw llmError(fault, asked);
+    const error = watch.broken
+      ? brokenError(watch.broken, asked, limits)
+      : errorOf(thrown, faultOf, begun, asked);
+    error.told = arriving.told;
+    throw error;
   } finally {
     watch.close();
   }
 }
 
-const unknownFault = (message: string): Fault => ({ kind: "other", message });
+function errorOf(
+  thrown: unknown,
+  faultOf: (error: unknown) => Fault | null,
+  begun: boolean,
+  asked: Asked,
+): LLMError {
+  if (thrown instanceof LLMError) return thrown;
+  const reason = reasonOf(thrown);
+  const unknown: Fault = begun ? { kind: "cut", reason } : { kind: "other", message: reason };
+  return llmError(faultOf(thrown) ?? unknown, asked);
+}
 
 function take<Event>(arriving: Arriving<Event>, event: Event, asked: Asked): void {
   try {

@@ -1,8 +1,8 @@
 import { StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { allowed } from "../child/environment.ts";
 import { maskOf } from "../child/mask.ts";
 import type { ToolContext } from "../tools/tools.ts";
+import { ServerProcess } from "./process.ts";
 
 /**
  * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
@@ -19,9 +19,6 @@ type Headers =
 /** A way to a server. `mask` takes the secrets that the server was given out of what it says. */
 export type Route = { transport: Transport; mask: (text: string) => string };
 
-// The client starts a second process to ask for the protocol's version, but not for a class of our own.
-class OneProcess extends StdioClientTransport {}
-
 /** The way to a server; each line of a command's error output is given to `onLine`. */
 export function routeTo(
   address: Address,
@@ -31,8 +28,7 @@ export function routeTo(
   if ("command" in address) {
     const { command, args = [], env: list = [] } = address;
     const own = allowed(env, list);
-    const transport = new OneProcess({ command, args: [...args], env: own, cwd, stderr: "pipe" });
-    transport.stderr?.on("data", onLine);
+    const transport = new ServerProcess({ command, args, env: own, cwd }, onLine);
     return { transport, mask: maskOf(own).text };
   }
   const { url, headers = {} } = address;

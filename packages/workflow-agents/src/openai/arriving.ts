@@ -3,6 +3,7 @@ import { noUsage, type Usage } from "../call/usage.ts";
 import { argumentsOf } from "../llm/arguments.ts";
 import type { Block } from "../llm/message.ts";
 import type { LLMAnswer, LLMSink, Stop, ToolUse } from "../llm/provider.ts";
+import type { Told } from "../llm/error.ts";
 import type { Arriving } from "../llm/stream.ts";
 import { GrowingText } from "../llm/text.ts";
 
@@ -27,6 +28,11 @@ export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
 
   constructor(sink: LLMSink) {
     this.#sink = sink;
+  }
+
+  // Its counts come last of all: with an answer that broke off there are none.
+  get told(): Told | null {
+    return this.#usage === noUsage ? null : { model: this.#model, usage: this.#usage };
   }
 
   take({ id, model, choices, usage }: ChatCompletionChunk): void {

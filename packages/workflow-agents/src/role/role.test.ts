@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe as group, expect, test } from "bun:test";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { channel } from "node:diagnostics_channel";
 import {
   createRoleModerator,
   durable,
@@ -19,13 +19,17 @@ import { describe } from "./describe.ts";
 import { roleSteps } from "./durable.ts";
 import { role, type RoleSpec } from "./role.ts";
 
+// Held: Bun forgets the subscribers of a channel that nobody holds.
+const heardOn = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const listen = (message: unknown) => void events.push(message as WorkflowEvent);
 beforeEach(() => {
   events = [];
-  subscribe(eventsChannel, listen);
+  heardOn.subscribe(listen);
 });
-afterEach(() => void unsubscribe(eventsChannel, listen));
+afterEach(() => {
+  heardOn.unsubscribe(listen);
+});
 
 const schema = z.object({ files: z.array(z.string()), risk: z.enum(["low", "high"]).optional() });
 type Spec = RoleSpec<typeof schema>;

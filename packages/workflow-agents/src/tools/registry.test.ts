@@ -119,6 +119,11 @@ describe("a call", () => {
     );
   });
 
+  test("tells a long message cut, as every value", async () => {
+    await answer((_, runtime) => runtime.info("x".repeat(20_000)));
+    expect(events[1]?.payload.message).toMatchObject({ _truncated: true, length: 20_002 });
+  });
+
   test("of an unknown tool is an answer that names the known ones", async () => {
     const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
     expect(content).toBe('there is no tool "rm"\ntools: try_it');

@@ -10,7 +10,7 @@ export function startRuntime(
   const abort = new AbortController();
   const tell = (level: string, message: string, data: unknown): void => {
     if (abort.signal.aborted) return;
-    publish("tool_message", { name, level, message, data: shown(data) });
+    publish("tool_message", { name, level, message: shown(message), data: shown(data) });
   };
   const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
   const runtime: ToolRuntime = {

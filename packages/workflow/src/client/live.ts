@@ -13,13 +13,13 @@ const answerTimeoutMs = 2_000;
 /**
  * What a hash's worker says of its threads, or null when none is alive. A worker that has the
  * connection and does not answer is alive (the system would refuse a dead one's) but stuck: its
- * threads are then those that it noted.
+ * threads are then those that it noted. So is one whose answer a bundle has spoilt.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveThreads | null> {
   const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
   const reply = await ask<LiveThreads>(root, hash, request).catch(() => null);
-  if (reply?.kind === "reply") return reply.value;
-  return reply?.kind === "silent" ? stuck(root, hash) : null;
+  if (reply?.kind === "reply" && Array.isArray(reply.value?.threads)) return reply.value;
+  return reply === null || reply.kind === "nobody" ? null : stuck(root, hash);
 }
 
 function stuck(root: Root, hash: string): LiveThreads | null {

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -10,8 +8,9 @@ import {
   type StartRequest,
 } from "../control/control.ts";
 import { checkThreadId } from "../storage/names.ts";
-import { type Root, runDir, socketName } from "../storage/paths.ts";
-import { askWorker, spawnWorker } from "./spawn.ts";
+import type { Root } from "../storage/paths.ts";
+import { type Ahead, candidateOf } from "./ahead.ts";
+import { askWorker } from "./spawn.ts";
 import { resolveWorkflow } from "./resolve.ts";
 
 /** The most steps that a thread may be given. */
@@ -31,6 +30,8 @@ export type StartOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   durability?: Durability;
+  /** The worker that `startWorkerAhead` has started. */
+  ahead?: Ahead | null;
 };
 
 export type StartedThread = { threadId: string; workflow: string; hash: string };
@@ -46,7 +47,7 @@ export async function startThread(root: Root, options: StartOptions): Promise<St
   checkRounds(maxRounds);
   checkOptions(options.options ?? {});
   const { name, hash } = await resolveWorkflow(root, options.workflow);
-  return await sendStart(root, hash, options.threadId, {
+  const request = {
     workflow: name,
     prompt,
     maxRounds,
@@ -54,7 +55,8 @@ export async function startThread(root: Root, options: StartOptions): Promise<St
     options: { ...options.options, cwd: options.cwd },
     env: definedEnv(options.env),
     ...(options.durability ? { durability: options.durability } : {}),
-  });
+  };
+  return await sendStart(root, hash, options.threadId, request, options.ahead);
 }
 
 /** Hands a new thread to the worker of its hash. */
@@ -63,14 +65,14 @@ export async function sendStart(
   hash: string,
   threadId: string | undefined,
   request: Omit<StartRequest, "threadId"> & { fork?: ForkRequest },
+  ahead?: Ahead | null,
 ): Promise<StartedThread> {
   if (threadId !== undefined) {
     const { bornThread } = await import("./threads.ts");
     const there = bornThread(root, checkThreadId(threadId));
     if (there) return there;
   }
-  const socket = join(runDir(root), socketName(hash));
-  const candidate = existsSync(socket) ? null : spawnWorker(root, hash);
+  const candidate = candidateOf(root, hash, ahead);
   const id = threadId ?? (await import("ulid")).ulid();
   const body: StartRequest = { threadId: id, ...request };
   await askWorker<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);

@@ -60,7 +60,7 @@ export function fromErrorRecord(record: ErrorRecord): WorkflowError {
 export function messageOf(thrown: unknown): string {
   let text: string;
   try {
-    text = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+    text = String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
   } catch {
     text = "a value that can't be shown was thrown";
   }

@@ -43,6 +43,15 @@ export function toJson(value: unknown, name: string): JsonText {
   }
 }
 
+/**
+ * Data of our own as JSON text. It calls no `toJSON`: a bundle shares its worker's process, and what
+ * it puts on `Object.prototype` must reach neither a log nor an answer.
+ */
+export function jsonText(data: unknown): string {
+  const written = toJson(data, "data");
+  return written.ok ? written.json : stringify(data);
+}
+
 function write(walk: Walk, value: unknown): string {
   switch (typeof value) {
     case "string":

@@ -15,6 +15,7 @@
 import { checkResult, checkStep } from "../contract/check.ts";
 import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
 import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
+import { jsonText } from "../contract/json.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
@@ -62,8 +63,6 @@ export type Outcome =
 type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const stopped = Symbol("stopped");
-// A bundle shares this process: what it does to JSON later must not reach a log.
-const { stringify } = JSON;
 
 /** Drives one thread from its committed steps on. */
 export class Engine {
@@ -316,7 +315,7 @@ export class Engine {
       if (this.#isStopped()) throw notWaiting();
       const answer = this.#answer;
       const { role, content, meta } = output;
-      const step = await this.#append(output, stringify({ role, content, meta }));
+      const step = await this.#append(output, jsonText({ role, content, meta }));
       if (!this.#generator) this.#thread.steps.push(step);
       this.#answer = null;
       answer?.resolve(step);

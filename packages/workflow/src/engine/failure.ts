@@ -16,8 +16,7 @@ export function failureRecord(
   step: number,
   mask: (text: string) => string,
 ): FailureRecord {
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
-  const record: FailureRecord = { name: mask(name), step };
+  const record: FailureRecord = { name: mask(nameOf(thrown)), step };
   try {
     if (isWorkflowError(thrown)) {
       const { code, hint } = thrown;
@@ -39,4 +38,15 @@ function keptOf(thrown: unknown, mask: (text: string) => string): Record<string,
   const text = toJson(kept, "kept");
   if (!text.ok || text.json.length > longestKept) return null;
   return JSON.parse(mask(text.json)) as Record<string, unknown>;
+}
+
+// What a bundle throws may be anything: a Proxy that throws at each touch, a name that is no string.
+function nameOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return typeof thrown;
+    const { name }: { name: unknown } = thrown;
+    return String(name).slice(0, 200);
+  } catch {
+    return "unknown";
+  }
 }

@@ -1,3 +1,4 @@
+import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../events/mask.ts";
 import type { Entry } from "./gathered.ts";
 
@@ -14,15 +15,15 @@ export function linesOf(entry: Entry, mask: Mask, number: () => number): string[
       return [eventLine(entry, entry.json, mask, number())];
     case "text":
       return pieces(mask(entry.text)).map((delta) =>
-        eventLine(entry, JSON.stringify({ delta }), mask, number()),
+        eventLine(entry, jsonText({ delta }), mask, number()),
       );
   }
 }
 
 function plainLine({ tag, content, timestamp }: Extract<Entry, { kind: "line" }>, mask: Mask) {
-  const line = JSON.stringify({ tag, content: mask(content), timestamp });
+  const line = jsonText({ tag, content: mask(content), timestamp });
   if (line.length <= longestLine) return `${line}\n`;
-  return `${JSON.stringify({ tag, content: mask(content).slice(0, 1000), timestamp })}\n`;
+  return `${jsonText({ tag, content: mask(content).slice(0, 1000), timestamp })}\n`;
 }
 
 type EventEntry = Exclude<Entry, { kind: "line" }>;
@@ -35,8 +36,8 @@ function eventLine(
 ): string {
   const name = mask(type).slice(0, 1000);
   const source = stepID === null ? null : mask(stepID).slice(0, 1000);
-  const head = JSON.stringify({ tag, content: name, timestamp, type: name, stepID: source });
-  const tail = JSON.stringify({ seq, step });
+  const head = jsonText({ tag, content: name, timestamp, type: name, stepID: source });
+  const tail = jsonText({ seq, step });
   const whole = payload.length <= longestLine - 4096 ? payload : omitted;
   return `${head.slice(0, -1)},"payload":${whole},${tail.slice(1)}\n`;
 }

@@ -1,4 +1,5 @@
 import type { Step } from "../contract/contract.ts";
+import { jsonText } from "../contract/json.ts";
 import { END } from "../contract/reserved.ts";
 
 /** Line 1 of a thread's log. */
@@ -101,11 +102,8 @@ export function faultOfRecord(value: unknown): string | null {
 /** Whether a sound record is the end of its thread. */
 export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
 
-// A bundle shares its worker's process: what it does to JSON later must not reach a log.
-const { stringify } = JSON;
-
 /** A record as it stands in a log, without its newline. */
-export const textOf = (record: StartRecord | EndRecord | Step): string => stringify(record);
+export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
 /** A checked step's text with its timestamp put at its end. */
 export const stampedText = (json: string, timestamp: number): string =>

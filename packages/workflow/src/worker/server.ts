@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
+import { jsonText } from "../contract/json.ts";
 import type {
   AnswerRequest,
   RemoveRequest,
@@ -40,7 +41,7 @@ export function serveControl(
       if (closing) return failure(workerClosing());
       pending += 1;
       try {
-        return Response.json((await answer(request, threads)) ?? {});
+        return reply((await answer(request, threads)) ?? {}, 200);
       } catch (error) {
         return failure(error);
       } finally {
@@ -62,8 +63,11 @@ export function serveControl(
 
 function failure(error: unknown): Response {
   const record = toErrorRecord(error);
-  return Response.json({ error: record }, { status: statusOf[record.kind] });
+  return reply({ error: record }, statusOf[record.kind]);
 }
+
+const reply = (value: unknown, status: number): Response =>
+  new Response(jsonText(value), { status });
 
 async function answer(request: Request, threads: Threads): Promise<unknown> {
   const { pathname } = new URL(request.url);

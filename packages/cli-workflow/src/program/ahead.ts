@@ -1,0 +1,38 @@
+import { type Ahead, openRoot, startWorkerAhead } from "@uncaged/workflow/host";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
+
+/**
+ * Starts the worker of a plain `run <workflow>` before the command line is even loaded: the two then
+ * begin side by side. Only where nothing can be wrong with the arguments, for a command that is
+ * refused must leave no trace; any other `run` starts its worker when it has been read.
+ */
+export async function startAhead(argv: readonly string[], env: Environment): Promise<Ahead | null> {
+  const plain = readPlain(argv);
+  if (!plain) return null;
+  try {
+    process.cwd();
+    return await startWorkerAhead(openRoot({ path: plain.root, env }), plain.workflow);
+  } catch {
+    // The command itself comes upon the same and tells of it.
+    return null;
+  }
+}
+
+type Plain = { workflow: string; root: string | undefined };
+
+function readPlain([command, workflow, ...rest]: readonly string[]): Plain | null {
+  if (command !== "run" || !workflow || workflow.startsWith("-")) return null;
+  let root: string | undefined;
+  for (let at = 0; at < rest.length; at += 1) {
+    const word = rest[at] as string;
+    if (flags.has(word)) continue;
+    const value = rest[at + 1];
+    if ((word !== "--prompt" && word !== "--root") || !value || value.startsWith("-")) return null;
+    if (word === "--root") root = value;
+    at += 1;
+  }
+  return { workflow, root };
+}

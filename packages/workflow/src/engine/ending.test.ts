@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { failed } from "./ending.ts";
+
+const endOf = (thrown: unknown) => failed(thrown, 3, 1, (text) => text);
+
+test("a thrown error's name and message stand in the end record", () => {
+  expect(endOf(new TypeError("boom"))).toMatchObject({
+    content: "boom",
+    meta: { reason: "failed", error: { name: "TypeError", step: 3 } },
+  });
+});
+
+test("whatever is thrown makes an end record", () => {
+  const trap = () => {
+    throw new Error("trapped");
+  };
+  const proxy = new Proxy({}, { get: trap, getPrototypeOf: trap, has: trap });
+  const odd = Object.assign(new Error("x"), { name: 7, message: { code: "E_ODD" } });
+  for (const thrown of [proxy, odd, null, undefined, Symbol("s"), Object.create(null)]) {
+    const end = endOf(thrown);
+    expect(typeof end.content).toBe("string");
+    expect(typeof end.meta.error?.name).toBe("string");
+  }
+});
