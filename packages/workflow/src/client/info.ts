@@ -29,9 +29,11 @@ export async function* readInfo(
   yield* tail === undefined ? first : lastOf(first, tail);
   while (follow && !signal?.aborted) {
     const { status } = await readThread(root, ref);
-    yield* newLines(log, since);
-    if (!isMoving(status) && status !== "waiting") return;
+    const goesOn = isMoving(status) || status === "waiting";
+    // The worker writes of an end in its debug log a little after the end itself.
     await changed([path], lookEveryMs, signal);
+    yield* newLines(log, since);
+    if (!goesOn) return;
   }
 }
 
