@@ -40,8 +40,15 @@ export class LogWriter {
     this.#writing = writing;
   }
 
-  /** Makes a log that holds these bytes. It appears whole or not at all, and is durable on return. */
-  static create(path: string, bytes: Uint8Array, writing: Writing): LogWriter {
+  /**
+   * Makes a log that holds these bytes, given in one or more pieces. It appears whole or not at all,
+   * and is durable on return.
+   */
+  static create(
+    path: string,
+    bytes: Uint8Array | readonly Uint8Array[],
+    writing: Writing,
+  ): LogWriter {
     const { disk, syncer } = writing;
     const aside = asideName(path);
     let fd: number | null = null;
@@ -49,7 +56,7 @@ export class LogWriter {
     try {
       fd = disk.open(aside, true);
       const writer = new LogWriter(path, fd, 0, writing);
-      writer.#write(bytes);
+      for (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) writer.#write(piece);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
       named = path;
