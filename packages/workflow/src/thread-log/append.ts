@@ -15,6 +15,16 @@ export const durableWriting = (): Writing => ({ disk: realDisk, syncer: new Sync
 /** The longest record that is written, in bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
 
+/** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
+export function checkRecordSize(bytes: Uint8Array): void {
+  if (bytes.length <= maxRecordBytes) return;
+  throw refusal(
+    "RECORD_TOO_LARGE",
+    `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`,
+    "put large data into a file and give its path",
+  );
+}
+
 const encoder = new TextEncoder();
 
 /**
@@ -114,14 +124,7 @@ export class LogWriter {
 
   #commit(bytes: Uint8Array): Promise<void> | null {
     if (this.#refusal) throw this.#refusal;
-    if (bytes.length > maxRecordBytes) {
-      const size = `${(bytes.length / 1048576).toFixed(1)} MiB`;
-      throw refusal(
-        "RECORD_TOO_LARGE",
-        `a record of ${size} is too large`,
-        "put large data into a file and its path into the step",
-      );
-    }
+    checkRecordSize(bytes);
     this.#checkAlone();
     this.#write(bytes);
     return this.#sync();

@@ -12,7 +12,7 @@ import {
 import { checkThreadId, isHash } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { makeFolder } from "../storage/root.ts";
-import { LogWriter, type Writing } from "../thread-log/append.ts";
+import { checkRecordSize, LogWriter, type Writing } from "../thread-log/append.ts";
 import { lineOffsets, readLogBytes } from "../thread-log/read.ts";
 import { type StartRecord, type ThreadLog, textOf } from "../thread-log/record.ts";
 import { notFound } from "../thread/find.ts";
@@ -30,8 +30,10 @@ export function bear(root: Root, hash: string, request: StartRequest, writing: W
   const source = request.fork ? readSource(root, request.fork) : null;
   const start = startRecord(hash, request, source);
   const copied = source && request.fork ? copySteps(source, request.fork) : noSteps;
+  const head = Buffer.from(`${textOf(start)}\n`);
+  checkRecordSize(head);
   makeFolder(dirname(path));
-  const pieces = [Buffer.from(`${textOf(start)}\n`), ...copied.bytes];
+  const pieces = [head, ...copied.bytes];
   return { start, steps: copied.steps, writer: LogWriter.create(path, pieces, writing) };
 }
 
