@@ -1,7 +1,6 @@
-import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { asideName } from "../storage/atomic.ts";
+import { asideName, removeQuietly } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { Syncer } from "./sync.ts";
@@ -74,7 +73,7 @@ export class LogWriter {
       return writer;
     } catch (error) {
       if (fd !== null) closeQuietly(disk, fd);
-      rmSync(named, { force: true });
+      removeQuietly(named);
       throw error instanceof WorkflowError ? error : diskError(error, "write", path);
     }
   }
