@@ -119,6 +119,10 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--prompt-file", "latin.txt"], 2, "no UTF-8");
   });
 
+  test("without an end is read to its limit and no further", async () => {
+    await expectRefusal(["run", "play", "--prompt-file", "/dev/zero"], 2, "longer than 64 MiB");
+  });
+
   test("that can't be written is told, and nothing is left", async () => {
     await expectRefusal(["build", "none.ts", "-o", "review.js"], 2, ".esm.js");
     await expectRefusal(["new", join(files, "empty.esm.js")], 2, "is a file");

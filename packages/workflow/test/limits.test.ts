@@ -51,6 +51,13 @@ describe("a size limit that cuts a write short (F5)", () => {
     expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
     expect(readFileSync(dataPath(store.root, hash, ref.threadId), "utf8")).toStartWith(text);
   });
+
+  test("so short that the worker can't even write its log is told by its cause", async () => {
+    const store = new TestStore();
+    const hash = await store.add(large);
+    const { code } = await only(spawnClient(store, { workflow: hash }, { shell: "ulimit -f 0" }));
+    expect(code).toBe("FILE_TOO_LARGE");
+  });
 });
 
 describe("too few files (F27)", () => {

@@ -48,7 +48,7 @@ export function whatNext({ threadId, status }: Omit<Outcome, "result">): string 
     case "waiting":
       return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
     case "interrupted":
-      return `its worker is gone; go on: uncaged-workflow resume ${threadId}`;
+      return `no worker drives it; see why: uncaged-workflow logs ${threadId}; go on: uncaged-workflow resume ${threadId}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed":

@@ -45,17 +45,23 @@ export async function resumeThread(
   ref: ThreadRef,
   options: ResumeOptions,
 ): Promise<Controlled> {
+  const request = resumeRequest(ref, options);
+  // A live worker reads the log itself, and one is started only for a thread that can go on.
+  const reply = await ask<Controlled>(root, ref.hash, request);
+  if (reply.kind === "reply") return reply.value;
   const { status } = await readThread(root, ref);
   checkOpen(root, ref, status);
+  return askWorker(root, ref.hash, request);
+}
+
+function resumeRequest(ref: ThreadRef, { env, durability, input }: ResumeOptions): ControlRequest {
   const surroundings: ResumeRequest = {
-    env: definedEnv(options.env),
-    ...(options.durability ? { durability: options.durability } : {}),
+    env: definedEnv(env),
+    ...(durability ? { durability } : {}),
   };
-  if (!options.input) {
-    return askWorker(root, ref.hash, { ...toThread("POST", ref, "resume"), body: surroundings });
-  }
-  const body: AnswerRequest = { ...surroundings, input: options.input };
-  return askWorker(root, ref.hash, { ...toThread("POST", ref, "input"), body });
+  if (!input) return { ...toThread("POST", ref, "resume"), body: surroundings };
+  const body: AnswerRequest = { ...surroundings, input };
+  return { ...toThread("POST", ref, "input"), body };
 }
 
 /** A request about one thread. */

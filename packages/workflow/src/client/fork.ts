@@ -1,6 +1,8 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Durability, ForkRequest, InputRequest } from "../control/control.ts";
-import type { Root } from "../storage/paths.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { readStart } from "../thread-log/read.ts";
+import type { StartRecord } from "../thread-log/record.ts";
 import { type Keep, keptSteps } from "../thread/fork.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
 import { checkOptions, checkRounds, definedEnv, type StartedThread, sendStart } from "./start.ts";
@@ -38,9 +40,28 @@ export async function forkThread(
   ref: ThreadRef,
   options: ForkOptions,
 ): Promise<Forked> {
+  const first = firstOf(options.keep);
+  const start = first === null ? null : headOf(root, ref);
+  if (first !== null && start) {
+    const source = { threadId: ref.threadId, hash: ref.hash, workflow: start.name };
+    return await sendFork(root, source, { first }, options);
+  }
   const source = await readThread(root, ref);
-  const keep = keptSteps(source.steps, options.keep);
-  return await sendFork(root, source, keep, options);
+  return await sendFork(root, source, keepOf(keptSteps(source.steps, options.keep)), options);
+}
+
+// How many steps there are, the worker will see: it reads the log in any case.
+function firstOf(keep: Keep | undefined): number | null {
+  if (!keep || !("atStep" in keep)) return null;
+  return Number.isSafeInteger(keep.atStep) && keep.atStep >= 0 ? keep.atStep : null;
+}
+
+function headOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {
+  try {
+    return readStart(dataPath(root, hash, threadId));
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -57,20 +78,21 @@ export async function retryThread(
   const { steps, status, maxRounds } = source;
   const more = (options.maxRounds ?? 0) > maxRounds;
   if (status === "failed" || status === "killed" || (status === "completed" && more)) {
-    return await sendFork(root, source, keptSteps(steps, { atStep: steps.length }), options);
+    return await sendFork(root, source, { first: steps.length }, options);
   }
   throw nothingToRetry(source);
 }
 
 async function sendFork(
   root: Root,
-  source: ThreadView,
-  keep: number[],
+  source: Pick<ThreadView, "threadId" | "hash" | "workflow">,
+  keep: ForkRequest["keep"],
   options: ForkOptions,
 ): Promise<Forked> {
   if (options.maxRounds !== undefined) checkRounds(options.maxRounds);
   checkOptions(options.options ?? {});
-  if (options.edit && keep.length === 0) throw nothingToEdit(source.threadId);
+  const kept = "first" in keep ? keep.first : keep.length;
+  if (options.edit && kept === 0) throw nothingToEdit(source.threadId);
   const { name, hash } =
     options.on === undefined
       ? { name: source.workflow, hash: source.hash }
@@ -78,7 +100,7 @@ async function sendFork(
   const fork: ForkRequest = {
     hash: source.hash,
     threadId: source.threadId,
-    keep: isPrefix(keep) ? { first: keep.length } : keep,
+    keep,
     ...(options.edit ? { edit: options.edit } : {}),
     ...(options.input ? { input: options.input } : {}),
   };
@@ -91,10 +113,11 @@ async function sendFork(
     ...(options.maxRounds === undefined ? {} : { maxRounds: options.maxRounds }),
     ...(options.durability ? { durability: options.durability } : {}),
   });
-  return { ...started, forkFrom: { threadId: source.threadId, steps: keep.length } };
+  return { ...started, forkFrom: { threadId: source.threadId, steps: kept } };
 }
 
-const isPrefix = (keep: number[]): boolean => keep.every((index, place) => index === place);
+const keepOf = (keep: number[]): ForkRequest["keep"] =>
+  keep.every((index, place) => index === place) ? { first: keep.length } : keep;
 
 function nothingToEdit(threadId: string): WorkflowError {
   return new WorkflowError({

@@ -1,4 +1,4 @@
-import { closeSync, constants, readFileSync } from "node:fs";
+import { closeSync, constants, readFileSync, writeSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
@@ -146,9 +146,22 @@ function silent(hash: string, ms: number): WorkflowError {
   });
 }
 
+// What ended a worker without a word may be that there was no room for its words.
+function checkRoom(path: string): void {
+  const log = openWorkerLog(path);
+  try {
+    writeSync(log, "\n");
+  } catch (error) {
+    throw diskError(error, "write", path);
+  } finally {
+    closeSync(log);
+  }
+}
+
 function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
   const path = workerLogPath(root, hash);
   const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
+  if (last === "") checkRoom(path);
   return new WorkflowError({
     code: "WORKER_FAILED",
     kind: "failed",

@@ -49,10 +49,16 @@ export function bornThread(
 /** A thread whole. A corrupt one has the steps before the break, and its fault in `broken`. */
 export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView> {
   const path = dataPath(root, ref.hash, ref.threadId);
-  const log = open(ref, () => readLog(path), path);
+  const read = () => open(ref, () => readLog(path), path);
+  let log = read();
+  let alive: Alive | null = null;
+  if (log.kind === "thread" && !log.end && !log.broken) {
+    alive = await new LiveLookup(root).find(ref);
+    // What the worker says holds for the log as it is by now.
+    if (sizeOf(path) !== log.size + log.torn) log = read();
+  }
   if (log.kind === "unborn") throw notFound(ref.threadId);
   if (log.kind === "headless") return headless(ref);
-  const alive = log.end || log.broken ? null : await new LiveLookup(root).find(ref);
   const { start, steps, end } = log;
   return {
     threadId: ref.threadId,
@@ -65,7 +71,7 @@ export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView
     steps,
     result: end ? { returnCode: end.meta.returnCode, summary: end.content } : null,
     forkFrom: start.forkFrom ?? null,
-    pid: alive?.pid ?? null,
+    pid: end ? null : (alive?.pid ?? null),
   };
 }
 
@@ -75,6 +81,9 @@ export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
   const log = open(ref, () => outlineLog(path), path);
   return (log.kind === "outline" && log.end?.meta.error) || null;
 }
+
+const sizeOf = (path: string): number | undefined =>
+  statSync(path, { throwIfNoEntry: false })?.size;
 
 function headless({ threadId, hash }: ThreadRef): ThreadView {
   return {
@@ -147,12 +156,16 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
 async function rowOf(root: Root, ref: ThreadRef, live: LiveLookup): Promise<ThreadRow | null> {
   const path = dataPath(root, ref.hash, ref.threadId);
   try {
-    const log = outlineLog(path);
+    let log = outlineLog(path);
+    let alive: Alive | null = null;
+    if (log.kind === "outline" && !log.end && !log.broken) {
+      alive = await live.find(ref);
+      if (sizeOf(path) !== log.size + log.torn) log = outlineLog(path);
+    }
     const { mtimeMs } = statSync(path);
     if (log.kind === "unborn") return null;
     if (log.kind === "headless") return corruptRow(ref, mtimeMs);
     const { start, end, last, broken } = log;
-    const alive = end || broken ? null : await live.find(ref);
     return {
       threadId: ref.threadId,
       workflow: start.name,

@@ -21,6 +21,15 @@ export function syncDir(folder: string): void {
   }
 }
 
+/** Takes away what a failed write left, where that can be done: the failure itself is what matters. */
+export function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // On a read-only disk nothing can be removed, also what is not there.
+  }
+}
+
 /** The name that a file bears while it is being written. */
 export function asideName(path: string): string {
   return join(dirname(path), `.${basename(path)}.${crypto.randomUUID().slice(0, 8)}.tmp`);
@@ -46,7 +55,7 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
     renameSync(aside, path);
     syncDir(dirname(path));
   } catch (error) {
-    rmSync(aside, { force: true });
+    removeQuietly(aside);
     throw diskError(error, "write", path);
   }
 }

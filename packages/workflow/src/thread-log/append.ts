@@ -1,7 +1,6 @@
-import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { asideName } from "../storage/atomic.ts";
+import { asideName, removeQuietly } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { Syncer } from "./sync.ts";
@@ -14,6 +13,16 @@ export const durableWriting = (): Writing => ({ disk: realDisk, syncer: new Sync
 
 /** The longest record that is written, in bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
+
+/** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
+export function checkRecordSize(bytes: Uint8Array): void {
+  if (bytes.length <= maxRecordBytes) return;
+  throw refusal(
+    "RECORD_TOO_LARGE",
+    `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`,
+    "put large data into a file and give its path",
+  );
+}
 
 const encoder = new TextEncoder();
 
@@ -40,8 +49,15 @@ export class LogWriter {
     this.#writing = writing;
   }
 
-  /** Makes a log that holds these bytes. It appears whole or not at all, and is durable on return. */
-  static create(path: string, bytes: Uint8Array, writing: Writing): LogWriter {
+  /**
+   * Makes a log that holds these bytes, given in one or more pieces. It appears whole or not at all,
+   * and is durable on return.
+   */
+  static create(
+    path: string,
+    bytes: Uint8Array | readonly Uint8Array[],
+    writing: Writing,
+  ): LogWriter {
     const { disk, syncer } = writing;
     const aside = asideName(path);
     let fd: number | null = null;
@@ -49,7 +65,7 @@ export class LogWriter {
     try {
       fd = disk.open(aside, true);
       const writer = new LogWriter(path, fd, 0, writing);
-      writer.#write(bytes);
+      for (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) writer.#write(piece);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
       named = path;
@@ -57,7 +73,7 @@ export class LogWriter {
       return writer;
     } catch (error) {
       if (fd !== null) closeQuietly(disk, fd);
-      rmSync(named, { force: true });
+      removeQuietly(named);
       throw error instanceof WorkflowError ? error : diskError(error, "write", path);
     }
   }
@@ -107,14 +123,7 @@ export class LogWriter {
 
   #commit(bytes: Uint8Array): Promise<void> | null {
     if (this.#refusal) throw this.#refusal;
-    if (bytes.length > maxRecordBytes) {
-      const size = `${(bytes.length / 1048576).toFixed(1)} MiB`;
-      throw refusal(
-        "RECORD_TOO_LARGE",
-        `a record of ${size} is too large`,
-        "put large data into a file and its path into the step",
-      );
-    }
+    checkRecordSize(bytes);
     this.#checkAlone();
     this.#write(bytes);
     return this.#sync();

@@ -15,6 +15,7 @@ import {
 
 const newline = 10;
 const windowSize = 8 * 1024 * 1024;
+const headSize = 64 * 1024;
 
 /** A log's outline: what a list needs of it. `last` is the last step. */
 export type LogOutline = Omit<ThreadLog, "steps" | "kind"> & {
@@ -30,8 +31,46 @@ export type LogOutline = Omit<ThreadLog, "steps" | "kind"> & {
  * @throws the system's error when the file can't be opened or read.
  */
 export function readLog(path: string): ThreadLog | Unreadable {
+  return withFile(path, (fd) => collect(windows(fd)));
+}
+
+/** Reads a log as {@link readLog} does, all of its bytes at once, and gives them too. */
+export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Buffer } {
+  return withFile(path, (fd) => {
+    const buffer = Buffer.allocUnsafe(fstatSync(fd).size);
+    const bytes = buffer.subarray(0, readFully(fd, buffer, 0));
+    const end = bytes.lastIndexOf(newline) + 1;
+    const whole = { bytes: bytes.subarray(0, end), torn: bytes.length - end, final: true };
+    return { log: collect([whole]), bytes };
+  });
+}
+
+/** The start record of a log, or null when its first line is none. Reads no more than it must. */
+export function readStart(path: string): StartRecord | null {
+  return withFile(path, (fd) => {
+    for (let capacity = headSize; ; capacity *= 4) {
+      const buffer = Buffer.allocUnsafe(capacity);
+      const bytes = buffer.subarray(0, readFully(fd, buffer, 0));
+      const end = bytes.indexOf(newline);
+      if (end < 0 && bytes.length === capacity) continue;
+      const value = end < 0 ? undefined : parseLine(bytes.subarray(0, end));
+      return faultOfStart(value) ? null : (value as StartRecord);
+    }
+  });
+}
+
+function withFile<T>(path: string, read: (fd: number) => T): T {
+  const fd = openOwnFile(path, constants.O_RDONLY);
+  try {
+    return read(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function collect(pieces: Iterable<Window>): ThreadLog | Unreadable {
   const steps: Step[] = [];
-  const found = scan(path, (step) => steps.push(step));
+  const found = scan(pieces, (step) => steps.push(step));
   if (!found.start) return unreadable(found);
   return { ...found, kind: "thread", start: found.start, steps };
 }
@@ -40,10 +79,12 @@ export function readLog(path: string): ThreadLog | Unreadable {
 export function outlineLog(path: string): LogOutline | Unreadable {
   let steps = 0;
   let last: Step | null = null;
-  const found = scan(path, (step) => {
-    steps += 1;
-    last = step;
-  });
+  const found = withFile(path, (fd) =>
+    scan(windows(fd), (step) => {
+      steps += 1;
+      last = step;
+    }),
+  );
   if (!found.start) return unreadable(found);
   return { ...found, kind: "outline", start: found.start, steps, last };
 }
@@ -60,7 +101,7 @@ function unreadable({ broken, torn }: Scan): Unreadable {
   return broken ? { kind: "headless", broken } : { kind: "unborn", torn };
 }
 
-function scan(path: string, onStep: (step: Step) => void): Scan {
+function scan(pieces: Iterable<Window>, onStep: (step: Step) => void): Scan {
   const found: Scan = { start: null, end: null, size: 0, torn: 0, broken: null };
   let line = 0;
   const onValue = (value: unknown): string | null => {
@@ -78,28 +119,23 @@ function scan(path: string, onStep: (step: Step) => void): Scan {
     else onStep(record);
     return null;
   };
-  const fd = openOwnFile(path, constants.O_RDONLY);
-  try {
-    for (const window of windows(fd)) {
-      found.torn = window.torn;
-      const broken = readWindow(window.bytes, onValue);
-      if (broken && isUnwritten(window, broken)) {
-        found.torn += window.bytes.length - broken.offset;
-        found.size += broken.offset;
-        break;
-      }
-      if (broken) {
-        found.broken = {
-          ...broken,
-          line: line + (broken.seen ? 0 : 1),
-          offset: found.size + broken.offset,
-        };
-        break;
-      }
-      found.size += window.bytes.length;
+  for (const window of pieces) {
+    found.torn = window.torn;
+    const broken = readWindow(window.bytes, onValue);
+    if (broken && isUnwritten(window, broken)) {
+      found.torn += window.bytes.length - broken.offset;
+      found.size += broken.offset;
+      break;
     }
-  } finally {
-    closeSync(fd);
+    if (broken) {
+      found.broken = {
+        ...broken,
+        line: line + (broken.seen ? 0 : 1),
+        offset: found.size + broken.offset,
+      };
+      break;
+    }
+    found.size += window.bytes.length;
   }
   return found;
 }

@@ -4,7 +4,7 @@ import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { LogWriter, type Writing } from "../thread-log/append.ts";
 import { readLog } from "../thread-log/read.ts";
-import type { Break, EndRecord, ThreadLog, Unreadable } from "../thread-log/record.ts";
+import type { Break, EndRecord, ThreadLog } from "../thread-log/record.ts";
 import { type Cut, cutTail } from "../thread-log/repair.ts";
 import { notFound } from "../thread/find.ts";
 
@@ -19,7 +19,7 @@ export type Adopted = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
 export function adopt(root: Root, hash: string, threadId: string, writing: Writing): Adopted {
   const path = dataPath(root, hash, threadId);
   if (!existsSync(path)) throw notFound(threadId);
-  const log = readWhole(path);
+  const log = readWhole(path, readLog);
   if (log.kind === "unborn") throw notFound(threadId);
   if (log.kind === "headless") throw corrupt(path, log.broken);
   if (log.broken) throw corrupt(path, log.broken);
@@ -29,9 +29,9 @@ export function adopt(root: Root, hash: string, threadId: string, writing: Writi
 }
 
 /** Reads a log. @throws WorkflowError what the disk says. */
-export function readWhole(path: string): ThreadLog | Unreadable {
+export function readWhole<T>(path: string, read: (path: string) => T): T {
   try {
-    return readLog(path);
+    return read(path);
   } catch (error) {
     throw diskError(error, "read", path);
   }

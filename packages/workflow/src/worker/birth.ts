@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
@@ -12,8 +12,8 @@ import {
 import { checkThreadId, isHash } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { makeFolder } from "../storage/root.ts";
-import { LogWriter, type Writing } from "../thread-log/append.ts";
-import { lineOffsets } from "../thread-log/read.ts";
+import { checkRecordSize, LogWriter, type Writing } from "../thread-log/append.ts";
+import { lineOffsets, readLogBytes } from "../thread-log/read.ts";
 import { type StartRecord, type ThreadLog, textOf } from "../thread-log/record.ts";
 import { notFound } from "../thread/find.ts";
 import { readWhole } from "./adopt.ts";
@@ -30,9 +30,11 @@ export function bear(root: Root, hash: string, request: StartRequest, writing: W
   const source = request.fork ? readSource(root, request.fork) : null;
   const start = startRecord(hash, request, source);
   const copied = source && request.fork ? copySteps(source, request.fork) : noSteps;
+  const head = Buffer.from(`${textOf(start)}\n`);
+  checkRecordSize(head);
   makeFolder(dirname(path));
-  const bytes = Buffer.concat([Buffer.from(`${textOf(start)}\n`), ...copied.bytes]);
-  return { start, steps: copied.steps, writer: LogWriter.create(path, bytes, writing) };
+  const pieces = [head, ...copied.bytes];
+  return { start, steps: copied.steps, writer: LogWriter.create(path, pieces, writing) };
 }
 
 /** Whether a thread with this id has a log. */
@@ -50,14 +52,15 @@ function readSource(root: Root, fork: ForkRequest): Source {
   if (!isHash(fork.hash)) throw notFound(fork.threadId);
   const path = dataPath(root, fork.hash, checkThreadId(fork.threadId));
   if (!existsSync(path)) throw notFound(fork.threadId);
-  const log = readWhole(path);
+  const { log, bytes } = readWhole(path, readLogBytes);
   const keep = "first" in fork.keep ? count(fork.keep.first) : fork.keep;
   if (log.kind !== "thread") throw notFound(fork.threadId);
-  if ((keep.at(-1) ?? -1) < log.steps.length) return { log, bytes: readFileSync(path), keep };
+  const last = keep.at(-1) ?? -1;
+  if (last < log.steps.length) return { log, bytes, keep };
   throw new WorkflowError({
     code: "NO_SUCH_STEP",
     kind: "missing",
-    message: `the thread ${fork.threadId} has ${log.steps.length} whole steps`,
+    message: `the thread ${fork.threadId} has ${log.steps.length} steps, not ${last + 1}`,
     hint: `see them: uncaged-workflow thread ${fork.threadId}`,
   });
 }

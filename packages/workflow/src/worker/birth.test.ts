@@ -1,0 +1,26 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isWorkflowError } from "../contract/error.ts";
+import type { Root } from "../storage/paths.ts";
+import { durableWriting } from "../thread-log/append.ts";
+import { bear, isBorn } from "./birth.ts";
+
+const hash = "EYHPV6X8XHTCS";
+const threadId = "01KQXKW1000000000000000000";
+const root = mkdtempSync(join(tmpdir(), "uw-birth-")) as Root;
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+test("a thread whose start record would be too long is not born", () => {
+  const prompt = "\u0001".repeat(12 * 1024 * 1024);
+  let code = "none";
+  try {
+    bear(root, hash, { threadId, workflow: "w", prompt, env: {} }, durableWriting());
+  } catch (error) {
+    code = isWorkflowError(error) ? error.code : String(error);
+  }
+  expect(code).toBe("RECORD_TOO_LARGE");
+  expect(isBorn(root, hash, threadId)).toBe(false);
+  expect(existsSync(join(root, "logs"))).toBe(false);
+});
