@@ -26,6 +26,22 @@ test("a new project builds, type-checks and runs in one go", async () => {
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
+test("a new project sees the types of Node once npm has installed them", async () => {
+  const store = new Store();
+  const { dir } = await store.json<{ dir: string }>(["new", "my-review"]);
+  const types = join(dir, "node_modules/@types/node");
+  mkdirSync(types, { recursive: true });
+  writeFileSync(join(types, "package.json"), '{"name":"@types/node","types":"index.d.ts"}');
+  writeFileSync(
+    join(types, "index.d.ts"),
+    'declare module "node:os" { export function hostname(): string }',
+  );
+  const source = 'import { hostname } from "node:os";\nexport const name: string = hostname();\n';
+  writeFileSync(join(dir, "name.ts"), source);
+  const check = Bun.spawn([tsc, "-p", dir], { stdout: "pipe" });
+  expect(await check.stdout.text()).toBe("");
+});
+
 test("a new project is written with the user's own umask, and into an empty folder too", async () => {
   const store = new Store();
   const dir = join(store.folder, "mine");
