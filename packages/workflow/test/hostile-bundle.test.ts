@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { resumeThread } from "../src/client/control.ts";
 import { killThread } from "../src/client/kill.ts";
 import { listLive } from "../src/client/live.ts";
+import { listWorkers } from "../src/client/workers.ts";
 import { allThreads } from "../src/client/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
@@ -121,6 +122,25 @@ describe("a bundle that blocks its worker", () => {
     expect(steps.map(({ content }) => content).slice(1)).toEqual(
       Array.from({ length: 60 }, (_, n) => String(n)),
     );
+  }, 60_000);
+
+  test("in the finally of a thread that has ended is ended by kill --force too", async () => {
+    const store = new TestStore();
+    const aborted = 'await new Promise((done) => signal.addEventListener("abort", done));';
+    const blocking = `try { yield step("a"); ${aborted} await sleep(300); } finally { for (;;); }`;
+    const hash = await store.add(besides(blocking));
+    const bad = await store.start(hash, "evil");
+    await until(() => store.roles(bad).includes("a"));
+    const good = await store.start(hash, "good");
+    await killThread(store.root, bad);
+    const before = store.lines(bad);
+    await until(async () => (await listWorkers(store.root))[0]?.state === "silent");
+    expect(await codeOf(killThread(store.root, bad))).toBe("THREAD_ENDED");
+    const killed = await killThread(store.root, bad, { force: true, env: {} });
+    expect(killed).toEqual({ threadId: bad.threadId, resumed: [good.threadId] });
+    expect(store.lines(bad)).toEqual(before);
+    await store.whenStatus(good, "completed");
+    expect(await codeOf(killThread(store.root, bad, { force: true }))).toBe("THREAD_ENDED");
   }, 60_000);
 });
 

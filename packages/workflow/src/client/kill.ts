@@ -2,8 +2,9 @@ import { WorkflowError } from "../contract/error.ts";
 import type { Controlled, ResumeRequest } from "../control/control.ts";
 import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root } from "../storage/paths.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import type { Status, ThreadRef } from "../thread/thread.ts";
 import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
+import { ask } from "./connect.ts";
 import { checkOpen, toThread } from "./control.ts";
 import { askWorker } from "./spawn.ts";
 import { definedEnv } from "./start.ts";
@@ -12,6 +13,7 @@ import { readThread } from "./threads.ts";
 const killTimeoutMs = 5_000;
 const forcedTimeoutMs = 2_000;
 const deathTimeoutMs = 5_000;
+const canEnd: ReadonlySet<Status> = new Set(["running", "paused", "waiting", "interrupted"]);
 
 /** `force` ends a worker that does not answer, with everything it runs; `env` is for its siblings. */
 export type KillOptions = { force?: boolean; env?: Record<string, string | undefined> };
@@ -20,7 +22,8 @@ export type KillOptions = { force?: boolean; env?: Record<string, string | undef
 export type Killed = Controlled & { resumed: string[] };
 
 /**
- * Ends a thread that has not ended: its end record is on the disk when this returns.
+ * Ends a thread that has not ended: its end record is on the disk when this returns. One that has ended
+ * may still block its worker, in its `finally`: then `force` ends that worker.
  *
  * @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT`, `WORKER_SILENT` (use `force`).
  */
@@ -30,6 +33,7 @@ export async function killThread(
   { force = false, env = {} }: KillOptions = {},
 ): Promise<Killed> {
   const { status } = await readThread(root, ref);
+  if (force && (await isStuckIn(root, ref))) return await endStuck(root, ref, status, env);
   checkOpen(root, ref, status);
   const request = toThread("POST", ref, "kill");
   const timeoutMs = force ? forcedTimeoutMs : killTimeoutMs;
@@ -39,10 +43,30 @@ export async function killThread(
   } catch (error) {
     if (!force || !isSilent(error)) throw error;
   }
-  const siblings = await endWorker(root, ref.hash);
-  const killed = await askWorker<Controlled>(root, ref.hash, request);
-  const others = siblings.filter((threadId) => threadId !== ref.threadId);
-  return { ...killed, resumed: await takeUp(root, ref.hash, others, { env: definedEnv(env) }) };
+  return await endStuck(root, ref, status, env);
+}
+
+/** Whether the thread's worker holds it and does not answer. */
+async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
+  const holder = readHolder(holderPath(root, hash));
+  if (!holder?.live.includes(threadId) || !isAlive(holder.identity)) return false;
+  const request = { method: "GET", path: "/threads", timeoutMs: forcedTimeoutMs } as const;
+  const reply = await ask(root, hash, request).catch(() => null);
+  return reply?.kind === "silent";
+}
+
+/** Ends the worker, then the thread unless it has ended, and resumes the other threads. */
+async function endStuck(
+  root: Root,
+  ref: ThreadRef,
+  status: Status,
+  env: Record<string, string | undefined>,
+): Promise<Killed> {
+  const { hash, threadId } = ref;
+  const siblings = await endWorker(root, hash);
+  if (canEnd.has(status)) await askWorker<Controlled>(root, hash, toThread("POST", ref, "kill"));
+  const others = siblings.filter((sibling) => sibling !== threadId);
+  return { threadId, resumed: await takeUp(root, hash, others, { env: definedEnv(env) }) };
 }
 
 const isSilent = (error: unknown): boolean =>
