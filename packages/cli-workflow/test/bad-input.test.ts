@@ -42,7 +42,7 @@ describe("a workflow's name", () => {
     });
   }
 
-  for (const name of hostile) {
+  for (const name of [...hostile, ""]) {
     test(`${JSON.stringify(name).slice(0, 20)} is not found anywhere`, async () => {
       const commands = ["show", "history", "remove", "run", "rollback", "threads"];
       await Promise.all(

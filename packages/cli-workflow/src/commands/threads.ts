@@ -66,7 +66,10 @@ function namedTwice(): WorkflowError {
 async function filterOf(session: Session, wanted?: string): Promise<string | undefined> {
   if (wanted === undefined) return undefined;
   const { root } = session;
-  if ((await listThreads(root, { workflow: wanted, limit: 1 })).length > 0) return wanted;
+  // To the lister an empty name is none: a script's empty variable would get every thread.
+  const known =
+    wanted !== "" && (await listThreads(root, { workflow: wanted, limit: 1 })).length > 0;
+  if (known) return wanted;
   const { name, hash } = await withName(session, wanted, () => resolveWorkflow(root, wanted));
   return name === wanted ? name : hash;
 }
