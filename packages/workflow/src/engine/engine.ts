@@ -184,20 +184,23 @@ export class Engine {
 
   async #drive(): Promise<void> {
     if (this.#answer && (await this.#awaitAnswer(this.#answer.promise)) === stopped) return;
-    if (await this.#outOfRounds()) return;
+    if (this.#isOutOfRounds()) return await this.#endOfRounds();
     let answer: Step | undefined;
     for (;;) {
-      if ((await this.#gate()) === stopped) return;
+      if (this.#paused && (await this.#gate()) === stopped) return;
+      if (this.#isStopped()) return;
       const pulled = await this.#pull(answer);
       if (pulled === stopped) return;
       answer = undefined;
       if (pulled.done) return await this.#finish(pulled.value);
       const step = await this.#commit(pulled.value);
-      if (!step || this.#isStopped() || (await this.#outOfRounds())) return;
+      if (!step || this.#isStopped()) return;
+      if (this.#isOutOfRounds()) return await this.#endOfRounds();
       if (step.role !== WAIT) continue;
       this.#answer = Promise.withResolvers();
       const given = await this.#awaitAnswer(this.#answer.promise);
-      if (given === stopped || (await this.#outOfRounds())) return;
+      if (given === stopped) return;
+      if (this.#isOutOfRounds()) return await this.#endOfRounds();
       answer = given;
     }
   }
@@ -209,7 +212,6 @@ export class Engine {
       this.#parked = false;
       if (passed === stopped) return stopped;
     }
-    return this.#isStopped() ? stopped : undefined;
   }
 
   async #pull(answer: Step | undefined): Promise<Pulled | typeof stopped> {
@@ -239,7 +241,8 @@ export class Engine {
 
   async #commit(yielded: unknown): Promise<Step | null> {
     const checked = checkStep(yielded);
-    const fault = checked.ok ? await this.#faultOfWait(checked.step) : checked.reason;
+    let fault = checked.ok ? null : checked.reason;
+    if (checked.ok && checked.step.role === WAIT) fault = await this.#faultOfWait(checked.step);
     if (!checked.ok || fault !== null) {
       await this.#end(this.#failure(new Error(`step ${this.#count + 1}: ${fault}`)));
       return null;
@@ -254,8 +257,8 @@ export class Engine {
     }
   }
 
-  async #faultOfWait({ role, meta }: RoleOutput): Promise<string | null> {
-    return role === WAIT ? problemOfSchema(meta as WaitMeta, this.#parts.judge) : null;
+  #faultOfWait({ meta }: RoleOutput): Promise<string | null> {
+    return problemOfSchema(meta as WaitMeta, this.#parts.judge);
   }
 
   async #append(output: RoleOutput, json: string): Promise<Step> {
@@ -276,11 +279,12 @@ export class Engine {
     await this.#end(end);
   }
 
-  async #outOfRounds(): Promise<boolean> {
-    const { maxRounds } = this.#thread.options;
-    if (this.#count < maxRounds) return false;
-    await this.#end(outOfRounds(maxRounds, this.#parts.now()));
-    return true;
+  #isOutOfRounds(): boolean {
+    return this.#count >= this.#thread.options.maxRounds;
+  }
+
+  #endOfRounds(): Promise<void> {
+    return this.#end(outOfRounds(this.#thread.options.maxRounds, this.#parts.now()));
   }
 
   async #awaitAnswer(answered: Promise<Step>): Promise<Step | typeof stopped> {
