@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { LLMError } from "../src/llm/error.ts";
@@ -144,6 +145,18 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const expected = model.name === "anthropic" ? [{ usage: { ...told, output_tokens: 1 } }] : [];
     expect(spent).toMatchObject(expected);
     expect(spent).toHaveLength(expected.length);
+  });
+
+  test("the connection is cut before the first event", async () => {
+    const cutting = createHttpServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      setTimeout(() => response.socket?.destroy(), 50);
+    }).listen(0, "127.0.0.1");
+    stops.push(() => cutting.close());
+    await until(() => cutting.listening);
+    const { port } = cutting.address() as AddressInfo;
+    const { error } = await failing({ url: `http://127.0.0.1:${port}`, key: "sk-any-12345" });
+    expect(error).toMatchObject({ code: "LLM_CUT_OFF", retryable: true });
   });
 
   test("an answer is a web page", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";
-import { heard } from "./heard.ts";
+import { failureOf, heard } from "./heard.ts";
 import { isAlive, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "mcp/server.ts");
@@ -196,6 +196,16 @@ describe("an MCP server by HTTP", () => {
     const answer = await registry.definitions(context()).then(String, (error: unknown) => error);
     expect(answer).toMatchObject({ code: "MCP_REFUSED" });
     expect(String(answer)).not.toContain("wrong-9876543210");
+  });
+
+  test("whose headers can't be made is a named error", async () => {
+    const headers = () => {
+      throw new Error("no such vault");
+    };
+    const made = mcpTools({ name: "sums", url: "http://127.0.0.1:9/mcp", headers });
+    const error = await failureOf(toolRegistry([made]).definitions(context()));
+    expect(error).toMatchObject({ code: "MCP_UNREACHABLE" });
+    expect(String(error)).toContain("no such vault");
   });
 
   test("that is not there is a named error", async () => {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { z } from "zod";
 import type { LLMError } from "../src/llm/error.ts";
+import { role } from "../src/role/role.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
 import { models, threadAt } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -155,6 +157,19 @@ describe.each(models)("the $name agent", (model) => {
     const run = await heard(() => model.agent()(threadAt(model, server), ""), { admit });
     expect(run.error).toEqual(new Error("too dear"));
     expect(server.came).toEqual([]);
+  });
+
+  test("bounds each answer in a thread with a limit, by what the limit was asked for", async () => {
+    const server = await serve([{ text: "ok" }]);
+    const schema = z.object({});
+    const play = role({ description: "", agent: model.agent(), systemPrompt: "Do it.", schema });
+    await play(threadAt(model, server));
+    await play(threadAt(model, server, { options: { maxTokens: 100_000 } }));
+    const sent = server.came.map(({ body }) => (body as { max_tokens?: number }).max_tokens);
+    const own = model.name === "anthropic" ? 32_000 : undefined;
+    expect(sent).toEqual([own, own ?? 16_384]);
+    const tight = threadAt(model, server, { options: { maxTokens: own ?? 16_384 } });
+    expect(await failureOf(play(tight))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
   test("answers with the last words of a model that ends its work without one", async () => {

@@ -13,6 +13,8 @@ export type Call = {
   spent: Spent[];
   /** Asked before each model call with what it may cost at most; throws when a limit would be passed. */
   admit: (most: Spent) => void;
+  /** Whether there is a limit: then a model is asked for no answer without a bound of its own. */
+  isLimited?: boolean;
   /**
    * What an agent keeps for this role's later steps, as JSON (a session's id). It begins as the role's
    * last step left it, and is recorded in the step's `meta.agent`.

@@ -14,6 +14,7 @@ export type Limits = { maxCost?: number; maxTokens?: number };
 export type Account = {
   spent: Spent[];
   admit: (most: Spent) => void;
+  isLimited: boolean;
   close: (told: boolean) => void;
 };
 
@@ -49,7 +50,8 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
     mine.reserved = null;
     if (told) accounts.delete(mine);
   };
-  return { spent: mine.spent, admit, close };
+  const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
+  return { spent: mine.spent, admit, isLimited, close };
 }
 
 /** A call's cost by the user's price, else as its agent was told, else by the list. */

@@ -70,9 +70,11 @@ async function ask(
   observer: Observer,
 ): Promise<LLMAnswer> {
   around.signal?.throwIfAborted();
-  const { admit, spent } = currentCall();
+  const { admit, spent, isLimited = false } = currentCall();
   admit({ model: request.model, usage: mostUsage(request), cost: null });
-  const answer = await provider.answer(request, observer, around).catch((error: unknown) => {
+  const { maxTokens = isLimited ? outputIfUnbounded : undefined } = request;
+  const bounded = { ...request, maxTokens };
+  const answer = await provider.answer(bounded, observer, around).catch((error: unknown) => {
     // What broke off is paid for too, as far as it was counted.
     if (error instanceof LLMError && error.told) spent.push({ ...error.told, cost: null });
     throw error;
@@ -110,7 +112,8 @@ const outputIfUnbounded = 16_384;
 
 /**
  * The most that a call may spend, for a budget to judge before it is made: three bytes a token, which
- * is more tokens than prose or code has, and all of `maxTokens`.
+ * is more tokens than prose or code has, and all of `maxTokens`: a thread with a limit gives the
+ * request one where it has none.
  */
 function mostUsage({ messages, system, tools, maxTokens }: LLMRequest): Usage {
   const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages]));

@@ -78,7 +78,7 @@ export async function answered<Event>(
     signal?.throwIfAborted();
     const error = watch.broken
       ? brokenError(watch.broken, asked, limits)
-      : errorOf(thrown, faultOf, begun, asked);
+      : errorOf(thrown, faultOf, begun || watch.answering, asked);
     error.told = arriving.told;
     throw error;
   } finally {

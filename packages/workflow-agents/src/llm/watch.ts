@@ -13,6 +13,8 @@ type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Respon
  */
 export class Watch {
   broken: Broken | null = null;
+  /** Whether an answer that is none of the protocol's errors has begun to come. */
+  answering = false;
   readonly #limits: Limits;
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
@@ -35,6 +37,7 @@ export class Watch {
     // Bun and Node end a quiet answer after 5 minutes: that is for our limits to say.
     const unlimited: RequestInit & { timeout: boolean } = { ...init, timeout: false };
     const response = await fetch(url, unlimited);
+    this.answering = response.ok;
     if (!response.body) return response;
     const { status, statusText, headers } = response;
     return new Response(this.#watched(response.body), { status, statusText, headers });

@@ -67,18 +67,27 @@ class ThreadTools {
 
   async #connected(): Promise<Connection> {
     this.#context.signal.throwIfAborted();
-    const opened = (this.#connection ??= Connection.open(this.#options, this.#context, {
-      onTools: (tools) => (this.#list = this.#ready(tools)),
-      onClose: () => {
-        if (this.#connection === opened) this.#connection = null;
-      },
-    }));
+    const opened = (this.#connection ??= this.#open());
     try {
       return await opened;
     } catch (error) {
       if (this.#connection === opened) this.#connection = null;
       throw error;
     }
+  }
+
+  #open(): Promise<Connection> {
+    const watch = {
+      onTools: (tools: Connection["tools"]) => (this.#list = this.#ready(tools)),
+      onClose: () => {
+        if (this.#connection === opened) this.#connection = null;
+      },
+    };
+    // Later: one that fails at once would be closed before it is known here.
+    const opened = Promise.resolve().then(() =>
+      Connection.open(this.#options, this.#context, watch),
+    );
+    return opened;
   }
 
   #ready(tools: Connection["tools"]): ReadyTool[] {

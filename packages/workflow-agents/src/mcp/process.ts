@@ -33,12 +33,14 @@ export class ServerProcess implements Transport {
   readonly #program: Program;
   readonly #onErrorOutput: (chunk: Uint8Array) => void;
   readonly #buffer = new ReadBuffer();
-  readonly #over = Promise.withResolvers<void>();
+  readonly #over: Promise<void>;
+  #tellOver: () => void = () => undefined;
   #child: ChildProcess | null = null;
 
   constructor(program: Program, onErrorOutput: (chunk: Uint8Array) => void) {
     this.#program = program;
     this.#onErrorOutput = onErrorOutput;
+    this.#over = new Promise((resolve) => (this.#tellOver = resolve));
   }
 
   async start(): Promise<void> {
@@ -66,10 +68,7 @@ export class ServerProcess implements Transport {
     const { stdin } = this.#child ?? {};
     if (!stdin) throw new Error("the server does not run");
     if (stdin.write(serializeMessage(message))) return;
-    await Promise.race([
-      new Promise((drained) => stdin.once("drain", drained)),
-      this.#over.promise,
-    ]);
+    await Promise.race([new Promise((drained) => stdin.once("drain", drained)), this.#over]);
   }
 
   /** Ends the server: its input first, then its whole group is asked to, then it is by force. */
@@ -82,11 +81,11 @@ export class ServerProcess implements Transport {
     const late = new Promise<"late">((resolve) => {
       timer = setTimeout(() => resolve("late"), graceMs);
     });
-    if ((await Promise.race([this.#over.promise, late])) === "late") {
+    if ((await Promise.race([this.#over, late])) === "late") {
       await endGroup(child.pid, graceMs);
     }
     clearTimeout(timer);
-    await this.#over.promise;
+    await this.#over;
   }
 
   #take(chunk: Buffer): void {
@@ -117,7 +116,7 @@ export class ServerProcess implements Transport {
     child.stderr?.destroy();
     this.#child = null;
     this.#buffer.clear();
-    this.#over.resolve();
+    this.#tellOver();
     this.onclose?.();
     await group;
   }
