@@ -2,7 +2,14 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { holderPath, type Root, runDir, socketName } from "../storage/paths.ts";
+import {
+  dataPath,
+  holderPath,
+  type Root,
+  runDir,
+  socketName,
+  threadsDir,
+} from "../storage/paths.ts";
 import { askLive } from "./live.ts";
 
 const hash = "EYHPV6X8XHTCS";
@@ -10,10 +17,31 @@ const threadId = "01KQXKW1000000000000000000";
 const root = mkdtempSync(join(tmpdir(), "uw-live-")) as Root;
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+const ended = "01KQXKW2000000000000000000";
+
+function writeLogs(): void {
+  const parameters = { prompt: "", options: { maxRounds: 9 } };
+  const start = { name: "count", hash, parameters, timestamp: 1 };
+  const step = { role: "a", content: "", meta: {}, timestamp: 2 };
+  const end = {
+    role: "__end__",
+    content: "",
+    meta: { returnCode: 0, reason: "returned" },
+    timestamp: 3,
+  };
+  const lines = { [threadId]: [step], [ended]: [step, end] };
+  mkdirSync(threadsDir(root, hash), { recursive: true, mode: 0o700 });
+  for (const [id, records] of Object.entries(lines)) {
+    const log = [{ ...start, threadId: id }, ...records].map((record) => JSON.stringify(record));
+    writeFileSync(dataPath(root, hash, id), `${log.join("\n")}\n`, { mode: 0o600 });
+  }
+}
+
 test("takes a worker for stuck whose answer is no list of threads", async () => {
   mkdirSync(runDir(root), { mode: 0o700 });
   const identity = JSON.stringify({ pid: 4242, startTime: "1", bootId: "b" });
-  writeFileSync(holderPath(root, hash), `${identity}\n+${threadId}\n`, { mode: 0o600 });
+  writeFileSync(holderPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, { mode: 0o600 });
+  writeLogs();
   for (const body of ['"x"', "null", "[]", '{"threads":7}']) {
     const server = Bun.serve({
       unix: join(runDir(root), socketName(hash)),
@@ -21,7 +49,9 @@ test("takes a worker for stuck whose answer is no list of threads", async () => 
     });
     try {
       const live = await askLive(root, hash);
-      expect(live).toMatchObject({ pid: 4242, threads: [{ threadId, status: "running" }] });
+      const threads = [{ threadId, status: "running", workflow: "count", role: "a", steps: 1 }];
+      expect(live).toMatchObject({ pid: 4242, threads });
+      expect(live?.threads).toHaveLength(1);
     } finally {
       await server.stop(true);
     }

@@ -2,7 +2,8 @@ import { readdirSync } from "node:fs";
 import type { LiveThread, LiveThreads } from "../control/control.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { isHash } from "../storage/names.ts";
-import { holderPath, type Root, runDir } from "../storage/paths.ts";
+import { dataPath, holderPath, type Root, runDir } from "../storage/paths.ts";
+import { outlineLog } from "../thread-log/read.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readHolder } from "../worker/holder.ts";
 import { ask } from "./connect.ts";
@@ -13,7 +14,7 @@ const answerTimeoutMs = 2_000;
 /**
  * What a hash's worker says of its threads, or null when none is alive. A worker that has the
  * connection and does not answer is alive (the system would refuse a dead one's) but stuck: its
- * threads are then those that it noted. So is one whose answer a bundle has spoilt.
+ * threads are then those that it noted and that have no end. So is one whose answer a bundle has spoilt.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveThreads | null> {
   const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
@@ -25,17 +26,27 @@ export async function askLive(root: Root, hash: string): Promise<LiveThreads | n
 function stuck(root: Root, hash: string): LiveThreads | null {
   const holder = readHolder(holderPath(root, hash));
   if (!holder) return null;
-  const threads = holder.live.map(
-    (threadId): LiveThread => ({
+  const threads = holder.live.map((threadId) => fromLog(root, { hash, threadId }));
+  return { pid: holder.identity.pid, threads: threads.filter((thread) => thread !== null) };
+}
+
+// What can't be asked is read: a thread whose log has its end is only closing, and runs no more.
+function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread | null {
+  try {
+    const log = outlineLog(dataPath(root, hash, threadId));
+    if (log.kind !== "outline" || log.end) return null;
+    const { start, steps, last } = log;
+    return {
       threadId,
-      workflow: "",
+      workflow: start.name,
       status: "running",
-      role: null,
-      steps: 0,
-      elapsedMs: 0,
-    }),
-  );
-  return { pid: holder.identity.pid, threads };
+      role: last?.role ?? null,
+      steps,
+      elapsedMs: Math.max(0, Date.now() - start.timestamp),
+    };
+  } catch {
+    return null;
+  }
 }
 
 /** A live thread and the process that runs it. */

@@ -169,6 +169,12 @@ test.each(
   expect(codeOf(() => register(none, name, A, 1))).toBe("BAD_NAME");
 });
 
+test("a name in the form of a hash is refused, unless it is there already", () => {
+  expect(codeOf(() => register(none, "0vm5yz9twrc8j", A, 1))).toBe("BAD_NAME");
+  const there: Registry = new Map([["0VM5YZ9TWRC8J", { hash: A, timestamp: 1, history: [] }]]);
+  expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
+});
+
 test("names that every object has are names like any other", () => {
   const registry = register(none, "constructor", A, 1).registry;
   expect(workflowOf(registry, "constructor").hash).toBe(A);

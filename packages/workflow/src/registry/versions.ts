@@ -1,5 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
-import { checkWorkflowName, show } from "../storage/names.ts";
+import { checkWorkflowName, isHash, show } from "../storage/names.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
@@ -36,10 +36,11 @@ export function register(
 /**
  * Checks that a version may be registered under a name.
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (usage): names that differ only by case are for people
- * the same, and for file systems too.
+ * the same, and for file systems too. A name in the form of a hash would hide the bundle of that hash.
  */
 export function checkNewName(registry: Registry, name: string): void {
   checkWorkflowName(name);
+  if (!registry.has(name) && isHash(name.toUpperCase())) throw looksLikeHash(name);
   const other = registry.has(name) ? undefined : casePair(registry, name);
   if (other === undefined) return;
   throw new WorkflowError({
@@ -49,6 +50,14 @@ export function checkNewName(registry: Registry, name: string): void {
     hint: `use ${other}, or a name that is easier to tell from it`,
   });
 }
+
+const looksLikeHash = (name: string): WorkflowError =>
+  new WorkflowError({
+    code: "BAD_NAME",
+    kind: "usage",
+    message: `${name} has the form of a bundle's hash`,
+    hint: "use a name of another length than 13, or one with a dash",
+  });
 
 /**
  * The registry with the name's pointer moved: to the version registered before the current one, or to

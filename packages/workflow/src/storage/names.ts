@@ -22,8 +22,8 @@ export function checkWorkflowName(name: string): string {
   throw new WorkflowError({
     code: "BAD_NAME",
     kind: "usage",
-    message: `${show(name)} can't be a workflow's name`,
-    hint: "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
+    message: `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
+    hint: "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
   });
 }
 
