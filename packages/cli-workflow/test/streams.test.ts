@@ -54,9 +54,11 @@ test("a closed stderr is no crash", async () => {
 });
 
 test.if(process.platform === "linux")("a full disk under stdout is one line", async () => {
-  const { code, stderr } = await shell(`"$@" list >/dev/full`);
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^error: [^\n]*ENOSPC[^\n]*\n$/);
+  for (const command of ["list", "list --json", "list --help"]) {
+    const { code, stderr } = await shell(`"$@" ${command} >/dev/full`);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: can't write the output: the disk is full; hint: [^\n]+\n$/);
+  }
 });
 
 test("a pipe has no colour, and neither the width nor the ids of a terminal", async () => {

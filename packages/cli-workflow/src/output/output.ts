@@ -1,4 +1,5 @@
 import { fstatSync, writeSync } from "node:fs";
+import { WorkflowError } from "@uncaged/workflow/host";
 
 /** One of the two streams that a command writes to. */
 export type Sink = {
@@ -64,8 +65,24 @@ function writeWhole(fd: number, bytes: Buffer): void {
   }
 }
 
+const refusals: Record<string, string> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "the file would pass the size limit",
+};
+
 function goneOr(error: unknown): unknown {
-  return codeOf(error) === "EPIPE" ? new ReaderGone("nobody reads the output") : error;
+  const code = String(codeOf(error));
+  if (code === "EPIPE") return new ReaderGone("nobody reads the output");
+  return new WorkflowError(
+    {
+      code: "OUTPUT_FAILED",
+      kind: "failed",
+      message: `can't write the output: ${refusals[code] ?? code}`,
+      hint: "make room where stdout goes, or send it elsewhere; what the command did is done",
+    },
+    { cause: error },
+  );
 }
 
 function codeOf(error: unknown): unknown {

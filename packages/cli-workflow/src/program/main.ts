@@ -1,6 +1,6 @@
 import type { Ahead } from "@uncaged/workflow/host";
 import { processOutput, ReaderGone } from "../output/output.ts";
-import { isHelp, reportFailure } from "./failure.ts";
+import { errorText, isHelp, recordOf, reportFailure } from "./failure.ts";
 import { makeProgram } from "./program.ts";
 import type { World } from "./session.ts";
 
@@ -29,7 +29,10 @@ function failed(thrown: unknown, world: World): number {
   try {
     return reportFailure(thrown, world);
   } catch (error) {
-    return error instanceof ReaderGone ? brokenPipe : 1;
+    if (error instanceof ReaderGone) return brokenPipe;
+    // The stdout that takes no result takes no `--json` error either.
+    world.output.notes.write(errorText(recordOf(error)));
+    return 1;
   }
 }
 
