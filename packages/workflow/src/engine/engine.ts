@@ -183,6 +183,8 @@ export class Engine {
   }
 
   async #drive(): Promise<void> {
+    // Whoever starts it can still pause it before anything runs.
+    await Promise.resolve();
     if (this.#answer && (await this.#awaitAnswer(this.#answer.promise)) === stopped) return;
     if (this.#isOutOfRounds()) return await this.#endOfRounds();
     let answer: Step | undefined;
