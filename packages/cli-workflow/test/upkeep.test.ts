@@ -42,6 +42,25 @@ test("doctor names what stands in the way, one line each, with what to do", asyn
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
 });
 
+test("doctor counts every interrupted thread, shows the first few and how to take up all", async () => {
+  const store = await playStore();
+  const id = await store.play({}, "--wait");
+  const { hash } = await store.json<{ hash: string }>(["thread", id]);
+  const logs = join(store.root, "logs", hash);
+  const lines = readFileSync(join(logs, `${id}.data.jsonl`), "utf8").split("\n");
+  const begun = `${lines.slice(0, 2).join("\n")}\n`;
+  for (let number = 0; number < 120; number += 1) {
+    const other = `${id.slice(0, -3)}${String(number).padStart(3, "0")}`;
+    writeFileSync(join(logs, `${other}.data.jsonl`), begun.replaceAll(id, other), { mode: 0o600 });
+  }
+  const { stdout, stderr } = await store.run(["doctor"]);
+  expect(stderr).toBe("120 problems\n");
+  expect(stdout.trimEnd().split("\n")).toHaveLength(6);
+  expect(stdout).toContain("and 115 more, 120 in all; ");
+  expect(stdout).toContain("$(uncaged-workflow threads -q --status interrupted --limit 120)");
+  expect(await codes(store)).toHaveLength(120);
+});
+
 test("doctor tells of a worker that does not answer", async () => {
   const store = await playStore();
   const id = await store.play({ ms: 60_000 });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { examine } from "../doctor/doctor.ts";
+import { foldProblems } from "../doctor/fold.ts";
 import { count, oneLine } from "../output/text.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
@@ -14,7 +15,7 @@ async function doctor(session: Session): Promise<number> {
   const ok = problems.length === 0;
   session.show({ ok, problems }, () => {
     if (ok) return `all is well: ${session.root}\n`;
-    return problems
+    return foldProblems(problems)
       .map(({ message, hint }) => `${oneLine(message)}; ${session.paint("dim", oneLine(hint))}\n`)
       .join("");
   });

@@ -9,8 +9,6 @@ import {
 import { count } from "../output/text.ts";
 import type { Problem } from "./doctor.ts";
 
-const shownThreads = 100;
-
 /** Whether the registry can be read, and each name's bundle is there. */
 export async function checkRegistry(root: Root): Promise<Problem[]> {
   const problems: Problem[] = [];
@@ -30,10 +28,8 @@ export async function checkRegistry(root: Root): Promise<Problem[]> {
 
 /** Threads that nobody drives on: they were interrupted, or their log is broken. */
 export async function checkThreads(root: Root): Promise<Problem[]> {
-  const rows = await listThreads(root, {
-    status: ["interrupted", "corrupt"],
-    limit: shownThreads,
-  });
+  const limit = Number.POSITIVE_INFINITY;
+  const rows = await listThreads(root, { status: ["interrupted", "corrupt"], limit });
   return rows.map(({ threadId, workflow, status, steps }) =>
     status === "interrupted"
       ? {

@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import { foldProblems } from "./fold.ts";
+
+const alike = (code: string, number: number) =>
+  Array.from({ length: number }, (_, at) => ({ code, message: `${code} ${at}`, hint: "mend it" }));
+
+test("a few problems of one kind are all shown", () => {
+  const problems = [...alike("WORKER_SILENT", 9), ...alike("THREAD_INTERRUPTED", 5)];
+  expect(foldProblems(problems)).toEqual(problems);
+});
+
+test("of many interrupted threads the first are shown, and the command that takes up all", () => {
+  const lines = foldProblems([...alike("THREAD_INTERRUPTED", 400), ...alike("SOCKET_STALE", 1)]);
+  expect(lines.map(({ message }) => message)).toEqual([
+    ...[0, 1, 2, 3, 4].map((at) => `THREAD_INTERRUPTED ${at}`),
+    "and 395 more, 400 in all",
+    "SOCKET_STALE 0",
+  ]);
+  expect(lines[5]?.hint).toContain(
+    "resume $(uncaged-workflow threads -q --status interrupted --limit 400)",
+  );
+});

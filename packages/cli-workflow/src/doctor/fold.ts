@@ -1,0 +1,22 @@
+import type { Problem } from "./doctor.ts";
+
+/** How many problems of one kind are read by a person one by one. */
+const shown = 5;
+
+/** What to do about all problems of a kind at once, where that can be said. */
+const hintForAll: Record<string, (number: number) => string> = {
+  THREAD_INTERRUPTED: (number) =>
+    `let all go on: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
+  LOG_CORRUPT: () => "see where: uncaged-workflow verify",
+};
+
+/** The problems as a person reads them: of many that are alike the first few, and how many more. */
+export function foldProblems(problems: readonly Problem[]): Problem[] {
+  const kinds = Map.groupBy(problems, ({ code }) => code);
+  return [...kinds].flatMap(([code, alike]) => {
+    const hint = hintForAll[code]?.(alike.length);
+    if (alike.length <= shown || hint === undefined) return alike;
+    const message = `and ${alike.length - shown} more, ${alike.length} in all`;
+    return [...alike.slice(0, shown), { code, message, hint }];
+  });
+}
