@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findThread, openRoot } from "@uncaged/workflow/host";
+import { readWhole } from "../src/ledger/ledger.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -88,6 +90,23 @@ test("--follow shows a line a step, in a pipe without colour, cuts or spinner", 
   expect(lines[3]).toBe("failed (return code 3): played");
   expect(stdout + stderr).not.toMatch(/[\u001b\r]/);
   expect(stderr).toContain("15 tokens");
+});
+
+test("what a failed step spent is told by --follow as by thread", async () => {
+  const usage = { input_tokens: 1000, output_tokens: 7 };
+  const kept = { role: "coder", usage, model: "m", cost: 0.25 };
+  const meta = { usage: { input_tokens: 500 }, model: "n", cost: 0.5 };
+  const { code, stderr } = await store.run([
+    ...["run", "play", "--follow"],
+    ...["--params", JSON.stringify({ fail: 2, kept, meta })],
+  ]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("1,507 tokens, $0.7500");
+  const shown = await store.ok(["thread", "@last"]);
+  expect(shown).toMatch(/^spent +1,507 tokens, \$0\.7500$/m);
+  const root = openRoot({ path: store.root });
+  const { ledger } = await readWhole(root, await findThread(root, "@last"));
+  expect(ledger.total).toMatchObject({ tokens: 1507, cost: 0.75 });
 });
 
 test("--follow --json begins with what was started", async () => {

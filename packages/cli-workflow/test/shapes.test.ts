@@ -65,6 +65,19 @@ test("ps gives the threads that run, with their process", async () => {
   expect(killed.threadId).toBe(running);
 });
 
+test("ps tells a person what each thread has spent, and a program nothing more", async () => {
+  const meta = { usage: { input_tokens: 1500 }, model: "m", cost: 0.5 };
+  const running = await store.play({ ms: 100, steps: 600, meta });
+  let shown = "";
+  while (!shown.includes("COST")) shown = await store.ok(["ps"]);
+  expect(shown).toMatch(/ELAPSED +TOKENS +COST/);
+  expect(shown).toMatch(new RegExp(`${running} .* [\\d,]+00 +\\$\\d+\\.\\d`));
+  const rows = await store.json<Shape[]>(["ps"]);
+  const row = rows.find(({ threadId }) => threadId === running);
+  expect(keysOf(row)).toEqual(sorted("threadId workflow hash status pid steps role elapsedMs"));
+  await store.ok(["kill", running]);
+});
+
 test("list, show and history give the workflow", async () => {
   const rows = await store.json<Shape[]>(["list"]);
   expect(rows.map(keysOf)).toEqual([sorted("name hash timestamp description versions")]);

@@ -1,6 +1,7 @@
-import { type LiveRow, listLive, readThread } from "@uncaged/workflow/host";
-import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import { type LiveRow, listLive } from "@uncaged/workflow/host";
+import { noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Command } from "commander";
+import { readWhole } from "../ledger/ledger.ts";
 import { statusStyle, statusText } from "../output/status.ts";
 import { shortIds, versionText } from "../output/short.ts";
 import { costCell, tokensText } from "../output/spent.ts";
@@ -22,12 +23,11 @@ async function ps(session: Session): Promise<void> {
   session.show(rows, () => text(session, rows, spent));
 }
 
-/** What each thread has spent by now. */
+/** What each thread has spent by now, as `thread` tells it. */
 async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Tally>> {
   const tallies = rows.map(async ({ threadId, hash }): Promise<[string, Tally]> => {
-    const view = await readThread(session.root, { threadId, hash }).catch(() => null);
-    const total = view && ledgerOf(view.steps, view.forkFrom?.steps ?? 0).total;
-    return [threadId, total ?? noTally];
+    const whole = await readWhole(session.root, { threadId, hash }).catch(() => null);
+    return [threadId, whole?.ledger.total ?? noTally];
   });
   return new Map(await Promise.all(tallies));
 }

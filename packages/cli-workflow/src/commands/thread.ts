@@ -1,13 +1,7 @@
-import {
-  type FailureRecord,
-  findThread,
-  readFailure,
-  readThread,
-  type ThreadView,
-} from "@uncaged/workflow/host";
-import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { findThread } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { whatNext } from "../follow/outcome.ts";
+import { readWhole } from "../ledger/ledger.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { stepsText, threadText } from "../output/thread.ts";
 import { examples, type Perform } from "../program/command.ts";
@@ -34,9 +28,8 @@ export function define(command: Command, perform: Perform): void {
 
 async function thread(session: Session, options: Options, id: string): Promise<void> {
   const ref = await findThread(session.root, id);
-  const view = await readThread(session.root, ref);
-  const failure = view.status === "failed" ? readFailure(session.root, ref) : null;
-  const ledger = ledgerOfThread(view, failure);
+  const whole = await readWhole(session.root, ref);
+  const { view, ledger } = whole;
   const { terminal, columns } = session.output.results;
   const look = {
     paint: session.paint,
@@ -50,13 +43,8 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   } else if (options.steps) {
     session.show(view.steps, () => stepsText(view, look));
   } else {
-    session.show(view, () => threadText({ view, failure, ledger }, look));
+    session.show(view, () => threadText(whole, look));
   }
   const next = whatNext(view);
   if (next) session.note(next);
-}
-
-function ledgerOfThread(view: ThreadView, failure: FailureRecord | null): Ledger {
-  const end = failure === null ? null : { meta: { error: failure } };
-  return ledgerOf(view.steps, view.forkFrom?.steps ?? 0, end);
 }

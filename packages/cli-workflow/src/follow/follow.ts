@@ -1,4 +1,11 @@
-import { type FollowItem, followThread, readThread, type ThreadRef } from "@uncaged/workflow/host";
+import {
+  type FailureRecord,
+  type FollowItem,
+  followThread,
+  readFailure,
+  readThread,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
 import type { Session } from "../program/session.ts";
 import {
   hintOf,
@@ -61,13 +68,17 @@ async function drawItems(
   );
   try {
     for await (const item of items) {
-      const shown = showItem(view, item, look);
+      const failure = isFailed(item) ? readFailure(session.root, ref) : null;
+      const shown = showItem(view, { ...item, failure }, look);
       view = shown.view;
       if (shown.text) {
         spinner.clear();
         session.write(shown.text);
       }
-      if (item.kind === "end") return endView(session, ref, view, item, () => spinner.stop());
+      if (item.kind === "end") {
+        spinner.stop();
+        return endView(session, ref, view, { ...item, failure });
+      }
     }
   } finally {
     spinner.stop();
@@ -75,21 +86,21 @@ async function drawItems(
   return null;
 }
 
-type EndItem = Extract<FollowItem, { kind: "end" }>;
+const isFailed = (item: FollowItem): boolean => item.kind === "end" && item.status === "failed";
+
+type EndItem = Extract<FollowItem, { kind: "end" }> & { failure: FailureRecord | null };
 
 function endView(
   session: Session,
   ref: ThreadRef,
   { question, ...view }: View,
-  { status, result }: EndItem,
-  stop: () => void,
+  { status, result, failure }: EndItem,
 ): Outcome {
-  stop();
   const outcome = { threadId: ref.threadId, status, result, question };
   session.write(outcomeText(outcome, session.paint, session.output.results.terminal));
   const spent = spentText(view.spent);
   if (spent) session.note(spent);
-  const hint = hintOf(session.root, ref, outcome);
+  const hint = hintOf(failure);
   if (hint) session.note(hint);
   const next = whatNext(outcome);
   if (next) session.note(next);

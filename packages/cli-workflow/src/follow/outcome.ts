@@ -1,4 +1,4 @@
-import { readFailure, type Root, type Status, type ThreadRef } from "@uncaged/workflow/host";
+import type { FailureRecord, Status } from "@uncaged/workflow/host";
 import type { Paint } from "../output/colour.ts";
 import { statusStyle, statusText } from "../output/status.ts";
 import { plain } from "../output/text.ts";
@@ -37,9 +37,8 @@ export function outcomeText(outcome: Outcome, paint: Paint, terminal: boolean): 
 }
 
 /** What the error that a thread failed by says is to be done, or null. */
-export function hintOf(root: Root, ref: ThreadRef, { status }: Outcome): string | null {
-  const hint = status === "failed" ? readFailure(root, ref)?.hint : undefined;
-  return hint === undefined ? null : plain(hint);
+export function hintOf(failure: FailureRecord | null): string | null {
+  return failure?.hint === undefined ? null : plain(failure.hint);
 }
 
 /** What a person can do about a thread that does not go on by itself, or null. */

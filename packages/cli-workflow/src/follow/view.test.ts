@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { FollowItem } from "@uncaged/workflow/host";
 import { noPaint } from "../output/colour.ts";
 import { spentText } from "../output/spent.ts";
-import { beginView, type Look, showItem, type View, waitLine } from "./view.ts";
+import { beginView, type Look, showItem, type View, type ViewItem, waitLine } from "./view.ts";
 
 const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 const screen: Look = { paint: noPaint, terminal: true, columns: 40 };
@@ -20,7 +20,7 @@ const event = (type: string, payload: unknown, timestamp = 0): FollowItem => ({
   event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID: null, payload, seq: 1 },
 });
 
-function showAll(items: FollowItem[], look: Look, kept = 0): { view: View; text: string } {
+function showAll(items: ViewItem[], look: Look, kept = 0): { view: View; text: string } {
   let view = beginView(1000, kept);
   let all = "";
   for (const item of items) {
@@ -154,6 +154,17 @@ test("a step's line has what it spent, and so has the end", () => {
   );
   expect(spentText(view.spent)).toBe("2,478 tokens, $0.5125");
   expect(spentText(beginView(0, 0).spent)).toBe("");
+});
+
+test("what the end record says of a failed step goes before what its events told", () => {
+  const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m", cost: 0.25 };
+  const failure = { name: "LLMError", step: 1, kept };
+  const told = event("llm_done", { usage: { total_tokens: 10 }, cost_usd: 0.5 });
+  const end = { kind: "end" as const, status: "failed" as const, result: null };
+  const { view } = showAll([told, { ...end, failure }], pipe);
+  expect(spentText(view.spent)).toBe("7 tokens, $0.2500");
+  const silent = showAll([told, { ...end, failure: { name: "E", step: 1 } }], pipe).view;
+  expect(spentText(silent.spent)).toBe("10 tokens, $0.5000");
 });
 
 test("a step that a fork brought along has cost this thread nothing", () => {

@@ -1,5 +1,6 @@
-import type { FollowItem, Step } from "@uncaged/workflow/host";
+import type { FailureRecord, FollowItem, Step } from "@uncaged/workflow/host";
 import { addTally, ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import { lostOf } from "../ledger/ledger.ts";
 import type { Paint } from "../output/colour.ts";
 import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
@@ -38,8 +39,11 @@ export function beginView(createdAt: number, kept: number): View {
   };
 }
 
+/** What a live view shows: at the end also why the thread failed, if it did. */
+export type ViewItem = FollowItem & { failure?: FailureRecord | null };
+
 /** What an item adds to the view, and the text that it writes. */
-export function showItem(view: View, item: FollowItem, look: Look): { view: View; text: string } {
+export function showItem(view: View, item: ViewItem, look: Look): { view: View; text: string } {
   switch (item.kind) {
     case "step":
       return showStep(view, item, look);
@@ -50,7 +54,8 @@ export function showItem(view: View, item: FollowItem, look: Look): { view: View
       return { view: { ...view, inside }, text };
     }
     case "end": {
-      const spent = addTally(view.spent, view.inside.told);
+      const lost = lostOf(item.failure ?? null) ?? view.inside.told;
+      const spent = addTally(view.spent, lost);
       return { view: { ...view, spent, inside: noInside }, text: closeInside(view.inside, look) };
     }
   }

@@ -1,4 +1,4 @@
-import { type ThreadRef, type ThreadView, waitThread } from "@uncaged/workflow/host";
+import { readFailure, type ThreadRef, type ThreadView, waitThread } from "@uncaged/workflow/host";
 import type { Session } from "../program/session.ts";
 import { leave } from "./follow.ts";
 import { hintOf, type Outcome, outcomeExitCode, outcomeText, whatNext } from "./outcome.ts";
@@ -22,7 +22,8 @@ export async function waitFor(session: Session, ref: ThreadRef, started: Started
 function tell(session: Session, ref: ThreadRef, outcome: Outcome): void {
   const { notes } = session.output;
   session.note(outcomeText(outcome, session.notePaint, notes.terminal).trimEnd());
-  const hint = hintOf(session.root, ref, outcome);
+  const failed = outcome.status === "failed";
+  const hint = hintOf(failed ? readFailure(session.root, ref) : null);
   if (hint) session.note(hint);
   const next = whatNext(outcome);
   if (next) session.note(next);

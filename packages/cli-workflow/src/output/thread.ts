@@ -1,5 +1,5 @@
 import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
-import type { Ledger } from "@uncaged/workflow-agents/ledger";
+import type { WholeThread } from "../ledger/ledger.ts";
 import type { Paint } from "./colour.ts";
 import { ledgerText } from "./ledger.ts";
 import { spentText } from "./spent.ts";
@@ -20,9 +20,6 @@ export type ThreadLook = {
 
 const shownLines = 4;
 const indent = "     ";
-
-/** A thread with why it failed, if it did, and what it spent. */
-export type WholeThread = { view: ThreadView; failure: FailureRecord | null; ledger: Ledger };
 
 /** A thread for people: what it is, how it ended, its steps by number, and what it spent. */
 export function threadText({ view, failure, ledger }: WholeThread, look: ThreadLook): string {

@@ -13,10 +13,20 @@ const tell = (type, payload) =>
   channel("uncaged.workflow").publish({ type, stepID: null, payload });
 
 export async function* run(input, options) {
-  const { steps: count = 3, ms = 0, code = 0, fail, ask, meta = {}, say } = input.params ?? {};
+  const {
+    steps: count = 3,
+    ms = 0,
+    code = 0,
+    fail,
+    ask,
+    meta = {},
+    say,
+    kept,
+  } = input.params ?? {};
   for (let number = input.steps.length + 1; number <= count; number++) {
     if (ms) await sleep(ms, undefined, { signal: options.signal });
-    if (fail === number && !options.env.PLAY_WELL) throw new Error("it broke");
+    if (fail === number && !options.env.PLAY_WELL)
+      throw Object.assign(new Error("it broke"), { kept });
     tell("llm_done", { usage: { total_tokens: 5 } });
     if (ask === number) {
       yield { role: "__wait__", content: "Go on?", meta: { for: "approval" } };
