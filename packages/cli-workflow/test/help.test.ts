@@ -75,6 +75,7 @@ test("the help of every command has an example of it", async () => {
       expect(stdout).toStartWith(`Usage: uncaged-workflow ${name} `);
       expect(stdout).toMatch(new RegExp(`\nExamples?:\n.*uncaged-workflow ${name}`, "s"));
       expect(stdout).toContain("--json");
+      expect(stdout).not.toContain("(default: [])");
     }),
   );
 });

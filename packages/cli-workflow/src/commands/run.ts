@@ -15,7 +15,7 @@ type Options = StartingOptions &
     promptFile?: string;
     maxRounds?: number;
     params?: string;
-    option: string[];
+    option?: string[];
     threadId?: string;
   };
 
@@ -29,8 +29,7 @@ export function define(command: Command, perform: Perform): void {
     .option(
       "--option <name=value>",
       "an option for the workflow, as JSON or text; may be repeated",
-      (pair: string, pairs: string[]) => [...pairs, pair],
-      [],
+      (pair: string, pairs: string[] = []) => [...pairs, pair],
     )
     .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
   startingOptions(limitOptions(command)).action(perform(run));
@@ -54,7 +53,7 @@ async function run(session: Session, options: Options, workflow: string): Promis
       prompt,
       maxRounds,
       params,
-      options: { ...optionsOf(options.option), ...limitsOf(options) },
+      options: { ...optionsOf(options.option ?? []), ...limitsOf(options) },
       threadId,
       cwd: session.cwd,
       env: session.env,
