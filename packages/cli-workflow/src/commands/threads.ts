@@ -34,7 +34,7 @@ export function define(command: Command, perform: Perform): void {
   examples(
     command,
     "uncaged-workflow threads review --limit 5",
-    "uncaged-workflow kill $(uncaged-workflow threads -q --status running)",
+    "uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit 1000)",
   );
 }
 
