@@ -72,7 +72,7 @@ test("doctor tells of a worker that does not answer", async () => {
     process.kill(pid, "SIGCONT");
   }
   await store.ok(["kill", id]);
-});
+}, 20_000);
 
 test("verify passes a sound store, and names the file and the line of a broken one", async () => {
   const store = await playStore();
