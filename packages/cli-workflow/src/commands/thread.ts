@@ -41,7 +41,7 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   if (options.ledger) {
     session.show(ledger, () => ledgerText(ledger, look) || "it has called no model\n");
   } else if (options.steps) {
-    session.show(view.steps, () => stepsText(view, look));
+    session.show(view.steps, () => stepsText(whole, look));
   } else {
     session.show(view, () => threadText(whole, look));
   }

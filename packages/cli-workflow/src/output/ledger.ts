@@ -6,8 +6,8 @@ import { oneLine } from "./text.ts";
 
 type Row = Tally & { name: string; kind: "role" | "model" | "sum" };
 
-const columns: Column<Row>[] = [
-  { title: "ROLE", cell: ({ name }) => oneLine(name), style: styleOf },
+const columnsOf = (several: boolean): Column<Row>[] => [
+  { title: several ? "ROLE, MODEL" : "ROLE", cell: ({ name }) => oneLine(name), style: styleOf },
   { title: "INPUT", cell: ({ usage }) => tokensText(usage.input_tokens), right: true },
   { title: "CACHED", cell: ({ usage }) => tokensText(cachedOf(usage)), right: true },
   { title: "OUTPUT", cell: ({ usage }) => tokensText(usage.output_tokens), right: true },
@@ -30,7 +30,7 @@ export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number
   ];
   if (saved.tokens + saved.cost > 0)
     rows.push({ ...saved, name: "saved by the fork", kind: "sum" });
-  return table(columns, rows, look);
+  return table(columnsOf(several), rows, look);
 }
 
 const rowsOf = (tallies: Record<string, Tally>, kind: Row["kind"]): Row[] =>

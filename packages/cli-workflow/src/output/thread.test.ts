@@ -58,6 +58,43 @@ test("in a pipe a thread is whole, each step under its number", () => {
   );
 });
 
+test("each own step has what it spent, and what the failed one spent is told", () => {
+  const usage = { input_tokens: 1000, output_tokens: 200 };
+  const [planner, coder] = view.steps.map((step, index) => {
+    return { ...step, meta: { usage, model: `m${index}`, cost: 0.5 } };
+  });
+  const steps = [planner, coder].filter((step) => step !== undefined);
+  const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m2", cost: 0.25 };
+  const failure = { name: "LLMError", step: 3, kept };
+  const ledger = ledgerOf(steps, 1, { meta: { error: failure } });
+  const lines = threadText({ view: { ...view, steps }, failure, ledger }, pipe).split("\n");
+  expect(lines).toContain("  1  planner  kept");
+  expect(lines).toContain("  2  coder  2.5s  1,200 tokens, $0.5000");
+  expect(lines).toContain("spent     1,207 tokens, $0.7500");
+  expect(lines).toContain("lost      7 tokens, $0.2500, by the step that failed");
+  expect(lines.find((line) => line.startsWith("ROLE"))).toStartWith("ROLE, MODEL  ");
+  expect(lines.map((line) => line.split(/,? /)[0]).slice(-7)).toEqual([
+    "ROLE",
+    "coder",
+    "m1",
+    "m2",
+    "all",
+    "saved",
+    "",
+  ]);
+});
+
+test("a thread of one model names it in no line of its own", () => {
+  const meta = { usage: { input_tokens: 5 }, model: "m", cost: 0.5 };
+  const steps = view.steps.map((step) => ({ ...step, meta }));
+  const ledger = ledgerOf(steps);
+  const shown = threadText(
+    { view: { ...view, steps, forkFrom: null }, failure: null, ledger },
+    pipe,
+  );
+  expect(shown).toMatch(/^ROLE .*\nplanner .*\ncoder .*\nall .*\n$/m);
+});
+
 test("on a terminal long texts are cut, and how much is left out is told", () => {
   const lines = threadText(whole, screen).split("\n");
   expect(lines).toContain("prompt    a prompt that is longer than …");

@@ -1,5 +1,6 @@
 import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
-import type { WholeThread } from "../ledger/ledger.ts";
+import { noTally } from "@uncaged/workflow-agents/ledger";
+import { lostOf, type WholeThread } from "../ledger/ledger.ts";
 import type { Paint } from "./colour.ts";
 import { ledgerText } from "./ledger.ts";
 import { spentText } from "./spent.ts";
@@ -25,6 +26,7 @@ const indent = "     ";
 export function threadText({ view, failure, ledger }: WholeThread, look: ThreadLook): string {
   const { paint, terminal } = look;
   const { status, result } = view;
+  const lost = spentText(lostOf(failure) ?? noTally);
   const entries: [string, string][] = [
     ["thread", paint("bold", view.threadId)],
     ["workflow", versionText(view.workflow, view.hash, terminal)],
@@ -40,9 +42,10 @@ export function threadText({ view, failure, ledger }: WholeThread, look: ThreadL
   if (view.pid !== null) entries.push(["worker", `pid ${view.pid}`]);
   const spent = spentText(ledger.total);
   if (spent) entries.push(["spent", spent]);
+  if (lost) entries.push(["lost", `${lost}, by the step that failed`]);
   if (result) entries.push(["result", resultText(result, look)]);
   if (failure) entries.push(...failureEntries(failure, look));
-  const steps = view.steps.length > 0 ? `\n${stepsText(view, look)}` : "";
+  const steps = view.steps.length > 0 ? `\n${stepsText({ view, ledger }, look)}` : "";
   const table = ledgerText(ledger, look);
   return `${pairs(entries, paint)}${steps}${table && `\n${table}`}`;
 }
@@ -60,22 +63,27 @@ function promptEntry({ prompt }: ThreadView, look: ThreadLook): [string, string]
   return prompt === "" ? [] : [["prompt", shortened(prompt, look, 10)]];
 }
 
-/** The steps of a thread, each under its number, its role and the time since the one before. */
-export function stepsText(view: ThreadView, look: ThreadLook): string {
+/** A thread's steps, each under its number, role, time since the one before, and what it spent. */
+export function stepsText(
+  { view, ledger }: Omit<WholeThread, "failure">,
+  look: ThreadLook,
+): string {
   const kept = view.forkFrom?.steps ?? 0;
+  const spent = new Map(ledger.steps.map((tally) => [tally.number, spentText(tally)]));
   let before = view.createdAt;
   const texts = view.steps.map((step, index) => {
     if (index < kept) return stepText(step, index + 1, "kept", look);
-    const text = stepText(step, index + 1, elapsed(step.timestamp - before), look);
+    const facts = [elapsed(step.timestamp - before), spent.get(index + 1)];
+    const text = stepText(step, index + 1, facts.filter(Boolean).join("  "), look);
     before = step.timestamp;
     return text;
   });
   return texts.join("");
 }
 
-function stepText(step: Step, number: number, span: string, look: ThreadLook): string {
+function stepText(step: Step, number: number, facts: string, look: ThreadLook): string {
   const { paint } = look;
-  const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", span)}`;
+  const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", facts)}`;
   const body = shortened(step.content, look, indent.length);
   const said = body === "" ? "" : `${hanging(body)}\n`;
   const meta = look.full ? `${paint("dim", hanging(JSON.stringify(step.meta, null, 2)))}\n` : "";
