@@ -2,6 +2,7 @@ import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/m
 import type { ServerResponse } from "node:http";
 import {
   type Counted,
+  type Fault,
   type Protocol,
   type Reply,
   type Script,
@@ -11,12 +12,32 @@ import {
   type WireServer,
 } from "./wire.ts";
 
+/** What came to be counted, and how the next ones are refused. */
+export type Counting = {
+  counts: { body: unknown }[];
+  refuseCounts: (fault: CountFault) => void;
+};
+
+type CountFault = Extract<Fault, { kind: "status" | "page" | "hang" }>;
+
 /** A server that speaks the Anthropic Messages API: `POST /v1/messages`, streamed or not, and counting. */
-export function anthropicServer(
+export async function anthropicServer(
   script: Script<MessageCreateParams>,
-): Promise<WireServer<MessageCreateParams>> {
-  return wireServer(protocol(), script);
+): Promise<WireServer<MessageCreateParams> & Counting> {
+  const counts: { body: unknown }[] = [];
+  let fault: CountFault | null = null;
+  const spoken = protocol((body, response) => {
+    counts.push({ body });
+    if (fault?.kind === "status") spoken.refuse(response, fault);
+    else if (fault?.kind === "page") response.writeHead(fault.status).end(fault.body);
+    else if (fault === null) json(response, 200, { input_tokens: countOf(body) });
+  });
+  const server = await wireServer(spoken, script);
+  return { ...server, counts, refuseCounts: (next) => void (fault = next) };
 }
+
+const countOf = (body: unknown): number =>
+  tokensOf([...blocksOf(body as MessageCreateParams)].map((one) => JSON.stringify(one)).join(""));
 
 // The errors' words by status: https://platform.claude.com/docs/en/api/errors
 const errorTypes: Record<number, string> = {
@@ -30,7 +51,9 @@ const errorTypes: Record<number, string> = {
   529: "overloaded_error",
 };
 
-function protocol(): Protocol<MessageCreateParams> {
+function protocol(
+  count: (body: unknown, response: ServerResponse) => void,
+): Protocol<MessageCreateParams> {
   const cache = new Cached();
   const whole = (body: MessageCreateParams, reply: Reply, counted: Counted, nth: number) =>
     message(body, reply, counted, nth, cache);
@@ -38,7 +61,7 @@ function protocol(): Protocol<MessageCreateParams> {
     isAnswered: (path) => /^\/v1\/messages(\?.*)?$/.test(path),
     other({ path, body }, response) {
       if (!path.startsWith("/v1/messages/count_tokens")) return false;
-      json(response, 200, { input_tokens: tokensOf(JSON.stringify(body)) });
+      count(body, response);
       return true;
     },
     refuse(response, { status, type, message: says, headers }) {

@@ -154,7 +154,10 @@ describe.each(models)("the $name agent", (model) => {
     const admit = () => {
       throw new Error("too dear");
     };
-    const run = await heard(() => model.agent()(threadAt(model, server), ""), { admit });
+    const run = await heard(() => model.agent()(threadAt(model, server), ""), {
+      admit,
+      isLimited: true,
+    });
     expect(run.error).toEqual(new Error("too dear"));
     expect(server.came).toEqual([]);
   });

@@ -1,12 +1,13 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
 import { LLMError } from "../llm/error.ts";
-import type { LLMProvider } from "../llm/provider.ts";
+import type { LLMProvider, LLMRequest, Surroundings } from "../llm/provider.ts";
 import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";
 import { ArrivingMessage } from "./arriving.ts";
+import { ArrivingCount } from "./count.ts";
 import { faultOf } from "./fault.ts";
-import { bodyOf } from "./request.ts";
+import { bodyOf, countBodyOf } from "./request.ts";
 
 /** How the Anthropic API is reached. */
 export type AnthropicAccess = Access & {
@@ -24,30 +25,35 @@ const provider = "Anthropic";
 export function anthropicProvider(access: AnthropicAccess = {}): LLMProvider {
   const patience = patienceOf(access);
   const { timeoutMs, maxRetries } = patience;
+  const reach = ({ model }: LLMRequest, { env, signal }: Surroundings) => {
+    const credential = credentialOf(access, env);
+    const baseURL = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || officialUrl);
+    const secrets = Object.values(credential).filter((secret) => secret !== null);
+    const asked = { provider, model, baseUrl: baseURL, secrets, timeoutMs };
+    // What is left out the client would read from this process's environment.
+    const settings = { webhookKey: null, logLevel: "off", openTelemetry: false } as const;
+    const messages = ({ fetch }: Watch) => {
+      const timeout = timeoutMs;
+      const own = { ...settings, ...credential, baseURL, maxRetries, timeout, fetch };
+      return new Messages(new BaseAnthropic(own));
+    };
+    return { messages, within: { asked, patience, signal } };
+  };
   return {
     name: provider,
-    async answer(request, sink, { env, signal }) {
-      const credential = credentialOf(access, env);
-      const baseUrl = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || officialUrl);
-      const { model } = request;
-      const secrets = Object.values(credential).filter((secret) => secret !== null);
-      const asked = { provider, model, baseUrl, secrets, timeoutMs };
-      // What is left out the client would read from this process's environment.
-      const settings = { webhookKey: null, logLevel: "off", openTelemetry: false } as const;
-      const open = ({ fetch, signal: watched }: Watch) => {
-        const client = new BaseAnthropic({
-          ...settings,
-          ...credential,
-          baseURL: baseUrl,
-          maxRetries,
-          timeout: timeoutMs,
-          fetch,
-        });
-        const body = bodyOf(request, access.cache ?? true);
-        return new Messages(client).create(body, { signal: watched });
-      };
-      const arriving = new ArrivingMessage(sink);
-      return await answered({ open, faultOf }, arriving, { asked, patience, signal });
+    async answer(request, sink, around) {
+      const { messages, within } = reach(request, around);
+      const body = bodyOf(request, access.cache ?? true);
+      const open = (watch: Watch) => messages(watch).create(body, { signal: watch.signal });
+      return await answered({ open, faultOf }, new ArrivingMessage(sink), within);
+    },
+    async countInput(request, around) {
+      const { messages, within } = reach(request, around);
+      const body = countBodyOf(request);
+      const open = async (watch: Watch) => [
+        await messages(watch).countTokens(body, { signal: watch.signal }),
+      ];
+      return await answered({ open, faultOf }, new ArrivingCount(), within);
     },
   };
 }

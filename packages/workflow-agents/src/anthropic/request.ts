@@ -1,6 +1,7 @@
 import type {
   CacheControlEphemeral,
   ContentBlockParam,
+  MessageCountTokensParams,
   MessageCreateParamsStreaming,
   MessageParam,
   TextBlockParam,
@@ -41,6 +42,13 @@ export function bodyOf(request: LLMRequest, cache: boolean): MessageCreateParams
     // Not in the client's types, for its newest models refuse it: older ones take it.
     ...(temperature !== undefined && { temperature }),
   };
+}
+
+/** The same request to be counted: without what has no part in its input. */
+export function countBodyOf(request: LLMRequest): MessageCountTokensParams {
+  const body = bodyOf({ ...request, temperature: undefined }, false);
+  const { max_tokens: _, stream: _stream, ...input } = body;
+  return input;
 }
 
 type Mark = { cache_control?: CacheControlEphemeral };

@@ -11,9 +11,9 @@ import type { Spent } from "./usage.ts";
 export type Call = {
   stepID: string;
   spent: Spent[];
-  /** Asked before each model call with what it may cost at most; throws when a limit would be passed. */
+  /** Asked before each limited call with what it may cost at most; throws when a limit would be passed. */
   admit: (most: Spent) => void;
-  /** Whether there is a limit: then a model is asked for no answer without a bound of its own. */
+  /** Whether there is a limit: then `admit` is asked, and a model for no answer without a bound. */
   isLimited?: boolean;
   /**
    * What an agent keeps for this role's later steps, as JSON (a session's id). It begins as the role's

@@ -1,5 +1,5 @@
 import { currentCall } from "../call/call.ts";
-import { noUsage, type Usage } from "../call/usage.ts";
+import { admitCall } from "./admit.ts";
 import { LLMError } from "./error.ts";
 import type { Block, Message, ToolResultBlock } from "./message.ts";
 import type {
@@ -70,10 +70,8 @@ async function ask(
   observer: Observer,
 ): Promise<LLMAnswer> {
   around.signal?.throwIfAborted();
-  const { admit, spent, isLimited = false } = currentCall();
-  admit({ model: request.model, usage: mostUsage(request), cost: null });
-  const { maxTokens = isLimited ? outputIfUnbounded : undefined } = request;
-  const bounded = { ...request, maxTokens };
+  const { spent } = currentCall();
+  const bounded = await admitCall(provider, request, around);
   const answer = await provider.answer(bounded, observer, around).catch((error: unknown) => {
     // What broke off is paid for too, as far as it was counted.
     if (error instanceof LLMError && error.told) spent.push({ ...error.told, cost: null });
@@ -106,20 +104,3 @@ function judge(name: string, answer: LLMAnswer, { allowTruncated }: Bounds): voi
 }
 
 const resultBlock = (result: ToolResultBlock): Block => ({ type: "tool_result", ...result });
-
-const bytesPerToken = 3;
-const outputIfUnbounded = 16_384;
-
-/**
- * The most that a call may spend, for a budget to judge before it is made: three bytes a token, which
- * is more tokens than prose or code has, and all of `maxTokens`: a thread with a limit gives the
- * request one where it has none.
- */
-function mostUsage({ messages, system, tools, maxTokens }: LLMRequest): Usage {
-  const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages]));
-  return {
-    ...noUsage,
-    input_tokens: Math.ceil(bytes / bytesPerToken),
-    output_tokens: maxTokens ?? outputIfUnbounded,
-  };
-}

@@ -76,4 +76,10 @@ export type LLMProvider = {
    * @throws LLMError whatever goes wrong; when `signal` is aborted its reason, with the connection closed.
    */
   answer: (request: LLMRequest, sink: LLMSink, around: Surroundings) => Promise<LLMAnswer>;
+  /**
+   * Has the service count the most tokens that a request's input has, at no cost. Only for a service
+   * that can do so.
+   * @throws LLMError and the signal's reason as `answer` does.
+   */
+  countInput?: (request: LLMRequest, around: Surroundings) => Promise<number>;
 };

@@ -33,10 +33,10 @@ export const patienceOf = (access: Access): Patience => ({
 const bytesPerCharacter = 16;
 
 /** What takes a stream's events in. `take` throws on an event that is not of the protocol. */
-export type Arriving<Event> = {
+export type Arriving<Event, Answer = LLMAnswer> = {
   take: (event: Event) => void;
   /** The answer, null as long as its end has not come. */
-  answer: () => LLMAnswer | null;
+  answer: () => Answer | null;
   /** What was counted of it so far, null when nothing was. */
   readonly told: Told | null;
   readonly size: number;
@@ -44,7 +44,7 @@ export type Arriving<Event> = {
 
 /** A provider's stream, and how to read what its client throws. */
 export type Source<Event> = {
-  open: (watch: Watch) => Promise<AsyncIterable<Event>>;
+  open: (watch: Watch) => Promise<AsyncIterable<Event> | Iterable<Event>>;
   faultOf: (error: unknown) => Fault | null;
 };
 
@@ -52,11 +52,11 @@ export type Source<Event> = {
  * Opens a stream and takes it in to its end.
  * @throws LLMError whatever goes wrong; the signal's reason when it is aborted.
  */
-export async function answered<Event>(
+export async function answered<Event, Answer = LLMAnswer>(
   { open, faultOf }: Source<Event>,
-  arriving: Arriving<Event>,
+  arriving: Arriving<Event, Answer>,
   { asked, patience, signal }: { asked: Asked; patience: Patience; signal?: AbortSignal },
-): Promise<LLMAnswer> {
+): Promise<Answer> {
   checkAccess(asked);
   const { maxAnswerLength, silenceMs } = patience;
   const limits = { silenceMs, maxBytes: maxAnswerLength * bytesPerCharacter };
@@ -72,7 +72,7 @@ export async function answered<Event>(
     signal?.throwIfAborted();
     if (watch.broken) throw brokenError(watch.broken, asked, limits);
     const answer = arriving.answer();
-    if (answer) return answer;
+    if (answer !== null) return answer;
     throw llmError(begun ? { kind: "cut", reason: "its end never came" } : { kind: "json" }, asked);
   } catch (thrown) {
     signal?.throwIfAborted();
@@ -98,7 +98,7 @@ function errorOf(
   return llmError(faultOf(thrown) ?? unknown, asked);
 }
 
-function take<Event>(arriving: Arriving<Event>, event: Event, asked: Asked): void {
+function take<Event>(arriving: Arriving<Event, unknown>, event: Event, asked: Asked): void {
   try {
     arriving.take(event);
   } catch (error) {

@@ -1,0 +1,132 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type AgentFn, createRoleModerator, END, type WorkflowError } from "@uncaged/workflow";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { anthropicAgent } from "../src/anthropic/anthropic.ts";
+import { mostInput } from "../src/llm/admit.ts";
+import { openaiAgent } from "../src/openai/openai.ts";
+import { role } from "../src/role/role.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { openaiServer } from "./openai-server.ts";
+import { until } from "./processes.ts";
+import type { WireServer } from "./wire.ts";
+
+let server: WireServer<{ model: string }> | null = null;
+afterEach(async () => {
+  await server?.stop();
+});
+
+const model = "claude-opus-5-5";
+const maxTokens = 1000;
+// 40,000 bytes, and 10,000 tokens as the servers count.
+const prompt = "abcd".repeat(10_000);
+
+const asked = async (
+  agent: AgentFn,
+  options: Record<string, unknown>,
+  env: Record<string, string>,
+  more: { signal?: AbortSignal; prompt?: string } = {},
+) => {
+  const coder = role({ description: "Codes", systemPrompt: "", schema: z.object({}), agent });
+  const run = createRoleModerator({
+    roles: { coder },
+    moderator: ({ steps }) => (steps.length === 0 ? "coder" : END),
+  });
+  const end = await runThread(run, { prompt, options, env, ...more });
+  const error = end.status === "failed" && end.reason === "failed" ? end.error : null;
+  return { status: end.status, code: (error as WorkflowError | null)?.code ?? null };
+};
+
+const anthropic = async (options: Record<string, unknown>, at: { url: string; key: string }) =>
+  await asked(anthropicAgent({ model, maxTokens, maxRetries: 0 }), options, {
+    ANTHROPIC_API_KEY: at.key,
+    ANTHROPIC_BASE_URL: at.url,
+  });
+
+describe("a limited call of Anthropic", () => {
+  test("far below its limit is not counted before it is made", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    expect(await anthropic({ maxTokens: 60_000 }, at)).toEqual({ status: "completed", code: null });
+    expect(at.counts).toEqual([]);
+    expect(await anthropic({}, at)).toEqual({ status: "completed", code: null });
+    expect(at.counts).toEqual([]);
+  });
+
+  test("that its bytes alone do not admit is counted, and made when the count admits it", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    expect(await anthropic({ maxTokens: 12_000 }, at)).toEqual({ status: "completed", code: null });
+    expect(at.counts).toHaveLength(1);
+    expect(at.counts[0]?.body).toMatchObject({ model, messages: [{ role: "user" }] });
+    expect(at.counts[0]?.body).not.toHaveProperty("max_tokens");
+    expect(at.came).toHaveLength(1);
+  });
+
+  test("that its count does not admit is not made", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    const refused = { status: "failed", code: "BUDGET_EXCEEDED" } as const;
+    expect(await anthropic({ maxTokens: 10_500 }, at)).toEqual(refused);
+    // 10,000 tokens written to the cache are $0.05, 1,000 of the answer $0.02.
+    expect(await anthropic({ maxCost: 0.069 }, at)).toEqual(refused);
+    expect(at.counts).toHaveLength(2);
+    expect(at.came).toHaveLength(0);
+  });
+
+  test("fails as a call does when counting fails", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    at.refuseCounts({ kind: "status", status: 529, type: "", message: "busy" });
+    expect((await anthropic({ maxTokens: 12_000 }, at)).code).toBe("LLM_OVERLOADED");
+    at.refuseCounts({ kind: "page", status: 200, body: "<html>" });
+    expect((await anthropic({ maxTokens: 12_000 }, at)).code).toBe("LLM_BAD_STREAM");
+    at.refuseCounts({ kind: "status", status: 404, type: "", message: "no such thing" });
+    expect((await anthropic({ maxTokens: 12_000 }, at)).code).toBe("BUDGET_EXCEEDED");
+    expect(at.came).toHaveLength(0);
+  });
+
+  test("is given up with the thread while it is counted", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    at.refuseCounts({ kind: "hang" });
+    const abort = new AbortController();
+    const agent = anthropicAgent({ model, maxTokens, maxRetries: 0 });
+    const env = { ANTHROPIC_API_KEY: at.key, ANTHROPIC_BASE_URL: at.url };
+    const running = asked(agent, { maxTokens: 12_000 }, env, { signal: abort.signal });
+    await until(() => at.counts.length === 1);
+    abort.abort();
+    expect((await running).status).not.toBe("completed");
+    expect(at.came).toHaveLength(0);
+  });
+
+  test("with a picture is always counted: its bytes do not tell", async () => {
+    const at = await anthropicServer([{ text: "done" }]);
+    server = at;
+    const source = { type: "url", url: "https://example.com/a.png" };
+    const messages = () => [{ role: "user" as const, content: [{ type: "image", source }] }];
+    const agent = anthropicAgent({ model, maxTokens, maxRetries: 0, messages });
+    const env = { ANTHROPIC_API_KEY: at.key, ANTHROPIC_BASE_URL: at.url };
+    expect((await asked(agent, { maxTokens: 60_000 }, env)).status).toBe("completed");
+    expect(at.counts).toHaveLength(1);
+  });
+});
+
+test("a limited call of another provider is judged by its bytes", async () => {
+  const at = await openaiServer([{ text: "done" }]);
+  server = at;
+  const agent = openaiAgent({ model, maxTokens });
+  const env = { OPENAI_API_KEY: at.key, OPENAI_BASE_URL: at.url };
+  expect((await asked(agent, { maxTokens: 40_000 }, env)).code).toBe("BUDGET_EXCEEDED");
+  expect(at.came).toHaveLength(0);
+  expect((await asked(agent, { maxTokens: 45_000 }, env)).status).toBe("completed");
+});
+
+test.each(["😀", "漢", "aGk=", "00ff", "\u0000", "\ud800"])(
+  "the bound of an input of %j has a token for each byte",
+  (piece) => {
+    const content = piece.repeat(1000);
+    const most = mostInput({ system: "", tools: [], messages: [{ role: "user", content }] });
+    expect(most).toBeGreaterThan(Buffer.byteLength(content));
+  },
+);
