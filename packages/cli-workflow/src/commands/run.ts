@@ -29,7 +29,7 @@ export function define(command: Command, perform: Perform): void {
     .option(
       "--option <name=value>",
       "an option for the workflow, as JSON or text; may be repeated",
-      (pair: string, pairs: string[] = []) => [...pairs, pair],
+      (pair: string, pairs: string[] | undefined) => [...(pairs ?? []), pair],
     )
     .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
   startingOptions(limitOptions(command)).action(perform(run));
