@@ -33,6 +33,17 @@ test("pause is seen in ps, and resume goes on", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
+test("an answer to a thread that was paused while it waited says that it stays paused", async () => {
+  const id = await store.play({ ask: 2, steps: 3 });
+  await store.until(id, "waiting");
+  await store.ok(["pause", id]);
+  expect(await store.ok(["resume", id, "--input", "yes"])).toStartWith(
+    `answered ${id}; it is paused, let it go on: uncaged-workflow resume ${id}`,
+  );
+  expect(await store.ok(["resume", id])).toBe(`resumed ${id}`);
+  await store.until(id, "completed");
+});
+
 test("several threads are killed at once, and one that can't be does not stop the others", async () => {
   const ids = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout, stderr } = await store.run(["kill", ids[0] ?? "", ended, ids[1] ?? ""]);

@@ -1,4 +1,4 @@
-import { resumeThread } from "@uncaged/workflow/host";
+import { readThread, resumeThread, type Root, type ThreadRef } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { forEachThread } from "../arguments/ids.ts";
 import { inputOf } from "../arguments/input.ts";
@@ -22,11 +22,25 @@ export function define(command: Command, perform: Perform): void {
 
 async function resume(session: Session, options: Options, ids: string[]): Promise<number> {
   const input = await inputOf(options.input);
-  const { env } = session;
+  const { env, root } = session;
+  const paused = new Set<string>();
   return await forEachThread(
     session,
     ids,
-    (ref) => resumeThread(session.root, ref, { env, durability: options.durability, input }),
-    ({ threadId }) => `resumed ${threadId}`,
+    async (ref) => {
+      const done = await resumeThread(root, ref, { env, durability: options.durability, input });
+      if (input && (await isPaused(root, ref))) paused.add(ref.threadId);
+      return done;
+    },
+    ({ threadId }) =>
+      paused.has(threadId)
+        ? `answered ${threadId}; it is paused, let it go on: uncaged-workflow resume ${threadId}`
+        : `resumed ${threadId}`,
   );
+}
+
+// Removed since, it is told as what was done to it.
+async function isPaused(root: Root, ref: ThreadRef): Promise<boolean> {
+  const view = await readThread(root, ref).catch(() => null);
+  return view?.status === "paused";
 }
