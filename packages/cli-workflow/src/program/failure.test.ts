@@ -57,6 +57,15 @@ test("a bug shows its stack and where to report it", () => {
   expect(stderr).toContain("this is a bug in uncaged-workflow; hint: please report it");
 });
 
+test("a package that is not installed is no bug, and says what to run", async () => {
+  const missing = "@uncaged/not-there";
+  const thrown: unknown = await import(missing).catch((error: unknown) => error);
+  const { code, stderr } = report(thrown);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: [^\n]*@uncaged\/not-there is missing; hint: [^\n]*bun install/);
+  expect(stderr).not.toContain("bug");
+});
+
 test("what the system refuses is no bug", () => {
   const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/x'"), {
     code: "EACCES",

@@ -45,6 +45,8 @@ export function reportFailure(thrown: unknown, world: World): number {
 /** Any error as a record; commander's as wrong usage, an unknown one as `INTERNAL`. */
 export function recordOf(thrown: unknown, argv: readonly string[] = []): ErrorRecord {
   if (thrown instanceof CommanderError) return usageRecord(thrown, argv);
+  const missing = missingPackage(thrown);
+  if (missing !== null) return missingRecord(missing);
   if (isWorkflowError(thrown) || !isDiskError(thrown)) return toErrorRecord(thrown);
   return { ...toErrorRecord(thrown), code: "DISK_ERROR" };
 }
@@ -61,6 +63,22 @@ function usageRecord({ message }: CommanderError, argv: readonly string[]): Erro
   const command = entries.find(({ name }) => argv.includes(name))?.name;
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
   return { code: "USAGE", kind: "usage", message: what, hint: meant ?? help };
+}
+
+// A checkout that was updated and not installed again lacks what has come to it since.
+function missingPackage(thrown: unknown): string | null {
+  if (!(thrown instanceof Error && "specifier" in thrown)) return null;
+  const { specifier } = thrown;
+  return typeof specifier === "string" && /^[@\w]/.test(specifier) ? specifier : null;
+}
+
+function missingRecord(name: string): ErrorRecord {
+  return {
+    code: "NOT_INSTALLED",
+    kind: "failed",
+    message: `uncaged-workflow is not fully installed: the package ${name} is missing`,
+    hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
+  };
 }
 
 // What the system refuses outside the storage root (a full disk under the stdout, say).
