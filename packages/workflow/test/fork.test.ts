@@ -9,6 +9,9 @@ import { codeOf } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
+const hintOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(String, ({ hint }: { hint?: string }) => String(hint));
+
 describe("fork and retry", () => {
   test("of a thread that is being written take whole steps, byte for byte", async () => {
     const store = new TestStore();
@@ -69,6 +72,12 @@ describe("fork and retry", () => {
     const done = await store.whenStatus(second, "completed");
     expect(done.steps).toHaveLength(3);
     expect(await codeOf(retryThread(store.root, done, { env: {} }))).toBe("NOTHING_TO_RETRY");
+    expect(await hintOf(retryThread(store.root, done, { env: {} }))).toContain("fork it: ");
+    const short = await store.whenStatus(
+      await store.start(hash, "", { maxRounds: 1 }),
+      "completed",
+    );
+    expect(await hintOf(retryThread(store.root, short, { env: {} }))).toContain("--max-rounds N");
     const more = await retryThread(store.root, done, { env: {}, maxRounds: 200 });
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });

@@ -128,9 +128,11 @@ function nothingToEdit(threadId: string): WorkflowError {
   });
 }
 
-function nothingToRetry({ threadId, status, maxRounds }: ThreadView): WorkflowError {
+function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): WorkflowError {
   const hints: Partial<Record<typeof status, string>> = {
-    completed: `it has completed; fork it, or give it more rounds than ${maxRounds}: --max-rounds N`,
+    ...(steps.length >= maxRounds && {
+      completed: `it ran out of rounds; give it more than ${maxRounds}: --max-rounds N`,
+    }),
     interrupted: `take it up: uncaged-workflow resume ${threadId}`,
     paused: `let it go on: uncaged-workflow resume ${threadId}`,
     waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
