@@ -58,8 +58,8 @@ test("a bug shows its stack and where to report it", () => {
 });
 
 test("a package that is not installed is no bug, and says what to run", async () => {
-  const missing = "@uncaged/not-there";
-  const thrown: unknown = await import(missing).catch((error: unknown) => error);
+  const absent = "@uncaged/not-there";
+  const thrown: unknown = await import(absent).catch((error: unknown) => error);
   const { code, stderr } = report(thrown);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^error: [^\n]*@uncaged\/not-there is missing; hint: [^\n]*bun install/);
