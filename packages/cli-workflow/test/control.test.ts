@@ -206,6 +206,20 @@ test("follow ends when the worker is gone, and says what to do", async () => {
   await store.ok(["kill", id]);
 });
 
+test("follow in a pipe says once that the thread is paused, and goes on with it", async () => {
+  const id = await store.play({ ms: 100, steps: 4 });
+  await store.ok(["pause", id]);
+  await store.until(id, "paused");
+  const child = store.start(["follow", id]);
+  const reader = child.stderr.getReader();
+  const { value } = await reader.read();
+  const said = `paused; let it go on: uncaged-workflow resume ${id}\n`;
+  expect(new TextDecoder().decode(value)).toBe(said);
+  await store.ok(["resume", id]);
+  expect(await child.exited).toBe(0);
+  expect(await child.stdout.text()).toContain("completed");
+});
+
 test("Ctrl-C leaves the view and not the thread", async () => {
   const id = await store.play({ ms: 150, steps: 8 });
   for (const args of [

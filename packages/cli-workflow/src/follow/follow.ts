@@ -75,6 +75,9 @@ async function drawItems(
         spinner.clear();
         session.write(shown.text);
       }
+      if (isPaused(item) && !notes.terminal) {
+        session.note(`paused; let it go on: uncaged-workflow resume ${ref.threadId}`);
+      }
       if (item.kind === "end") {
         spinner.stop();
         return endView(session, ref, view, { ...item, failure });
@@ -85,6 +88,9 @@ async function drawItems(
   }
   return null;
 }
+
+// Where there is no spinner to say so.
+const isPaused = (item: FollowItem): boolean => item.kind === "status" && item.status === "paused";
 
 const isFailed = (item: FollowItem): boolean => item.kind === "end" && item.status === "failed";
 
