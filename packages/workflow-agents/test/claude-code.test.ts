@@ -4,9 +4,11 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
+import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
 import { until } from "./processes.ts";
 import type { Reply } from "./wire.ts";
 
@@ -34,15 +36,17 @@ const serve = async (answer: (messages: string, nth: number) => Reply): Promise<
   return server;
 };
 
+const envOf = (at: Server) => ({
+  PATH: process.env.PATH ?? "",
+  HOME: home,
+  ANTHROPIC_API_KEY: at.key,
+  ANTHROPIC_BASE_URL: at.url,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  CLAUDE_CODE_MAX_RETRIES: "0",
+});
+
 const run = (at: Server, memory = {}, thread: Partial<ThreadContext> = {}, result?: Heard) => {
-  const env = {
-    PATH: process.env.PATH ?? "",
-    HOME: home,
-    ANTHROPIC_API_KEY: at.key,
-    ANTHROPIC_BASE_URL: at.url,
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    CLAUDE_CODE_MAX_RETRIES: "0",
-  };
+  const env = envOf(at);
   const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
   const whole = threadOf({ cwd, env, role: "coder", ...thread });
   return heard(() => agent(whole, "You are the coder of this thread."), { memory }, result);
@@ -95,7 +99,7 @@ describe("Claude Code", () => {
     expect(second.text).toBe("I mended it.");
     expect(memory.session).not.toBe(first);
     const { messages = [] } = at.came[1]?.body ?? {};
-    expect(messages.map(({ role }) => role)).toContain("assistant");
+    expect(messages.map((message) => message.role)).toContain("assistant");
     const asked = JSON.stringify(messages);
     expect(asked).not.toContain('<step number=\\"1');
     expect(asked).toContain("fix the sum");
@@ -113,6 +117,21 @@ describe("Claude Code", () => {
     expect(again.error).toBeNull();
     expect(again.text).toBe("Once more.");
     expect(memory.session).not.toBe(session);
+  }, 60_000);
+
+  test("is stopped by what is left of the thread's maxCost, and what it spent is kept", async () => {
+    const bash = { command: "true", description: "Does nothing" };
+    const at = await serve(() => ({ text: "I go on.", tools: [{ name: "Bash", input: bash }] }));
+    const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
+    const play = role({ description: "", agent, systemPrompt: "", schema: z.object({}) });
+    const options = { maxCost: 0.001 };
+    const thread = threadOf({ cwd, env: envOf(at), role: "coder", options });
+    const error = await failureOf(play(thread));
+    expect(error).toMatchObject({ code: "BUDGET_EXCEEDED" });
+    expect(at.came).toHaveLength(1);
+    const { kept } = error as { kept: { cost: number; usage: { output_tokens: number } } };
+    expect(kept.cost).toBeGreaterThan(0.001);
+    expect(kept.usage.output_tokens).toBe(at.counted.output);
   }, 60_000);
 
   test("that the provider refuses is a named error, and shows no key", async () => {

@@ -3,9 +3,12 @@ import { mkdtempSync, readFileSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { z } from "zod";
+import { noUsage } from "../src/call/usage.ts";
 import { type CommandOptions, commandAgent } from "../src/command/command.ts";
 import { fieldsOf, type LineReader, type Said } from "../src/command/said.ts";
-import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { role } from "../src/role/role.ts";
+import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "commands/agent.mjs");
@@ -64,6 +67,28 @@ describe("a command agent", () => {
       stdin: "",
       cwd,
     });
+  });
+
+  test("is told what is left of the thread's maxCost, where its argv has a place for it", async () => {
+    const schema = z.object({ args: z.array(z.string()) });
+    const args = [["--budget", "{budget}"]];
+    const play = role({
+      description: "",
+      agent: agent("args", { args }),
+      systemPrompt: "",
+      schema,
+    });
+    const budgetOf = async (options: Record<string, unknown>, cost = 0) => {
+      const meta = { usage: { ...noUsage, input_tokens: 10 }, model: "m", cost };
+      const spent = [{ role: "coder", content: "", meta, timestamp: 1 }] as ThreadContext["steps"];
+      return (await play(threadOf({ cwd, env, steps: spent, options }))).meta.args;
+    };
+    expect(await budgetOf({})).toEqual([]);
+    expect(await budgetOf({ maxTokens: 100 })).toEqual([]);
+    expect(await budgetOf({ maxCost: 0.5 }, 0.25)).toEqual(["--budget", "0.25"]);
+    const usedUp = await failureOf(budgetOf({ maxCost: 0.3 }, 0.3));
+    expect(usedUp).toMatchObject({ code: "BUDGET_EXCEEDED" });
+    expect(await failureOf(budgetOf({ maxTokens: 10 }))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
   test("gets no variable that is not on its list", async () => {

@@ -13,6 +13,8 @@ export type Call = {
   spent: Spent[];
   /** Asked before each limited call with what it may cost at most; throws when a limit would be passed. */
   admit: (most: Spent) => void;
+  /** What is left of the thread's limit, in US dollars; null when it has none. */
+  left?: () => number | null;
   /** Whether there is a limit: then `admit` is asked, and a model for no answer without a bound. */
   isLimited?: boolean;
   /**

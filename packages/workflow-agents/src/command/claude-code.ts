@@ -19,6 +19,8 @@ import {
  * A later step of the role goes on with a copy of the session, so that a step's own session stays what
  * it was: forks and retries begin where that step ended. It keeps the first step's system prompt.
  *
+ * In a thread with a `maxCost` it ends its work after the call that uses up what is left.
+ *
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
@@ -38,6 +40,7 @@ export function claudeCode(options: PresetOptions & { permissionMode?: string } 
       ["--append-system-prompt", "{system}"],
       ["--resume", "{session}", "--fork-session"],
       ...args,
+      ["--max-budget-usd", "{budget}"],
     ],
     env: ["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", ...proxies, ...(options.env ?? [])],
     output: readClaudeCode,
@@ -93,7 +96,9 @@ function resultOf(line: Fields, model: string): Said[] {
   const text = stringOf(line.result);
   if (line.is_error !== true) return [...said, { kind: "result", text }];
   const problems = Array.isArray(line.errors) ? line.errors.map(String).join("; ") : "";
-  return [...said, { kind: "failed", message: text || problems || stringOf(line.subtype) }];
+  const message = text || problems || stringOf(line.subtype);
+  const overBudget = line.subtype === "error_max_budget_usd";
+  return [...said, { kind: "failed", message, overBudget }];
 }
 
 // `usage` has the main model's tokens of this run; `modelUsage` has all models' of the whole session.

@@ -1,5 +1,10 @@
 import { basename } from "node:path";
-import { type AgentFn, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import {
+  type AgentFn,
+  isWorkflowError,
+  type ThreadContext,
+  WorkflowError,
+} from "@uncaged/workflow";
 import { currentCall } from "../call/call.ts";
 import { noUsage } from "../call/usage.ts";
 import { runChild } from "../child/child.ts";
@@ -13,7 +18,7 @@ import { checkTemplate, filled, has, type Template, threadText } from "./templat
 
 /** How a command is run as an agent. */
 export type CommandOptions = {
-  /** The command, its arguments, and `{prompt}`, `{system}`, `{session}` where they go: {@link Template}. */
+  /** The command and its arguments, with placeholders for what the thread gives: {@link Template}. */
   argv: Template;
   /** How it gets the prompt: by stdin, unless argv has `{prompt}`. */
   prompt?: "stdin" | "argument";
@@ -49,7 +54,7 @@ type Settings = Required<CommandOptions>;
  *
  * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_MISSING`,
  *   `COMMAND_REFUSED`, `COMMAND_FAILED`, `COMMAND_TIMEOUT`, `COMMAND_SAID_NOTHING`,
- *   `COMMAND_SAID_TOO_MUCH`; the signal's reason when the thread is ended.
+ *   `COMMAND_SAID_TOO_MUCH`, `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
  */
 export function commandAgent(options: CommandOptions): AgentFn {
   const settings: Settings = {
@@ -67,19 +72,23 @@ export function commandAgent(options: CommandOptions): AgentFn {
   checkTemplate(settings.argv, settings.prompt);
   const name = basename(String(settings.argv[0]));
   return async (ctx, systemPrompt) => {
-    const { memory, admit } = currentCall();
-    admit({ model: name, usage: noUsage, cost: 0 });
+    const { memory } = currentCall();
     const session =
       memory.command === name && has(settings.argv, "session") ? memory.session : null;
     const isKnown = typeof session === "string";
-    let run = await runOnce(name, settings, ctx, systemPrompt, isKnown ? session : null);
+    const start = (known: string | null): Promise<Run> => {
+      const budget = budgetFor(name, settings);
+      return runOnce(name, settings, ctx, { system: systemPrompt, session: known, budget });
+    };
+    let run = await start(isKnown ? session : null);
     if (run.error && isKnown && settings.lostSession.test(run.error.message)) {
       run.report.note("warn", `the session ${session} is not there: the whole thread is told`);
-      run = await runOnce(name, settings, ctx, systemPrompt, null);
+      run = await start(null);
     }
     if (run.error) {
-      run.report.failed(run.error);
-      throw run.error;
+      const error = run.report.isOverBudget ? exceeded(name, settings, run.error) : run.error;
+      run.report.failed(error);
+      throw error;
     }
     if (run.report.session !== null) {
       Object.assign(memory, { command: name, session: run.report.session });
@@ -89,14 +98,34 @@ export function commandAgent(options: CommandOptions): AgentFn {
   };
 }
 
+const least = { usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
+
+/** Admits a run, with all that is left of the limit if the command can be told so; else with the least. */
+function budgetFor(name: string, { argv }: Settings): string | null {
+  const { admit, left } = currentCall();
+  const budget = has(argv, "budget") ? (left?.() ?? null) : null;
+  admit({ model: name, usage: least.usage, cost: Math.max(budget ?? 0, least.cost) });
+  return budget === null ? null : String(budget);
+}
+
+/** Why no other run is admitted: the thread's limit, or `error` when that one is not reached. */
+function exceeded(name: string, settings: Settings, error: WorkflowError): WorkflowError {
+  try {
+    budgetFor(name, settings);
+    return error;
+  } catch (refusal) {
+    return isWorkflowError(refusal) ? refusal : error;
+  }
+}
+
+type Given = { system: string; session: string | null; budget: string | null };
 type Run = { report: Report; text: string; error: WorkflowError | null };
 
 async function runOnce(
   name: string,
   settings: Settings,
   ctx: ThreadContext,
-  systemPrompt: string,
-  session: string | null,
+  given: Given,
 ): Promise<Run> {
   const { signal = new AbortController().signal } = ctx;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
@@ -108,7 +137,7 @@ async function runOnce(
       ? readText(settings.maxOutput, report)
       : readLines(settings.output, report);
   try {
-    const { argv, input } = asked(settings, ctx, systemPrompt, session);
+    const { argv, input } = asked(settings, ctx, given);
     const end = await runChild({
       argv,
       input,
@@ -139,14 +168,13 @@ async function runOnce(
 function asked(
   { argv, prompt, say }: Settings,
   ctx: ThreadContext,
-  systemPrompt: string,
-  session: string | null,
+  { system, session, budget }: Given,
 ): { argv: string[]; input?: string } {
   const known = session === null ? 0 : ctx.steps.findLastIndex(({ role }) => role === ctx.role) + 1;
   const said = say(ctx, known);
   const isApart = has(argv, "system");
-  const text = isApart || systemPrompt === "" ? said : `${systemPrompt}\n\n${said}`;
-  const values = { prompt: text, system: systemPrompt === "" ? null : systemPrompt, session };
+  const text = isApart || system === "" ? said : `${system}\n\n${said}`;
+  const values = { prompt: text, system: system === "" ? null : system, session, budget };
   const whole = filled(argv, values);
   return prompt === "stdin" ? { argv: whole, input: text } : { argv: whole };
 }

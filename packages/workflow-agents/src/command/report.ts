@@ -21,6 +21,7 @@ export class Report {
   session: string | null = null;
   result: string | null = null;
   failure: string | null = null;
+  isOverBudget = false;
 
   constructor(name: string, mask: Mask) {
     this.#name = name;
@@ -56,6 +57,7 @@ export class Report {
         return;
       case "failed":
         this.failure = this.#mask.text(said.message);
+        this.isOverBudget = said.overBudget === true;
     }
   }
 

@@ -11,8 +11,8 @@ export type Said =
   | { kind: "spent"; spent: Spent }
   /** The answer, whole: the last one counts. */
   | { kind: "result"; text: string }
-  /** The command says that it failed. */
-  | { kind: "failed"; message: string };
+  /** The command says that it failed; `overBudget` when it has used up its `{budget}`. */
+  | { kind: "failed"; message: string; overBudget?: boolean };
 
 /**
  * Reads one run's JSON lines, in order: each is any JSON value, and tells nothing when it is unknown.

@@ -1,17 +1,19 @@
 import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
 
 /**
- * A command's argv with `{prompt}`, `{system}` and `{session}` in it. A list inside it stands for its
- * arguments when all of its placeholders have a value, and for nothing otherwise:
- * `["--resume", "{session}"]`.
+ * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what is left of the
+ * thread's `maxCost`, in US dollars. A list inside it stands for its arguments when all of its
+ * placeholders have a value, and for nothing otherwise: `["--resume", "{session}"]`.
  */
 export type Template = readonly (string | readonly string[])[];
 
+const filledIn = /\{(prompt|system|session|budget)\}/;
+
 /** What stands for the placeholders; null for one that has no value. */
 export type Values = Record<Placeholder, string | null>;
-type Placeholder = "prompt" | "system" | "session";
+type Placeholder = "prompt" | "system" | "session" | "budget";
 
-const placeholder = /\{(prompt|system|session)\}/g;
+const placeholder = /\{(prompt|system|session|budget)\}/g;
 
 /** Whether a template has a placeholder. */
 export const has = (template: Template, name: Placeholder): boolean =>
@@ -48,7 +50,7 @@ export function threadText(ctx: ThreadContext, known: number): string {
 export function checkTemplate(template: Template, prompt: "stdin" | "argument"): void {
   const [command] = template;
   const problem =
-    typeof command !== "string" || command === "" || /\{(prompt|system|session)\}/.test(command)
+    typeof command !== "string" || command === "" || filledIn.test(command)
       ? "its argv must begin with the command's name"
       : prompt === "stdin" && has(template, "prompt")
         ? "its argv has {prompt}, and the prompt is given by stdin"

@@ -1,7 +1,7 @@
 import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import type { Spent } from "../call/usage.ts";
 import { addTally, ledgerOf, noTally, type Tally, tallyOf } from "./ledger.ts";
-import { costOf, mostCostOf, type Prices } from "./prices.ts";
+import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
 
 /** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
 export type Limits = { maxCost?: number; maxTokens?: number };
@@ -14,6 +14,8 @@ export type Limits = { maxCost?: number; maxTokens?: number };
 export type Account = {
   spent: Spent[];
   admit: (most: Spent) => void;
+  /** What is left of `maxCost`, in US dollars; null without one. */
+  left: () => number | null;
   isLimited: boolean;
   close: (told: boolean) => void;
 };
@@ -39,11 +41,18 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
   const mine: Open = { spent: [], reserved: null };
   const accounts = open.get(ctx.steps) ?? new Set();
   open.set(ctx.steps, accounts.add(mine));
-  const admit = (most: Spent): void => {
+  const spentSoFar = (): Tally => {
     mine.reserved = null;
+    return [...accounts].map((one) => runningOf(one, prices)).reduce(addTally, spentBefore(ctx));
+  };
+  const left = (): number | null => {
+    const { maxCost } = limits;
+    return maxCost === undefined ? null : Math.max(0, floored(maxCost - spentSoFar().cost));
+  };
+  const admit = (most: Spent): void => {
+    const sofar = spentSoFar();
     const tally = mostOf(most, prices, limits);
-    const running = [...accounts].map((account) => runningOf(account, prices));
-    check(ctx.threadId, limits, running.reduce(addTally, spentBefore(ctx)), tally, most.model);
+    check(ctx.threadId, limits, sofar, tally, most.model);
     mine.reserved = { most: tally, after: mine.spent.length };
   };
   const close = (told: boolean): void => {
@@ -51,8 +60,11 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
     if (told) accounts.delete(mine);
   };
   const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
-  return { spent: mine.spent, admit, isLimited, close };
+  return { spent: mine.spent, admit, left, isLimited, close };
 }
+
+// In millionths: what a command takes, and no more than there is.
+const floored = (cost: number): number => Math.floor(cost * 1e6) / 1e6;
 
 /** A call's cost by the user's price, else as its agent was told, else by the list. */
 export function priced({ model, usage, cost }: Spent, prices: Prices): Spent {
@@ -76,7 +88,7 @@ function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally
 }
 
 function mostOf(most: Spent, prices: Prices, { maxCost }: Limits): Tally {
-  const cost = mostCostOf(most.model, most.usage, prices) ?? most.cost;
+  const cost = most.cost ?? mostCostOf(most.model, most.usage, prices);
   if (cost === null && maxCost !== undefined) throw priceUnknown(most.model);
   return tallyOf(most.usage, cost);
 }
@@ -92,7 +104,7 @@ function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
 
 function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {
   const { maxCost, maxTokens } = limits;
-  if (maxCost !== undefined && spent.cost + most.cost > maxCost) {
+  if (maxCost !== undefined && rounded(spent.cost + most.cost) > maxCost) {
     const [sofar, could, limit] = [spent.cost, most.cost, maxCost].map(dollars);
     throw exceeded(threadId, model, `cost ${could}`, `${sofar}`, `maxCost ${limit}`, "--max-cost");
   }
