@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { resumeThread } from "../src/client/control.ts";
 import { killThread } from "../src/client/kill.ts";
-import { listLive } from "../src/client/live.ts";
 import { listWorkers } from "../src/client/workers.ts";
 import { allThreads } from "../src/client/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
@@ -111,7 +110,7 @@ describe("a bundle that blocks its worker", () => {
     const good = await store.start(hash, "good");
     const bad = await store.start(hash, "evil");
     await store.whenSteps(good, 2);
-    await until(async () => (await listLive(store.root)).every(({ role }) => role === null));
+    await until(async () => (await listWorkers(store.root))[0]?.state === "silent");
     const before = store.lines(good).length;
     expect(await codeOf(killThread(store.root, bad))).toBe("WORKER_SILENT");
     const killed = await killThread(store.root, bad, { force: true, env: {} });
