@@ -3,7 +3,7 @@ import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import { Connection } from "./connection.ts";
 import { toolName } from "./name.ts";
 import { resultOf } from "./result.ts";
-import type { Address } from "./transport.ts";
+import type { Address } from "./address.ts";
 
 /**
  * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are

@@ -2,19 +2,8 @@ import { StreamableHTTPClientTransport, type Transport } from "@modelcontextprot
 import { allowed } from "../child/environment.ts";
 import { maskOf } from "../child/mask.ts";
 import type { ToolContext } from "../tools/tools.ts";
+import type { Address } from "./address.ts";
 import { ServerProcess } from "./process.ts";
-
-/**
- * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
- * besides those that hold no secret. `headers` may be made of the thread's environment.
- */
-export type Address =
-  | { command: string; args?: readonly string[]; env?: readonly string[] }
-  | { url: string; headers?: Headers };
-
-type Headers =
-  | Readonly<Record<string, string>>
-  | ((env: Readonly<Record<string, string>>) => Record<string, string>);
 
 /** A way to a server. `mask` takes the secrets that the server was given out of what it says. */
 export type Route = { transport: Transport; mask: (text: string) => string };
