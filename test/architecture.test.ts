@@ -41,7 +41,7 @@ const agentFloors: Floors = {
 
 /** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
-  /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/event\.ts$)/;
+  /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
 const pureDoors = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
 
 /** The programs: the files that a process begins with, and so the only ones that may end it. */

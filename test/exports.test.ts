@@ -41,6 +41,7 @@ describe("the exported names", () => {
       durable
       eventsChannel
       isWorkflowError
+      truncated
       type AgentFn
       type Answer
       type Bundle
@@ -66,6 +67,7 @@ describe("the exported names", () => {
       type Steps
       type ThreadContext
       type ThreadInput
+      type TruncatedValue
       type WaitMeta
       type WaitRequest
       type WaitResult

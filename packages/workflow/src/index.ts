@@ -42,6 +42,7 @@ export {
   type RunEvent,
   type WorkflowEvent,
 } from "./events/event.ts";
+export { type TruncatedValue, truncated } from "./events/truncated.ts";
 
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";

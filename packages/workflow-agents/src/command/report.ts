@@ -1,6 +1,5 @@
-import { isWorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, truncated } from "@uncaged/workflow";
 import { currentCall, publish } from "../call/call.ts";
-import { truncated } from "../call/truncated.ts";
 import { addUsage, noUsage, type Usage } from "../call/usage.ts";
 import type { Mask } from "../child/mask.ts";
 import type { Said } from "./said.ts";

@@ -2,10 +2,10 @@ import {
   type AgentFn,
   isWorkflowError,
   type ThreadContext,
+  truncated,
   WorkflowError,
 } from "@uncaged/workflow";
 import { publish } from "../call/call.ts";
-import { truncated } from "../call/truncated.ts";
 import { addUsage, noUsage, type Usage } from "../call/usage.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { converse, type Observer } from "./converse.ts";

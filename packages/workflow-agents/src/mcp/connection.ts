@@ -7,8 +7,8 @@ import {
   type Tool,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
+import { truncated } from "@uncaged/workflow";
 import { publish } from "../call/call.ts";
-import { truncated } from "../call/truncated.ts";
 import { Lines } from "../child/lines.ts";
 import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
 import type { McpOptions } from "./mcp.ts";

@@ -4,11 +4,11 @@ import {
   type JsonSchema,
   type Role,
   type ThreadContext,
+  truncated,
   WorkflowError,
 } from "@uncaged/workflow";
 import type { $ZodObject, output } from "zod/v4/core";
 import { type Call, publish, withCall } from "../call/call.ts";
-import { truncated } from "../call/truncated.ts";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";

@@ -1,5 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
-import { truncated } from "../call/truncated.ts";
+import { truncated, WorkflowError } from "@uncaged/workflow";
 
 const briefLength = 200;
 

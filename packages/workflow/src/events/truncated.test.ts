@@ -15,8 +15,14 @@ test("a value of 10 KB of JSON stands as it is, a longer one as its beginning", 
 });
 
 test("an object is measured by its JSON", () => {
+  const small = { list: [1, 2, 3] };
+  expect(truncated(small)).toBe(small);
   const large = { text: '"'.repeat(6000) };
   expect(truncated(large)).toMatchObject({ _truncated: true, type: "object", length: 12_011 });
+});
+
+test("what has no JSON is left alone", () => {
+  expect(truncated(undefined)).toBeUndefined();
 });
 
 test("of a payload only the values that are too long are cut", () => {
