@@ -1,0 +1,158 @@
+/*
+ * What the interpreter needs of the world. Every adapter is optional: a step whose adapter is missing
+ * fails and names it. The interpreter itself does no I/O.
+ */
+
+/** A message of a conversation with a model; `content` is a text or the provider's blocks. */
+export type LLMMessage = { role: "user" | "assistant"; content: unknown };
+
+/** A tool that a model may ask for. */
+export type LLMTool = { name: string; description?: string; input_schema?: unknown };
+
+/** What kind of answer is asked for; `schemaRef` names one of the registry's schemas. */
+export type OutputConfig = {
+  type: "text" | "json_object" | "json_schema";
+  schema?: object;
+  schemaRef?: string;
+};
+
+/** One call of a model. `model` is always set; `inputs` are the step's other inputs. */
+export type LLMParams = {
+  model: string;
+  provider?: string;
+  system?: string;
+  messages: LLMMessage[];
+  stream?: boolean;
+  tools?: LLMTool[];
+  docs?: number[];
+  output_config?: OutputConfig;
+  max_tokens?: number;
+  temperature?: number;
+  thinking?: unknown;
+  inputs?: Record<string, unknown>;
+};
+
+/** The tokens of a call, as the provider told them. */
+export type LLMUsage = {
+  input_tokens: number;
+  output_tokens: number;
+  thinking_tokens?: number;
+  [count: string]: number | undefined;
+};
+
+/** A tool that a model asked for. */
+export type ToolUseBlock = { id: string; name: string; input: unknown };
+
+/** What a tool gave back to the model. */
+export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
+
+/** What a call of a model gave. */
+export type LLMResult = {
+  content: unknown;
+  model?: string;
+  id?: string;
+  finish_reason?: string;
+  stop_reason?: string;
+  usage?: LLMUsage;
+  tool_calls?: ToolUseBlock[];
+  tool_use?: ToolUseBlock[];
+  thinking?: string;
+};
+
+/** What is told while a model answers. */
+export type LLMCallbacks = {
+  onToken: (delta: string) => void;
+  onThinking: (delta: string) => void;
+  onToolUse: (toolUse: ToolUseBlock) => void;
+  onToolResult: (toolResult: ToolResultBlock) => void;
+};
+
+/** Where a call happens: what every adapter gets last. `signal` ends the call with the run. */
+export type CallSurroundings = { signal: AbortSignal; runID: string; stepID: string };
+
+/** Calls a model. One that takes `(params, onToken)` alone works as well. */
+export type LLMAdapter = {
+  call(
+    params: LLMParams,
+    onToken: (delta: string) => void,
+    callbacks: LLMCallbacks,
+    surroundings: CallSurroundings,
+  ): Promise<LLMResult>;
+};
+
+/** How a file is written. */
+export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
+
+/** Files under one root; a path is relative to it and has no leading slash. */
+export type FileAdapter = {
+  read(path: string): Promise<Uint8Array | string>;
+  write(path: string, data: string | Uint8Array, mode: FileMode): Promise<{ size_bytes: number }>;
+  exists(path: string): Promise<boolean>;
+  remove(path: string): Promise<void>;
+  list(glob: string): Promise<string[]>;
+  /** The files of a zip archive that lies under the root, for Unzip. */
+  unzip?(path: string): Promise<{ path: string; data: Uint8Array }[]>;
+};
+
+/** Documents by id, to be joined to a model's system prompt. */
+export type DocAdapter = {
+  get(
+    ids: readonly (number | string)[],
+  ): Promise<{ id: number | string; title: string; text: string }[]>;
+};
+
+export type ApiRequest = {
+  id: string;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  /** Milliseconds. */
+  timeout?: number;
+  signal: AbortSignal;
+};
+
+/** Calls an HTTP endpoint. */
+export type ApiAdapter = {
+  request(
+    request: ApiRequest,
+  ): Promise<{ status: number; headers: Record<string, string>; data: unknown }>;
+};
+
+/** Calls a service by its name; `_result` is `data` of what it gives when that is truthy, else all. */
+export type ServiceAdapter = {
+  call(name: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
+};
+
+/** Calls a component by its id. */
+export type ComponentAdapter = {
+  call(id: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
+};
+
+/** What a tool may tell while it works, and the signal that ends it. Each becomes a `tool_message`. */
+export type ToolRuntime = {
+  emit(type: string, payload?: unknown): void;
+  text(message: string, meta?: unknown): void;
+  info(message: string, data?: unknown): void;
+  warn(message: string, data?: unknown): void;
+  error(message: string, data?: unknown): void;
+  progress(message: string, data?: unknown): void;
+  signal: AbortSignal;
+};
+
+/** Runs a tool. An envelope with `error` is a failure; its `result`, when it has one, is the result. */
+export type ToolAdapter = {
+  execute(name: string, input: unknown, runtime: ToolRuntime): Promise<unknown>;
+};
+
+/** All adapters. */
+export type Adapters = {
+  llm?: LLMAdapter;
+  file?: FileAdapter;
+  doc?: DocAdapter;
+  api?: ApiAdapter;
+  service?: ServiceAdapter;
+  component?: ComponentAdapter;
+  tool?: ToolAdapter;
+};

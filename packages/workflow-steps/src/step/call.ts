@@ -1,0 +1,30 @@
+import type { Adapters, LLMUsage } from "../adapter/adapter.ts";
+import type { RegistryDocument, StepDocument } from "../document/document.ts";
+import type { Emit } from "../event/event.ts";
+
+/** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */
+export type Call = {
+  step: StepDocument;
+  inputs: Record<string, unknown>;
+  /** A field of the step, evaluated: an expression's value, or itself. */
+  value: (field: unknown) => unknown;
+  adapters: Adapters;
+  registry: RegistryDocument;
+  /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
+  env: Readonly<Record<string, string>>;
+  runID: string;
+  signal: AbortSignal;
+  emit: Emit;
+  /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
+  writeFile: (path: string, data: string | Uint8Array, mode: string) => Promise<void>;
+};
+
+/** What a call gave: the locals that `out` is mapped with, and what the commit counts. */
+export type Called = {
+  locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
+  model?: string;
+  usage?: LLMUsage;
+};
+
+/** Carries a step out. What it throws fails the step. */
+export type Executor = (call: Call) => Promise<Called>;
