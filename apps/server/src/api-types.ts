@@ -1,0 +1,61 @@
+/*
+ * The shapes of the HTTP API, for programs in TypeScript. Types only: nothing of the server is loaded.
+ * The paths, and what each takes and gives, stand in /api/openapi.json and in docs/server.md.
+ */
+import type { z } from "@hono/zod-openapi";
+import type { storeEventShapes, threadEventShapes } from "./shape/event.ts";
+import type { failureShape } from "./shape/failure.ts";
+import type * as request from "./shape/request.ts";
+import type { serverShape } from "./shape/server.ts";
+import type * as thread from "./shape/thread.ts";
+import type * as workflow from "./shape/workflow.ts";
+
+// Threads
+export type Status = z.infer<typeof thread.statusShape>;
+export type Step = z.infer<typeof thread.stepShape>;
+export type NumberedStep = z.infer<typeof thread.numberedStepShape>;
+export type Thread = z.infer<typeof thread.threadShape>;
+export type ThreadRow = z.infer<typeof thread.threadRowShape>;
+export type LiveRow = z.infer<typeof thread.liveRowShape>;
+export type StepsPage = z.infer<typeof thread.stepsPageShape>;
+export type LogLine = z.infer<typeof thread.logLineShape>;
+export type LogPage = z.infer<typeof thread.logPageShape>;
+export type Ledger = z.infer<typeof thread.ledgerShape>;
+export type ThreadDiff = z.infer<typeof thread.diffShape>;
+export type Relative = z.infer<typeof thread.relativeShape>;
+export type Controlled = z.infer<typeof thread.controlledShape>;
+export type Killed = z.infer<typeof thread.killedShape>;
+export type StartedThread = z.infer<typeof thread.startedShape>;
+export type ForkedThread = z.infer<typeof thread.forkedShape>;
+
+// Workflows
+export type Descriptor = z.infer<typeof workflow.descriptorShape>;
+export type WorkflowRow = z.infer<typeof workflow.workflowRowShape>;
+export type Workflow = z.infer<typeof workflow.workflowShape>;
+export type VersionRow = z.infer<typeof workflow.versionRowShape>;
+export type AddedWorkflow = z.infer<typeof workflow.addedShape>;
+export type RolledBack = z.infer<typeof workflow.rolledBackShape>;
+export type Bundle = z.infer<typeof workflow.bundleShape>;
+export type RunForm = z.infer<typeof workflow.formShape>;
+
+// Requests
+export type ThreadsQuery = z.input<typeof request.threadsQuery>;
+export type StartThread = z.input<typeof request.startBody>;
+export type ResumeThread = z.input<typeof request.resumeBody>;
+export type AnswerThread = z.input<typeof request.inputBody>;
+export type KillThread = z.input<typeof request.killBody>;
+export type ForkThread = z.input<typeof request.forkBody>;
+export type RetryThread = z.input<typeof request.retryBody>;
+
+// The rest
+export type Server = z.infer<typeof serverShape>;
+export type Failure = z.infer<typeof failureShape>;
+
+type Named<Shapes extends Record<string, z.ZodType>> = {
+  [Name in keyof Shapes]: z.infer<Shapes[Name]>;
+};
+
+/** The data of the server-sent events of one thread, by the event's name. */
+export type ThreadEvents = Named<typeof threadEventShapes>;
+/** The data of the server-sent events of all threads, by the event's name. */
+export type StoreEvents = Named<typeof storeEventShapes>;

@@ -1,0 +1,35 @@
+import { z } from "@hono/zod-openapi";
+import { logLineShape, numberedStepShape, statusShape, threadRowShape } from "./thread.ts";
+
+/*
+ * What the two event streams send, each as the `data` of a server-sent event whose name is the key.
+ */
+
+/** Of one thread. `start`, `step`, `event` and `end` bear a position as their id. */
+export const threadEventShapes = {
+  start: z.object({
+    threadId: z.string(),
+    workflow: z.string(),
+    hash: z.string(),
+    prompt: z.string(),
+    maxRounds: z.number(),
+    createdAt: z.number(),
+    forkFrom: z.object({ threadId: z.string(), steps: z.number() }).nullable(),
+  }),
+  step: numberedStepShape,
+  event: logLineShape,
+  status: z.object({ status: statusShape, steps: z.number() }),
+  end: z.object({
+    status: statusShape,
+    result: z.object({ returnCode: z.number(), summary: z.string() }).nullable(),
+  }),
+  removed: z.object({ threadId: z.string() }),
+};
+
+/** Of all threads. `ready` comes first; after one that missed something, read the lists anew. */
+export const storeEventShapes = {
+  ready: z.object({ missed: z.boolean() }),
+  thread: threadRowShape,
+  removed: z.object({ threadId: z.string() }),
+  workflows: z.object({}),
+};

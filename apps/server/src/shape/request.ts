@@ -1,0 +1,131 @@
+import { z } from "@hono/zod-openapi";
+import { statusShape } from "./thread.ts";
+
+const fields = z.record(z.string(), z.unknown());
+const durability = z.enum(["step", "os"]).optional();
+const flag = z.enum(["true", "false"]).optional();
+const count = (most: number) => z.coerce.number().int().min(0).max(most);
+
+export const idPath = z.object({
+  id: z.string().openapi({
+    description: "A thread's id, any unique beginning or ending of it, or @last.",
+  }),
+});
+
+export const namePath = z.object({
+  name: z.string().openapi({ description: "A workflow's name." }),
+});
+
+export const versionPath = z.object({
+  workflow: z.string().openapi({ description: "A name, name@hash, or the hash of a bundle." }),
+});
+
+export const threadsQuery = z.object({
+  status: z
+    .union([statusShape, z.array(statusShape)])
+    .optional()
+    .openapi({ description: "Only those with this status; may be given several times." }),
+  workflow: z
+    .string()
+    .min(1)
+    .optional()
+    .openapi({ description: "Only those of this name or hash." }),
+  limit: count(1000).min(1).default(20),
+  offset: count(1_000_000_000).default(0),
+  details: flag.openapi({ description: "Adds `role` and `spent` to each row." }),
+});
+
+export const threadQuery = z.object({
+  steps: flag.openapi({ description: "With false `steps` is left empty: see `stepCount`." }),
+});
+
+export const stepsQuery = z.object({
+  from: count(1_000_000_000).min(1).default(1).openapi({ description: "The first step's number." }),
+  limit: count(1000).min(1).default(100),
+});
+
+export const logQuery = z.object({
+  after: count(1_000_000_000_000).default(0).openapi({ description: "The `next` of a page." }),
+  limit: count(10_000).min(1).default(1000),
+  step: count(1_000_000_000).optional().openapi({
+    description: "Only the events that come before this step, which counts from 1.",
+  }),
+  type: z.string().optional().openapi({ description: "Only the events of this type." }),
+});
+
+export const diffQuery = z.object({
+  with: z.string().openapi({ description: "The other thread." }),
+});
+
+export const forceQuery = z.object({ force: flag });
+
+export const startBody = z
+  .object({
+    workflow: z.string().openapi({ description: "A name, name@hash, or the hash of a bundle." }),
+    prompt: z.string().optional(),
+    maxRounds: z.number().optional(),
+    params: z.unknown().optional(),
+    options: fields.optional(),
+    threadId: z.string().optional().openapi({
+      description: "A ULID of the caller's: asking again with it starts nothing.",
+    }),
+    durability,
+  })
+  .openapi("StartThread");
+
+export const resumeBody = z.object({ durability }).openapi("ResumeThread");
+
+export const killBody = z.object({ force: z.boolean().optional() }).openapi("KillThread");
+
+export const inputBody = z
+  .object({
+    content: z.string().openapi({ description: "The answer as text." }),
+    value: z.unknown().optional().openapi({
+      description: "What it is as JSON; when absent, the content's own value if it is JSON.",
+    }),
+    meta: fields.optional(),
+    durability,
+  })
+  .openapi("AnswerThread");
+
+const keepShape = z.union([
+  z.strictObject({ fromRole: z.string() }),
+  z.strictObject({ atStep: z.number() }),
+  z.strictObject({ steps: z.array(z.number()) }),
+]);
+
+export const retryBody = z
+  .object({
+    prompt: z.string().optional(),
+    maxRounds: z.number().optional(),
+    options: fields.optional(),
+    edit: z.object({ content: z.string().optional(), meta: fields.optional() }).optional(),
+    on: z.string().optional().openapi({ description: "Another version to go on with." }),
+    threadId: z.string().optional(),
+    durability,
+  })
+  .openapi("RetryThread");
+
+export const forkBody = retryBody
+  .extend({
+    keep: keepShape.optional().openapi({
+      description:
+        "The steps to keep: up to a role's last step, the first N, or a list from 0. " +
+        "Without it the last step is left out, and so done again.",
+    }),
+    input: inputBody.omit({ durability: true }).optional().openapi({
+      description: "An answer to put after the kept steps.",
+    }),
+  })
+  .openapi("ForkThread");
+
+export const rollbackBody = z
+  .object({ version: z.string().optional() })
+  .openapi("RollBackWorkflow");
+
+export const addQuery = z.object({
+  file: z.string().openapi({
+    description: "The file's name, for its ending: .esm.js is a bundle, .ts, .mts, .tsx a source.",
+    example: "review.ts",
+  }),
+});
