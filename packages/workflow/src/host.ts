@@ -21,17 +21,36 @@ export {
   showWorkflow,
 } from "./client/workflows.ts";
 export { type Verification, verifyStore } from "./client/verify.ts";
+export { type VersionView, readVersionText, showVersion } from "./client/version.ts";
 export type { VersionRow, WorkflowRow, WorkflowView } from "./client/workflows.ts";
 
+// The server
+export { StoreWatch } from "./client/store-watch.ts";
+export { type ServerAddress, readServerAddress, writeServerAddress } from "./client/address.ts";
 // Threads
 export { type Ahead, startWorkerAhead } from "./client/ahead.ts";
 export { type ResumeOptions, pauseThread, resumeThread } from "./client/control.ts";
 export { type ThreadDiff, diffThreads } from "./client/diff.ts";
+export { Families, type Relative } from "./client/family.ts";
 export { type FollowItem, type FollowOptions, followThread, waitThread } from "./client/follow.ts";
 export { type Forked, type ForkOptions, forkThread, retryThread } from "./client/fork.ts";
-export { type InfoOptions, readInfo } from "./client/info.ts";
+export {
+  type InfoOptions,
+  type InfoPage,
+  type InfoPageOptions,
+  readInfo,
+  readInfoPage,
+} from "./client/info.ts";
 export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
 export { listLive } from "./client/live.ts";
+export { type LogItem, LogReader } from "./client/log-reader.ts";
+export {
+  badPosition,
+  beginning,
+  type Position,
+  parsePosition,
+  showPosition,
+} from "./client/position.ts";
 export { removeThread } from "./client/remove.ts";
 export { type StartedThread, type StartOptions, mostRounds, startThread } from "./client/start.ts";
 export {
@@ -40,6 +59,7 @@ export {
   findThread,
   listThreads,
   readFailure,
+  readRow,
   readThread,
 } from "./client/threads.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
@@ -57,3 +77,4 @@ export {
   type ThreadRow,
   type ThreadView,
 } from "./thread/thread.ts";
+export { type LogFacts, statusOf } from "./thread/status.ts";

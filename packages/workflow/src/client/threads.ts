@@ -143,7 +143,7 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
       passed += 1;
       continue;
     }
-    const row = await rowOf(root, ref, live);
+    const row = await readRow(root, ref, live);
     if (!row || (wanted && !wanted.has(row.status))) continue;
     if (workflow && row.workflow !== workflow && row.hash !== workflow) continue;
     if (passed < offset) passed += 1;
@@ -153,7 +153,11 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
 }
 
 /** The row of one thread, or null when it never began or has been removed. */
-async function rowOf(root: Root, ref: ThreadRef, live: LiveLookup): Promise<ThreadRow | null> {
+export async function readRow(
+  root: Root,
+  ref: ThreadRef,
+  live = new LiveLookup(root),
+): Promise<ThreadRow | null> {
   const path = dataPath(root, ref.hash, ref.threadId);
   try {
     let log = outlineLog(path);

@@ -104,8 +104,8 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
   return { name };
 }
 
-// A list is for finding one's way, in a damaged store too.
-async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
+/** The descriptor of a hash, or null when its file can't be read: a damaged store can be looked at too. */
+export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
   const path = descriptorPath(root, hash);
   try {
     const bytes = readOwnFile(path, maxDescriptorBytes);

@@ -25,4 +25,6 @@ export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}
 export const holderPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 /** The lock under which the registry changes. */
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
+/** Where the HTTP server listens, and its token. */
+export const serverPath = (root: Root) => join(root, "run", "server.json");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);

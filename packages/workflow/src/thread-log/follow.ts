@@ -117,3 +117,30 @@ function watchFile(path: string, onChange: () => void) {
     return null;
   }
 }
+
+/**
+ * Calls back when files change, for as long as it is open. A file that is not there yet is taken up by
+ * the next `ensure`. Not every file system tells of changes: look now and then all the same.
+ */
+export class FileWatch {
+  readonly #onChange: () => void;
+  readonly #watchers = new Map<string, ReturnType<typeof watchFile>>();
+
+  constructor(paths: readonly string[], onChange: () => void) {
+    this.#onChange = onChange;
+    for (const path of paths) this.#watchers.set(path, null);
+    this.ensure();
+  }
+
+  /** Watches what could not be watched before. */
+  ensure(): void {
+    for (const [path, watcher] of this.#watchers) {
+      if (!watcher) this.#watchers.set(path, watchFile(path, this.#onChange));
+    }
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers.values()) watcher?.close();
+    this.#watchers.clear();
+  }
+}

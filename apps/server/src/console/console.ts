@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { notBuilt } from "./not-built.ts";
+
+const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
+
+type Asset = {
+  plain: Uint8Array<ArrayBuffer>;
+  packed: Uint8Array<ArrayBuffer> | null;
+  type: string;
+};
+
+/** The folder of the built console: in this repository, and beside the program when it is packed. */
+export function consoleFolder(): string {
+  const place = import.meta.url.endsWith(".ts") ? "../../../web/dist" : "./console";
+  return fileURLToPath(new URL(place, import.meta.url));
+}
+
+/**
+ * The built console: the files of a folder, each by its path in it. Only what was found there can be
+ * asked for: no path of a request ever reaches the disk. Each is read when it is first asked for.
+ */
+export class ConsoleFiles {
+  readonly #paths: ReadonlyMap<string, string>;
+  readonly #assets = new Map<string, Asset>();
+
+  constructor(folder: string) {
+    this.#paths = filesOf(folder);
+  }
+
+  /** The file at a path; for what is no file, the page, which finds its own way. */
+  answer(path: string, headers: Headers): Response {
+    const found = this.#paths.has(path) ? path : "/index.html";
+    const asset = this.#assetOf(found);
+    if (!asset) return notBuilt();
+    // A file whose name bears its own hash never changes.
+    const caching = found.startsWith("/assets/")
+      ? "private, max-age=31536000, immutable"
+      : "no-cache";
+    const unpacked = {
+      "Content-Type": asset.type,
+      "Cache-Control": caching,
+      Vary: "Accept-Encoding",
+    };
+    if (!asset.packed || !/\bgzip\b/.test(headers.get("accept-encoding") ?? "")) {
+      return new Response(asset.plain, { headers: unpacked });
+    }
+    return new Response(asset.packed, { headers: { ...unpacked, "Content-Encoding": "gzip" } });
+  }
+
+  #assetOf(name: string): Asset | null {
+    const known = this.#assets.get(name);
+    const path = this.#paths.get(name);
+    if (known || path === undefined) return known ?? null;
+    const plain = new Uint8Array(readFileSync(path));
+    const packed = compressible.test(name) ? Bun.gzipSync(plain) : null;
+    const asset = { plain, packed, type: Bun.file(path).type };
+    this.#assets.set(name, asset);
+    return asset;
+  }
+}
+
+function filesOf(folder: string): Map<string, string> {
+  const files = new Map<string, string>();
+  if (!existsSync(folder)) return files;
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const path = join(folder, name);
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+    if (isFile) files.set(`/${name.split(sep).join("/")}`, path);
+  }
+  return files;
+}

@@ -1,0 +1,168 @@
+import {
+  type LiveRow,
+  type LogFacts,
+  LogReader,
+  type Position,
+  type Root,
+  type Status,
+  statusOf,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
+import { type Frame, frameOf } from "./frame.ts";
+import type { LiveThreads } from "./live.ts";
+import { Ring } from "./ring.ts";
+
+/*
+ * Owns: the one reading of a thread's files for all who listen to it now, its newest frames, and the
+ * status that it computed last. Does not own: the listeners' positions and what they were sent.
+ *
+ * F1 It reads on only when a listener has come to its head: nobody listens, nothing is read.
+ * F2 Its head is the position of its newest frame, so that whoever reads the files up to the head has
+ *    exactly what the frames up to there tell.
+ * F3 A status is computed from a log that was read to its end after the workers had answered.
+ */
+
+const batchBytes = 256 * 1024;
+const ringBytes = 1024 * 1024;
+const lookEveryMs = 500;
+const beatEveryMs = 15_000;
+
+/** What a thread's listeners share. */
+export class Feed {
+  readonly root: Root;
+  readonly ref: ThreadRef;
+  readonly ring = new Ring(ringBytes);
+  readonly #reader: LogReader;
+  readonly #live: LiveThreads;
+  readonly #watch: ReturnType<LogReader["watch"]>;
+  #head: Position;
+  #status: Status | null = null;
+  #removed = false;
+  #closed = false;
+  #turning = false;
+  #looking = false;
+  #wake = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<void>();
+  #beatAt = performance.now() + beatEveryMs;
+
+  /** @throws WorkflowError `BAD_POSITION` (usage). */
+  constructor(root: Root, ref: ThreadRef, from: Position, live: LiveThreads) {
+    this.root = root;
+    this.ref = ref;
+    this.#live = live;
+    this.#reader = new LogReader(root, ref, from);
+    this.#head = from;
+    this.#watch = this.#reader.watch(() => this.#change.resolve());
+  }
+
+  /** Behind the newest frame. */
+  get head(): Position {
+    return this.#head;
+  }
+
+  /** How the thread stands, null until that is known. */
+  get status(): Status | null {
+    return this.#status;
+  }
+
+  /** What the log says up to the head. */
+  get facts(): LogFacts {
+    return this.#reader.facts;
+  }
+
+  /** How many steps the frames up to the head tell of. */
+  get steps(): number {
+    return this.#reader.steps;
+  }
+
+  /** Whether the thread's log is gone. */
+  get removed(): boolean {
+    return this.#removed;
+  }
+
+  /** Resolves when there is something new: frames, a status, or that it is time for a heartbeat. */
+  woken(): Promise<void> {
+    const { promise } = this.#wake;
+    if (!this.#turning && !this.#closed) {
+      this.#turning = true;
+      void this.#turn().finally(() => {
+        this.#turning = false;
+      });
+    }
+    return promise;
+  }
+
+  /** Reads no more, and wakes who still waits. */
+  close(): void {
+    this.#closed = true;
+    this.#watch.close();
+    this.#change.resolve();
+    this.#tell();
+  }
+
+  async #turn(): Promise<void> {
+    while (!this.#closed) {
+      this.#change = Promise.withResolvers<void>();
+      this.#watch.ensure();
+      if (this.#pump() || this.#isGone() || this.#isTimeToBeat()) break;
+      void this.#look();
+      const timer = setTimeout(this.#change.resolve, lookEveryMs);
+      await this.#change.promise;
+      clearTimeout(timer);
+    }
+    // The frames are taken before a listener asks for more, and the next turn begins.
+    queueMicrotask(() => this.#tell());
+  }
+
+  #tell(): void {
+    const { resolve } = this.#wake;
+    this.#wake = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  /** Makes frames of what is new, as far as one batch goes. False when there was nothing. */
+  #pump(): boolean {
+    let bytes = 0;
+    for (const item of this.#reader.read()) {
+      const frame: Frame = frameOf(this.ref, item);
+      this.ring.push(frame);
+      this.#head = frame.position;
+      bytes += frame.bytes.length;
+      if (bytes >= batchBytes) break;
+    }
+    return bytes > 0;
+  }
+
+  #isGone(): boolean {
+    this.#removed = !this.#reader.exists;
+    return this.#removed;
+  }
+
+  #isTimeToBeat(): boolean {
+    const now = performance.now();
+    if (now < this.#beatAt) return false;
+    this.#beatAt = now + beatEveryMs;
+    return true;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    const { end, broken } = this.#reader.facts;
+    const live = end || broken ? null : await this.#live.now();
+    this.#looking = false;
+    if (this.#closed) return;
+    if (this.#pump()) return this.#tell();
+    const status = this.#statusWith(live?.get(this.ref.threadId) ?? null);
+    if (status === this.#status) return;
+    this.#status = status;
+    this.#tell();
+  }
+
+  #statusWith(row: LiveRow | null): Status {
+    const { status } = row ?? {};
+    const alive =
+      status === "running" || status === "paused" || status === "waiting" ? status : null;
+    return statusOf(this.#reader.facts, alive);
+  }
+}

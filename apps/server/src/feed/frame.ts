@@ -1,0 +1,71 @@
+import {
+  type LogFacts,
+  type LogItem,
+  type Position,
+  showPosition,
+  statusOf,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
+import type { ThreadEvents } from "../api-types.ts";
+
+/** One server-sent event, ready to be sent to any number of readers. */
+export type Frame = {
+  /** Behind what it tells. */
+  position: Position;
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Whether nothing comes after it. */
+  last: boolean;
+};
+
+const encoder = new TextEncoder();
+
+/** Sent when there was nothing else to send for a while. */
+export const heartbeat = encoder.encode(": still here\n\n");
+
+/** Sent first, so that the headers go out at once; a browser reconnects after a second. */
+export const greeting = encoder.encode("retry: 1000\n\n");
+
+/** An event of a stream: its name, its data as JSON on one line, and its id when it has one. */
+export function eventBytes(name: string, data: unknown, id?: string): Uint8Array<ArrayBuffer> {
+  const head = id === undefined ? "" : `id: ${id}\n`;
+  return encoder.encode(`event: ${name}\n${head}data: ${JSON.stringify(data)}\n\n`);
+}
+
+type Told = {
+  [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
+}[keyof ThreadEvents];
+
+/** What a thread's stream tells of an item of its log. */
+export function frameOf(ref: ThreadRef, item: LogItem): Frame {
+  const { name, data } = toldOf(ref, item);
+  const bytes = eventBytes(name, data, showPosition(item.position));
+  return { position: item.position, bytes, last: item.kind === "end" };
+}
+
+function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
+  switch (item.kind) {
+    case "start": {
+      const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;
+      const { prompt, options } = parameters;
+      const { maxRounds } = options;
+      return {
+        name: "start",
+        data: { threadId, workflow, hash, prompt, maxRounds, createdAt, forkFrom },
+      };
+    }
+    case "step":
+      return { name: "step", data: { number: item.number, ...item.step } };
+    case "event":
+      return { name: "event", data: item.event };
+    case "end":
+      return { name: "end", data: endOf(item.end) };
+  }
+}
+
+type EndRecord = NonNullable<LogFacts["end"]>;
+
+/** How a thread with this end record ended. */
+export const endOf = (end: EndRecord): ThreadEvents["end"] => ({
+  status: statusOf({ broken: null, end, lastRole: null }, null),
+  result: { returnCode: end.meta.returnCode, summary: end.content },
+});

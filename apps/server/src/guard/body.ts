@@ -1,0 +1,48 @@
+import { show, WorkflowError } from "@uncaged/workflow/host";
+
+/** The most that a body may have, in bytes. */
+export const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
+
+const jsonType = "application/json";
+const uploadType = "application/octet-stream";
+
+/**
+ * Checks what can be told of a body before it is read: a form's type is refused, for any page may send
+ * a form anywhere, and so is what says of itself that it is too long.
+ *
+ * @throws WorkflowError `BAD_CONTENT_TYPE` (usage), `BODY_TOO_LARGE`.
+ */
+export function checkBody({ method, headers }: Request): void {
+  const length = Number(headers.get("content-length") ?? 0);
+  const hasBody = length > 0 || headers.has("transfer-encoding");
+  if (!hasBody || method === "GET" || method === "HEAD") return;
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+  if (type !== jsonType && type !== uploadType) throw badType(type);
+  const most = mostOf(headers);
+  if (length > most) throw tooLarge(most);
+}
+
+/** The most that a request's body may have. */
+export const mostOf = (headers: Headers): number =>
+  headers.get("content-type")?.toLowerCase().startsWith(uploadType)
+    ? mostBody.upload
+    : mostBody.json;
+
+/** The error that a body has more than it may have. */
+export function tooLarge(most: number): WorkflowError {
+  return new WorkflowError({
+    code: "BODY_TOO_LARGE",
+    kind: "failed",
+    message: `a body may have ${most / 1024 / 1024} MiB here`,
+    hint: "send less; a workflow's file is sent as application/octet-stream",
+  });
+}
+
+function badType(type: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_CONTENT_TYPE",
+    kind: "usage",
+    message: `a body of the type ${type === "" ? "unknown" : show(type)} is not taken`,
+    hint: `send Content-Type: ${jsonType}; for a workflow's file ${uploadType}`,
+  });
+}

@@ -1,0 +1,75 @@
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { HTTPException } from "hono/http-exception";
+import type { z } from "zod";
+import type { Failure } from "../api-types.ts";
+
+/** The statuses that a refusal may have, beside 500 for a fault of our own. */
+export type RefusalStatus = 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500;
+
+const byCode: Record<string, RefusalStatus> = {
+  FOREIGN_HOST: 403,
+  FOREIGN_ORIGIN: 403,
+  NO_TOKEN: 401,
+  WRONG_TOKEN: 401,
+  BODY_TOO_LARGE: 413,
+  TOO_MANY_STREAMS: 429,
+  TOO_MANY_UPLOADS: 429,
+  INTERNAL: 500,
+};
+
+const byKind = { usage: 400, missing: 404, failed: 409 } as const;
+
+/** The status and the body that tell of an error. A fault of our own is told without its text. */
+export function refusalOf(thrown: unknown): { status: RefusalStatus; body: Failure } {
+  const record = toErrorRecord(fromFramework(thrown));
+  const { code, kind, hint = null, details } = record;
+  const message = code === "INTERNAL" ? "the server came upon a fault of its own" : record.message;
+  const error = { code, message, hint: code === "INTERNAL" ? faultHint : hint };
+  return {
+    status: byCode[code] ?? byKind[kind],
+    body: { error: details ? { ...error, details } : error },
+  };
+}
+
+const faultHint = "what happened stands in the terminal in which the server runs; please report it";
+
+/** A refusal as an answer, for where there is no framework. */
+export function refuse(thrown: unknown): Response {
+  const { status, body } = refusalOf(thrown);
+  return Response.json(body, { status });
+}
+
+// The framework throws one error of its own: that a body is no JSON.
+function fromFramework(thrown: unknown): unknown {
+  if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;
+  return new WorkflowError({
+    code: "BAD_JSON",
+    kind: "usage",
+    message: "the body is no JSON",
+    hint: "send a JSON object with Content-Type: application/json",
+  });
+}
+
+/** The error that a request does not fit its schema: each finding with its place. */
+export function misfit(target: string, { issues }: z.core.$ZodError): WorkflowError {
+  const [first = "it does not fit", ...others] = issues.map(({ path, message }) =>
+    [[target, ...path].map(String).join("."), message].join(": "),
+  );
+  return new WorkflowError({
+    code: "BAD_REQUEST",
+    kind: "usage",
+    message: first,
+    hint: "see /api/openapi.json for what this path takes",
+    ...(others.length > 0 && { details: [first, ...others] }),
+  });
+}
+
+/** The error that there is nothing at a path. */
+export function noSuchPath(method: string, path: string): WorkflowError {
+  return new WorkflowError({
+    code: "NO_SUCH_PATH",
+    kind: "missing",
+    message: `there is no ${method} ${path.slice(0, 200)}`,
+    hint: "see /api/openapi.json for what there is",
+  });
+}

@@ -1,0 +1,49 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { WorkflowError } from "@uncaged/workflow/host";
+import { parse, serialize } from "hono/utils/cookie";
+
+const tokenBytes = 32;
+
+/** A new token: 256 random bits. */
+export const newToken = (): string => randomBytes(tokenBytes).toString("base64url");
+
+/** The name of the cookie: browsers keep cookies by host and not by port. */
+const cookieName = (port: number): string => `uncaged-workflow-${port}`;
+
+/** Whether two tokens are the same, in a time that does not tell how much of them is. */
+export const isSame = (given: string, token: string): boolean =>
+  timingSafeEqual(digest(given), digest(token));
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/**
+ * Checks a request's token: a program's stands in `Authorization`, a browser's in the cookie.
+ *
+ * @throws WorkflowError `NO_TOKEN`, `WRONG_TOKEN`.
+ */
+export function checkToken(headers: Headers, token: string, port: number): void {
+  const given = bearerOf(headers) ?? cookieOf(headers, port);
+  if (given === undefined) throw refused("NO_TOKEN", "this server asks for a token");
+  if (!isSame(given, token)) throw refused("WRONG_TOKEN", "that is not this server's token");
+}
+
+const bearerOf = (headers: Headers): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+
+function cookieOf(headers: Headers, port: number): string | undefined {
+  const name = cookieName(port);
+  return parse(headers.get("cookie") ?? "", name)[name];
+}
+
+/** The `Set-Cookie` that lets a browser in, until it is closed. */
+export const cookieFor = (token: string, port: number): string =>
+  serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
+
+function refused(code: string, message: string): WorkflowError {
+  return new WorkflowError({
+    code,
+    kind: "failed",
+    message,
+    hint: "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token that stands in run/server.json of the storage root",
+  });
+}

@@ -1,0 +1,3 @@
+// The server
+export { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
+export { isLoopback } from "./guard/host.ts";

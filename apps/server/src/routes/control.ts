@@ -1,0 +1,149 @@
+import { createRoute } from "@hono/zod-openapi";
+import {
+  findThread,
+  forkThread,
+  killThread,
+  pauseThread,
+  removeThread,
+  resumeThread,
+  retryThread,
+  startThread,
+} from "@uncaged/workflow/host";
+import {
+  forceQuery,
+  forkBody,
+  idPath,
+  inputBody,
+  killBody,
+  resumeBody,
+  retryBody,
+  startBody,
+} from "../shape/request.ts";
+import { controlledShape, forkedShape, killedShape, startedShape } from "../shape/thread.ts";
+import { answers, body, makes, optionalBody, routes } from "./answers.ts";
+import type { Context } from "./context.ts";
+
+const tags = ["Control"];
+
+const start = createRoute({
+  method: "post",
+  path: "/threads",
+  tags,
+  summary: "Start a thread",
+  request: body(startBody),
+  responses: makes("Its start record is on the disk.", startedShape),
+});
+
+const pause = createRoute({
+  method: "post",
+  path: "/threads/{id}/pause",
+  tags,
+  summary: "Pause a thread after the step that it is at",
+  request: { params: idPath },
+  responses: answers("It will pause.", controlledShape),
+});
+
+const resume = createRoute({
+  method: "post",
+  path: "/threads/{id}/resume",
+  tags,
+  summary: "Go on with a paused or interrupted thread",
+  request: { params: idPath, ...optionalBody(resumeBody) },
+  responses: answers("It goes on.", controlledShape),
+});
+
+const input = createRoute({
+  method: "post",
+  path: "/threads/{id}/input",
+  tags,
+  summary: "Answer a waiting thread",
+  request: { params: idPath, ...body(inputBody) },
+  responses: answers("The answer is committed.", controlledShape),
+});
+
+const kill = createRoute({
+  method: "post",
+  path: "/threads/{id}/kill",
+  tags,
+  summary: "End a thread now",
+  request: { params: idPath, ...optionalBody(killBody) },
+  responses: answers("Its end record is on the disk.", killedShape),
+});
+
+const fork = createRoute({
+  method: "post",
+  path: "/threads/{id}/fork",
+  tags,
+  summary: "Start a new thread from the steps of this one",
+  request: { params: idPath, ...optionalBody(forkBody) },
+  responses: makes("The new thread.", forkedShape),
+});
+
+const retry = createRoute({
+  method: "post",
+  path: "/threads/{id}/retry",
+  tags,
+  summary: "Take up a failed or killed thread in a new one",
+  request: { params: idPath, ...optionalBody(retryBody) },
+  responses: makes("The new thread.", forkedShape),
+});
+
+const remove = createRoute({
+  method: "delete",
+  path: "/threads/{id}",
+  tags,
+  summary: "Delete a thread's logs",
+  request: { params: idPath, query: forceQuery },
+  responses: answers("They are gone.", controlledShape),
+});
+
+/** The routes that start threads and act on them. */
+export function controlRoutes({ root, env, cwd }: Context) {
+  return routes()
+    .openapi(start, async (c) => {
+      return c.json(await startThread(root, { ...c.req.valid("json"), env, cwd }), 201);
+    })
+    .openapi(pause, async (c) => {
+      return c.json(await pauseThread(root, await findThread(root, c.req.valid("param").id)), 200);
+    })
+    .openapi(resume, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      return c.json(await resumeThread(root, ref, { ...c.req.valid("json"), env }), 200);
+    })
+    .openapi(input, async (c) => {
+      const { durability, ...answer } = c.req.valid("json");
+      const ref = await findThread(root, c.req.valid("param").id);
+      const options = { env, durability, input: withValue(answer) };
+      return c.json(await resumeThread(root, ref, options), 200);
+    })
+    .openapi(kill, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      return c.json(await killThread(root, ref, { ...c.req.valid("json"), env }), 200);
+    })
+    .openapi(fork, async (c) => {
+      const { input: answer, ...options } = c.req.valid("json");
+      const ref = await findThread(root, c.req.valid("param").id);
+      const more = answer ? { input: withValue(answer) } : {};
+      return c.json(await forkThread(root, ref, { ...options, ...more, env }), 201);
+    })
+    .openapi(retry, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      return c.json(await retryThread(root, ref, { ...c.req.valid("json"), env }), 201);
+    })
+    .openapi(remove, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      const force = c.req.valid("query").force === "true";
+      return c.json(await removeThread(root, ref, { force }), 200);
+    });
+}
+
+type Answer = { content: string; value?: unknown; meta?: Record<string, unknown> };
+
+function withValue(answer: Answer): Answer {
+  if (answer.value !== undefined) return answer;
+  try {
+    return { ...answer, value: JSON.parse(answer.content) };
+  } catch {
+    return answer;
+  }
+}

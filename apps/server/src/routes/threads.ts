@@ -1,0 +1,131 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  diffThreads,
+  findThread,
+  listLive,
+  listThreads,
+  readFailure,
+  readThread,
+} from "@uncaged/workflow/host";
+import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../shape/request.ts";
+import {
+  diffShape,
+  ledgerShape,
+  liveRowShape,
+  relativeShape,
+  stepsPageShape,
+  threadRowShape,
+  threadShape,
+} from "../shape/thread.ts";
+import { answers, routes } from "./answers.ts";
+import type { Context } from "./context.ts";
+import { ledgerOfThread } from "./spendings.ts";
+
+const tags = ["Threads"];
+
+const list = createRoute({
+  method: "get",
+  path: "/threads",
+  tags,
+  summary: "List threads, newest first",
+  request: { query: threadsQuery },
+  responses: answers("A page of threads.", z.array(threadRowShape)),
+});
+
+const live = createRoute({
+  method: "get",
+  path: "/live",
+  tags,
+  summary: "List the threads that a worker runs now",
+  responses: answers("The live threads, oldest first.", z.array(liveRowShape)),
+});
+
+const show = createRoute({
+  method: "get",
+  path: "/threads/{id}",
+  tags,
+  summary: "Show a thread",
+  request: { params: idPath, query: threadQuery },
+  responses: answers("The thread.", threadShape),
+});
+
+const steps = createRoute({
+  method: "get",
+  path: "/threads/{id}/steps",
+  tags,
+  summary: "A page of a thread's steps",
+  request: { params: idPath, query: stepsQuery },
+  responses: answers("The steps from a number on.", stepsPageShape),
+});
+
+const ledger = createRoute({
+  method: "get",
+  path: "/threads/{id}/ledger",
+  tags,
+  summary: "What a thread spent",
+  request: { params: idPath },
+  responses: answers("By role, by model and by step.", ledgerShape),
+});
+
+const family = createRoute({
+  method: "get",
+  path: "/threads/{id}/family",
+  tags,
+  summary: "The threads that a thread was forked from, and all their forks",
+  request: { params: idPath },
+  responses: answers(
+    "The family, oldest first, the thread itself included.",
+    z.array(relativeShape),
+  ),
+});
+
+const diff = createRoute({
+  method: "get",
+  path: "/threads/{id}/diff",
+  tags,
+  summary: "Compare two threads step by step",
+  request: { params: idPath, query: diffQuery },
+  responses: answers("The comparison; `a` is the thread of the path.", diffShape),
+});
+
+/** The routes that read threads. */
+export function threadRoutes({ root, families, spendings }: Context) {
+  return routes()
+    .openapi(list, async (c) => {
+      const { details, ...options } = c.req.valid("query");
+      const rows = await listThreads(root, options);
+      if (details !== "true") return c.json(rows, 200);
+      const all = await Promise.all(
+        rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })),
+      );
+      return c.json(all, 200);
+    })
+    .openapi(live, async (c) => c.json(await listLive(root), 200))
+    .openapi(show, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      const thread = await readThread(root, ref);
+      const failure = thread.status === "failed" ? readFailure(root, ref) : null;
+      const all = thread.steps;
+      const shown = c.req.valid("query").steps === "false" ? [] : all;
+      const last = all.at(-1) ?? null;
+      return c.json({ ...thread, steps: shown, stepCount: all.length, last, failure }, 200);
+    })
+    .openapi(steps, async (c) => {
+      const { from, limit } = c.req.valid("query");
+      const ref = await findThread(root, c.req.valid("param").id);
+      const { threadId, steps: all } = await readThread(root, ref);
+      const page = all.slice(from - 1, from - 1 + limit);
+      const numbered = page.map((step, index) => ({ number: from + index, ...step }));
+      return c.json({ threadId, total: all.length, steps: numbered }, 200);
+    })
+    .openapi(ledger, async (c) => {
+      const ref = await findThread(root, c.req.valid("param").id);
+      return c.json(ledgerOfThread(root, await readThread(root, ref)), 200);
+    })
+    .openapi(family, async (c) => c.json(await families.of(c.req.valid("param").id), 200))
+    .openapi(diff, async (c) => {
+      const a = await findThread(root, c.req.valid("param").id);
+      const b = await findThread(root, c.req.valid("query").with);
+      return c.json(await diffThreads(root, a, b), 200);
+    });
+}

@@ -1,0 +1,88 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, sep } from "node:path";
+import {
+  type Added,
+  addWorkflow,
+  isWorkflowError,
+  type Root,
+  show,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import { mostBody, tooLarge } from "../guard/body.ts";
+
+const mostAtOnce = 4;
+const fileName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
+let atWork = 0;
+
+/**
+ * Registers a file that was sent: a bundle, or a source that is built first. It lies in a folder of its
+ * own for as long as that takes, and errors name it as its sender does.
+ *
+ * @throws WorkflowError `BAD_FILE_NAME` (usage), `BODY_TOO_LARGE`, `TOO_MANY_UPLOADS`, and those of
+ * `addWorkflow`.
+ */
+export async function addUpload(
+  root: Root,
+  name: string,
+  file: string,
+  request: Request,
+): Promise<Added> {
+  if (!fileName.test(file)) throw badFileName(file);
+  if (atWork >= mostAtOnce) throw tooMany();
+  atWork += 1;
+  const folder = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
+  try {
+    const path = join(folder, file);
+    await writeFile(path, await bytesOf(request), { mode: 0o600 });
+    return await addWorkflow(root, name, path);
+  } catch (error) {
+    throw asSent(error, folder + sep);
+  } finally {
+    atWork -= 1;
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+// One that does not say how long it is may be longer than is taken.
+async function bytesOf({ body }: Request): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body ?? []) {
+    length += piece.length;
+    if (length > mostBody.upload) throw tooLarge(mostBody.upload);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function asSent(error: unknown, folder: string): unknown {
+  if (!isWorkflowError(error)) return error;
+  const plain = (text: string) => text.replaceAll(folder, "");
+  const record = toErrorRecord(error);
+  return new WorkflowError({
+    ...record,
+    message: plain(record.message),
+    ...(record.hint !== undefined && { hint: plain(record.hint) }),
+    ...(record.details && { details: record.details.map(plain) }),
+  });
+}
+
+function badFileName(file: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_FILE_NAME",
+    kind: "usage",
+    message: `${show(file)} can't be the file's name`,
+    hint: "give a plain name: review.ts, or review.esm.js",
+  });
+}
+
+function tooMany(): WorkflowError {
+  return new WorkflowError({
+    code: "TOO_MANY_UPLOADS",
+    kind: "failed",
+    message: `${mostAtOnce} files are being added, and that is the most`,
+    hint: "try again when one is done",
+  });
+}

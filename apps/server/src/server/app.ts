@@ -1,0 +1,62 @@
+import { bodyLimit } from "hono/body-limit";
+import type { ConsoleFiles } from "../console/console.ts";
+import { mostOf, tooLarge } from "../guard/body.ts";
+import { noSuchPath, refusalOf } from "../guard/refusal.ts";
+import { routes } from "../routes/answers.ts";
+import type { Context } from "../routes/context.ts";
+import { controlRoutes } from "../routes/control.ts";
+import { eventRoutes } from "../routes/events.ts";
+import { serverRoutes } from "../routes/server.ts";
+import { threadRoutes } from "../routes/threads.ts";
+import { workflowRoutes } from "../routes/workflows.ts";
+
+const about = {
+  title: "uncaged-workflow",
+  description:
+    "Workflows and their threads, over one storage root. Every request needs the token: " +
+    "Authorization: Bearer, or the cookie that the printed URL sets.",
+};
+
+/** All routes put together: the API under /api, and the console everywhere else. */
+export function makeApp(context: Context, files: ConsoleFiles) {
+  const api = routes();
+  api.use((c, next) => {
+    const maxSize = mostOf(c.req.raw.headers);
+    const onError = () => {
+      throw tooLarge(maxSize);
+    };
+    return bodyLimit({ maxSize, onError })(c, next);
+  });
+  api.route("/", serverRoutes(context));
+  api.route("/", threadRoutes(context));
+  api.route("/", controlRoutes(context));
+  api.route("/", eventRoutes(context));
+  api.route("/", workflowRoutes(context));
+
+  const app = routes();
+  app.openAPIRegistry.registerComponent("securitySchemes", "token", {
+    type: "http",
+    scheme: "bearer",
+  });
+  app.route("/api", api);
+  app.doc31("/api/openapi.json", {
+    openapi: "3.1.0",
+    info: { ...about, version: context.version },
+    security: [{ token: [] }],
+  });
+  app.get("*", (c, next) => {
+    const { path } = c.req;
+    return path === "/api" || path.startsWith("/api/")
+      ? next()
+      : files.answer(path, c.req.raw.headers);
+  });
+  app.notFound((c) => {
+    throw noSuchPath(c.req.method, c.req.path);
+  });
+  app.onError((error, c) => {
+    const { status, body } = refusalOf(error);
+    if (status === 500) console.error(error);
+    return c.json(body, status);
+  });
+  return app;
+}

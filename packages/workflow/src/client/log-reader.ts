@@ -1,0 +1,180 @@
+import { closeSync, constants, existsSync, fstatSync, readSync } from "node:fs";
+import type { Step } from "../contract/contract.ts";
+import { systemCode } from "../storage/disk-error.ts";
+import { dataPath, infoPath, type Root } from "../storage/paths.ts";
+import { openOwnFile } from "../storage/read.ts";
+import { FileWatch, LogTail } from "../thread-log/follow.ts";
+import type { InfoRecord } from "../thread-log/info.ts";
+import {
+  type EndRecord,
+  faultOfRecord,
+  faultOfStart,
+  isEnd,
+  type StartRecord,
+} from "../thread-log/record.ts";
+import type { LogFacts } from "../thread/status.ts";
+import type { ThreadRef } from "../thread/thread.ts";
+import { badPosition, beginning, type Position, showPosition } from "./position.ts";
+
+/** What stands in a thread's files, with the position behind it. Steps are counted from 1. */
+export type LogItem = { position: Position } & (
+  | { kind: "start"; start: StartRecord }
+  | { kind: "step"; number: number; step: Step }
+  | { kind: "event"; event: InfoRecord }
+  | { kind: "end"; end: EndRecord }
+);
+
+const newline = 10;
+const pieceSize = 256 * 1024;
+const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSITIVE_INFINITY };
+
+/**
+ * Reads a thread's log and its events as one stream that can be left and taken up at any item's
+ * position, also by another process: what comes behind a position is what was not given before it.
+ *
+ * Each event comes before the step that it led to, as `EventWatch` has it. Nothing is held open
+ * between two reads.
+ */
+export class LogReader {
+  readonly #data: string;
+  readonly #info: string;
+  #position: Position;
+  #lines = 0;
+  #lastRole: string | null = null;
+  #end: EndRecord | null = null;
+  #broken: LogFacts["broken"] = null;
+
+  /** @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`. */
+  constructor(root: Root, { hash, threadId }: ThreadRef, from: Position = beginning) {
+    this.#data = dataPath(root, hash, threadId);
+    this.#info = infoPath(root, hash, threadId);
+    this.#position = from;
+    this.#passOver(from);
+  }
+
+  /** Behind the last item that was given. */
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** How many steps stand before the position. */
+  get steps(): number {
+    return Math.max(0, this.#lines - (this.#end ? 2 : 1));
+  }
+
+  /** What the log says so far of how the thread stands. */
+  get facts(): LogFacts {
+    return { broken: this.#broken, end: this.#end, lastRole: this.#lastRole };
+  }
+
+  /** The items that are new, up to the position `to`. It may be left before it is through. */
+  *read(to: Position = unbounded): Generator<LogItem> {
+    if (this.#broken) return;
+    const log = new LogTail(this.#data, this.#position.data);
+    for (const { value, position } of log.read()) {
+      if (position > to.data) break;
+      const fault = this.#lines === 0 ? faultOfStart(value) : faultOfRecord(value);
+      if (fault !== null || this.#end) {
+        this.#broken = this.#breakAt(fault ?? "a record stands behind the end");
+        break;
+      }
+      const record = value as Step | EndRecord;
+      const ends = this.#lines > 0 && isEnd(record);
+      if (this.#lines > 0) yield* this.#events(ends ? unbounded.info : this.#lines, to.info);
+      yield this.#give(value as StartRecord | Step | EndRecord, position);
+    }
+    yield* this.#events(this.#end ? unbounded.info : this.#lines, to.info);
+  }
+
+  /** Calls back whenever the system says that one of the files has changed. */
+  watch(onChange: () => void): FileWatch {
+    return new FileWatch([this.#data, this.#info], onChange);
+  }
+
+  /** Whether the log is there: a thread may be removed while it is read. */
+  get exists(): boolean {
+    return existsSync(this.#data);
+  }
+
+  #give(record: StartRecord | Step | EndRecord, data: number): LogItem {
+    this.#lines += 1;
+    const position = (this.#position = { ...this.#position, data });
+    if ("parameters" in record) return { kind: "start", start: record, position };
+    this.#lastRole = record.role;
+    if (!isEnd(record)) return { kind: "step", number: this.#lines - 1, step: record, position };
+    this.#end = record;
+    return { kind: "end", end: record, position };
+  }
+
+  /** The new events of the steps up to one. */
+  *#events(step: number, to: number): Generator<LogItem> {
+    for (const { value, position: info } of new LogTail(this.#info, this.#position.info).read()) {
+      const event = value as InfoRecord | undefined;
+      if (info > to) return;
+      if (typeof event?.type !== "string") this.#position = { ...this.#position, info };
+      else if ((event.step ?? 0) > step) return;
+      else {
+        this.#position = { ...this.#position, info };
+        yield { kind: "event", event, position: this.#position };
+      }
+    }
+  }
+
+  #breakAt(reason: string): LogFacts["broken"] {
+    return { line: this.#lines + 1, offset: this.#position.data, reason };
+  }
+
+  #passOver(from: Position): void {
+    const lines = linesBefore(this.#data, from.data);
+    const isThere = lines !== null && linesBefore(this.#info, from.info, true) !== null;
+    if (!isThere) throw badPosition(showPosition(from));
+    this.#lines = lines.count;
+    if (lines.count < 2) return;
+    const [last] = new LogTail(this.#data, lines.lastBegins).read();
+    if (faultOfRecord(last?.value)) return;
+    const record = last?.value as Step | EndRecord;
+    this.#lastRole = record.role;
+    if (isEnd(record)) this.#end = record;
+  }
+}
+
+type Lines = { count: number; lastBegins: number };
+
+/** The lines before a number of bytes, or null when no line ends there; only looked at when `last`. */
+function linesBefore(path: string, bytes: number, last = false): Lines | null {
+  if (bytes === 0) return { count: 0, lastBegins: 0 };
+  let fd: number;
+  try {
+    fd = openOwnFile(path, constants.O_RDONLY);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    return fstatSync(fd).size < bytes ? null : count(fd, last ? bytes - 1 : 0, bytes);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function count(fd: number, from: number, to: number): Lines | null {
+  const buffer = Buffer.allocUnsafe(Math.min(pieceSize, to - from));
+  const found = { count: 0, lastBegins: 0 };
+  let ends = 0;
+  for (let at = from; at < to; ) {
+    const length = readSync(fd, buffer, 0, Math.min(buffer.length, to - at), at);
+    if (length === 0) return null;
+    const piece = buffer.subarray(0, length);
+    for (
+      let place = piece.indexOf(newline);
+      place >= 0;
+      place = piece.indexOf(newline, place + 1)
+    ) {
+      found.count += 1;
+      found.lastBegins = ends;
+      ends = at + place + 1;
+    }
+    at += length;
+  }
+  return ends === to ? found : null;
+}
