@@ -39,6 +39,16 @@ const agentFloors: Floors = {
   role: 4,
 };
 
+/** Those of the server. */
+const serverFloors: Floors = {
+  shape: 0,
+  guard: 1,
+  console: 1,
+  feed: 1,
+  routes: 2,
+  server: 3,
+};
+
 /** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
   /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
@@ -53,8 +63,9 @@ const programs = [
 
 const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
+const server = "apps/server/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
-const sources: Source[] = files("packages/*/src/**/*.ts")
+const sources: Source[] = files("{packages,apps}/*/src/**/*.ts")
   .filter((path) => !isTest(path))
   .map(readSource);
 const coreSources = sources.filter(({ path }) => path.startsWith(core));
@@ -71,6 +82,7 @@ const target = (path: string, from: string) => join(dirname(path), from);
 describe.each([
   { home: core, floors: coreFloors },
   { home: agents, floors: agentFloors },
+  { home: server, floors: serverFloors },
 ])("the folders of $home", ({ home, floors }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
 
@@ -99,7 +111,7 @@ describe.each([
 describe("the folders", () => {
   test("hold no index.ts and bear no name that says nothing", () => {
     const empty = /\/(utils?|helpers?|common|managers?|misc|shared|lib)(\/|\.ts$)/;
-    const bad = files("packages/*/{src,test}/**/*.ts").filter(
+    const bad = files("{packages,apps}/*/{src,test}/**/*.ts").filter(
       (path) => empty.test(path) || /\/src\/.+\/index\.ts$/.test(path),
     );
     expect(bad).toEqual([]);
@@ -163,20 +175,35 @@ function globalsOf({ text, nodes }: Source): string[] {
     .map(({ name, start }) => `${lineAt(text, start)} uses ${name as string}`);
 }
 
-describe("the command line", () => {
-  test("knows the core by its doors alone", () => {
-    const doors = new Set([
+/** Who knows which doors of the packages below. */
+const readers: { who: string; home: string; doors: string[] }[] = [
+  {
+    who: "the command line",
+    home: "packages/cli-workflow/src/",
+    doors: [
       "@uncaged/workflow",
       "@uncaged/workflow/host",
       "@uncaged/workflow-agents/ledger",
-    ]);
-    const home = "packages/cli-workflow/src/";
+      "@uncaged/workflow-server",
+    ],
+  },
+  {
+    who: "the server",
+    home: server,
+    doors: ["@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+  },
+];
+
+describe.each(readers)("$who", ({ home, doors }) => {
+  test("knows the packages below it by their doors alone", () => {
     const strays = sources
       .filter(({ path }) => path.startsWith(home))
       .flatMap(({ path, imports }) =>
         imports
           .filter(({ from }) => {
-            if (!from.startsWith(".")) return from.startsWith("@uncaged/") && !doors.has(from);
+            if (!from.startsWith(".")) {
+              return from.startsWith("@uncaged/") && !doors.includes(from);
+            }
             const there = target(path, from);
             return !there.startsWith(home) && there !== "packages/cli-workflow/package.json";
           })
@@ -278,7 +305,7 @@ describe("the tags of the debug log", () => {
 });
 
 test("no file is longer than 400 lines", () => {
-  const written = files("{packages,scripts,test,bench,examples}/**/*.{ts,mjs}");
+  const written = files("{packages,apps,scripts,test,bench,examples}/**/*.{ts,mjs}");
   const long = written
     .map((path) => ({ path, lines: readSource(path).text.split("\n").length - 1 }))
     .filter(({ lines }) => lines > 400);

@@ -82,9 +82,14 @@ describe("the exported names", () => {
 
   test("of @uncaged/workflow/host", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
-      "WorkflowError
+      "Families
+      LogReader
+      StoreWatch
+      WorkflowError
       addWorkflow
       allThreads
+      badPosition
+      beginning
       buildSource
       checkWorkflowName
       collectGarbage
@@ -104,10 +109,15 @@ describe("the exported names", () => {
       listWorkflows
       mostRounds
       openRoot
+      parsePosition
       pauseThread
       readFailure
       readInfo
+      readInfoPage
+      readRow
+      readServerAddress
       readThread
+      readVersionText
       removeThread
       removeWorkflow
       resolveWorkflow
@@ -116,9 +126,12 @@ describe("the exported names", () => {
       rollbackWorkflow
       rootVariable
       show
+      showPosition
+      showVersion
       showWorkflow
       startThread
       startWorkerAhead
+      statusOf
       statuses
       toErrorRecord
       type Added
@@ -135,6 +148,8 @@ describe("the exported names", () => {
       type Forked
       type Garbage
       type InfoOptions
+      type InfoPage
+      type InfoPageOptions
       type InfoRecord
       type JsonSchema
       type Keep
@@ -142,9 +157,14 @@ describe("the exported names", () => {
       type Killed
       type ListOptions
       type LiveRow
+      type LogFacts
+      type LogItem
+      type Position
       type Problem
+      type Relative
       type ResumeOptions
       type Root
+      type ServerAddress
       type StartOptions
       type StartedThread
       type Status
@@ -155,11 +175,13 @@ describe("the exported names", () => {
       type ThreadView
       type Verification
       type VersionRow
+      type VersionView
       type WorkerState
       type WorkflowRow
       type WorkflowView
       verifyStore
-      waitThread"
+      waitThread
+      writeServerAddress"
     `);
   });
 

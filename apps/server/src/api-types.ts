@@ -3,8 +3,6 @@
  * The paths, and what each takes and gives, stand in /api/openapi.json and in docs/server.md.
  */
 import type { z } from "@hono/zod-openapi";
-import type { storeEventShapes, threadEventShapes } from "./shape/event.ts";
-import type { failureShape } from "./shape/failure.ts";
 import type * as request from "./shape/request.ts";
 import type { serverShape } from "./shape/server.ts";
 import type * as thread from "./shape/thread.ts";
@@ -49,13 +47,5 @@ export type RetryThread = z.input<typeof request.retryBody>;
 
 // The rest
 export type Server = z.infer<typeof serverShape>;
-export type Failure = z.infer<typeof failureShape>;
-
-type Named<Shapes extends Record<string, z.ZodType>> = {
-  [Name in keyof Shapes]: z.infer<Shapes[Name]>;
-};
-
-/** The data of the server-sent events of one thread, by the event's name. */
-export type ThreadEvents = Named<typeof threadEventShapes>;
-/** The data of the server-sent events of all threads, by the event's name. */
-export type StoreEvents = Named<typeof storeEventShapes>;
+export type { StoreEvents, ThreadEvents } from "./shape/event.ts";
+export type { Failure } from "./shape/failure.ts";

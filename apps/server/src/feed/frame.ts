@@ -6,7 +6,7 @@ import {
   statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import type { ThreadEvents } from "../api-types.ts";
+import type { ThreadEvents } from "../shape/event.ts";
 
 /** One server-sent event, ready to be sent to any number of readers. */
 export type Frame = {

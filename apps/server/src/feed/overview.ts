@@ -6,8 +6,8 @@ import {
   type Root,
   StoreWatch,
   type ThreadRef,
-  type ThreadRow,
 } from "@uncaged/workflow/host";
+import type { StoreEvents } from "../shape/event.ts";
 import { eventBytes, greeting, heartbeat } from "./frame.ts";
 import type { LiveThreads } from "./live.ts";
 import type { Source } from "./streams.ts";
@@ -154,7 +154,7 @@ export class Overview {
     resolve();
   }
 
-  #add(name: string, data: unknown): void {
+  #add<Name extends keyof StoreEvents>(name: Name, data: StoreEvents[Name]): void {
     this.#kept.push(eventBytes(name, data, this.#idOf(this.#next)));
     if (this.#kept.length <= mostKept * 2) return;
     this.#kept = this.#kept.slice(mostKept);
@@ -201,8 +201,7 @@ export class Overview {
     const { threadId, hash, steps, status } = row;
     const seen = this.#seen.get(threadId);
     this.#seen.set(threadId, { ref: { threadId, hash }, steps, status, live });
-    if (seen?.steps !== steps || seen.status !== status)
-      this.#add("thread", row satisfies ThreadRow);
+    if (seen?.steps !== steps || seen.status !== status) this.#add("thread", row);
   }
 
   async #list(): Promise<void> {

@@ -1,7 +1,7 @@
 import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
-import type { Failure } from "../api-types.ts";
+import type { Failure } from "../shape/failure.ts";
 
 /** The statuses that a refusal may have, beside 500 for a fault of our own. */
 export type RefusalStatus = 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500;

@@ -126,6 +126,8 @@ function listen({ host, port }: ServerOptions, fetch: Serve): Bun.Server<undefin
       idleTimeout: longestSilenceS,
       maxRequestBodySize: mostReceived,
       development: false,
+      // Without development Bun lets a second process listen on the same port.
+      reusePort: false,
       fetch,
     });
   } catch (cause) {

@@ -6,7 +6,7 @@ import { logLineShape, numberedStepShape, statusShape, threadRowShape } from "./
  */
 
 /** Of one thread. `start`, `step`, `event` and `end` bear a position as their id. */
-export const threadEventShapes = {
+const threadEventShapes = {
   start: z.object({
     threadId: z.string(),
     workflow: z.string(),
@@ -27,9 +27,19 @@ export const threadEventShapes = {
 };
 
 /** Of all threads. `ready` comes first; after one that missed something, read the lists anew. */
-export const storeEventShapes = {
+const storeEventShapes = {
   ready: z.object({ missed: z.boolean() }),
   thread: threadRowShape,
   removed: z.object({ threadId: z.string() }),
   workflows: z.object({}),
 };
+
+type Named<Shapes extends Record<string, z.ZodType>> = {
+  [Name in keyof Shapes]: z.infer<Shapes[Name]>;
+};
+
+/** The data of the server-sent events of one thread, by the event's name. */
+export type ThreadEvents = Named<typeof threadEventShapes>;
+
+/** The data of the server-sent events of all threads, by the event's name. */
+export type StoreEvents = Named<typeof storeEventShapes>;

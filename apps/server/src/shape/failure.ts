@@ -11,3 +11,5 @@ export const failureShape = z
     }),
   })
   .openapi("Failure");
+
+export type Failure = z.infer<typeof failureShape>;

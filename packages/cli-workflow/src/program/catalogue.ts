@@ -124,6 +124,16 @@ export const catalogue: { group: string; entries: Entry[] }[] = [
     ],
   },
   {
+    group: "Console",
+    entries: [
+      {
+        name: "serve",
+        summary: "serve the API and the console to this machine",
+        load: () => import("../commands/serve.ts"),
+      },
+    ],
+  },
+  {
     group: "Authoring",
     entries: [
       {

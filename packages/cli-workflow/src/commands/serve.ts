@@ -1,0 +1,76 @@
+import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import type { ServerOptions } from "@uncaged/workflow-server";
+import type { Command } from "commander";
+import manifest from "../../package.json" with { type: "json" };
+import { wholeNumber } from "../arguments/number.ts";
+import { openBrowser } from "../browser/browser.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+type Options = { port: number; host: string; open?: boolean };
+
+const defaultPort = 9160;
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .option(
+      "--port <n>",
+      "the port; 0 takes any that is free",
+      wholeNumber("--port", 0, 65_535),
+      defaultPort,
+    )
+    .option("--host <address>", "the address to listen on", "127.0.0.1")
+    .option("--open", "open the console in the browser")
+    .action(perform(serve));
+  examples(command, "uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json");
+}
+
+async function serve(session: Session, { port, host, open }: Options): Promise<void> {
+  const { root, env, cwd } = session;
+  const signal = session.interruption();
+  const { isLoopback } = await import("@uncaged/workflow-server");
+  const { version } = manifest;
+  const server = await started(session, { root, host, port, env, cwd, version });
+  const { url, token } = server;
+  session.show({ url, host, port: server.port, token }, () => `${url}\n`);
+  if (!isLoopback(host)) {
+    session.note("others can reach this address; who has the token may do everything, unencrypted");
+  }
+  session.note("Ctrl-C ends it; threads go on without it");
+  if (open && !openBrowser(url)) session.note("no browser was found: open the URL yourself");
+  await aborted(signal);
+  await server.stop();
+}
+
+async function started(session: Session, options: ServerOptions) {
+  const { startServer } = await import("@uncaged/workflow-server");
+  try {
+    return startServer(options);
+  } catch (error) {
+    throw (await alreadyServed(session, options.port, error)) ?? error;
+  }
+}
+
+/** The same error, when what holds the port is this storage root's own server: with its URL. */
+async function alreadyServed(session: Session, port: number, error: unknown) {
+  if (!(error instanceof WorkflowError) || error.code !== "PORT_IN_USE") return null;
+  const address = readServerAddress(session.root);
+  if (!address || !address.url.endsWith(`:${port}`)) return null;
+  const { url, token } = address;
+  const headers = { Authorization: `Bearer ${token}` };
+  const reply = await fetch(`${url}/api/server`, {
+    headers,
+    signal: AbortSignal.timeout(2_000),
+  }).catch(() => null);
+  if (!reply?.ok) return null;
+  const { code, kind, message } = error;
+  const hint = `this storage root is served there already: ${url}/?token=${token}`;
+  return new WorkflowError({ code, kind, message, hint });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise;
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { top } from "./source.ts";
+
+/*
+ * The commands of docs/server.md, typed one after the other by someone whose server has another port.
+ */
+const folder = mkdtempSync(join(tmpdir(), "uw-server-docs-"));
+const command = join(top, "packages/cli-workflow/bin/uncaged-workflow");
+const env = {
+  PATH: process.env.PATH ?? "",
+  HOME: folder,
+  UNCAGED_WORKFLOW_IDLE_MS: "300",
+};
+const guide = readFileSync(join(top, "docs/server.md"), "utf8");
+
+const greet = `export const descriptor = {
+  description: "Greets.",
+  roles: { greeter: { description: "says hello", schema: true } },
+};
+export async function* run({ prompt }: { prompt: string }) {
+  yield { role: "greeter", content: "hello " + prompt, meta: {} };
+  return { returnCode: 0, summary: "greeted" };
+}
+`;
+
+let server: Bun.Subprocess<"ignore", "pipe", "inherit">;
+let url = "";
+
+beforeAll(async () => {
+  writeFileSync(join(folder, "greet.ts"), greet);
+  server = Bun.spawn([command, "serve", "--port", "0", "--json"], {
+    cwd: folder,
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const { value } = await server.stdout.getReader().read();
+  const { port } = JSON.parse(new TextDecoder().decode(value)) as { port: number };
+  url = `http://127.0.0.1:${port}`;
+});
+
+afterAll(async () => {
+  server.kill("SIGINT");
+  await server.exited;
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+test("the guide's commands do what it says", async () => {
+  const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1]);
+  expect(blocks.length).toBeGreaterThan(2);
+  const script = ["shopt -s expand_aliases", "set -eu", ...blocks].join("\n");
+  const shell = Bun.spawn(["bash", "-c", script.replaceAll("http://127.0.0.1:9160", url)], {
+    cwd: folder,
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [code, stdout, stderr] = await Promise.all([
+    shell.exited,
+    shell.stdout.text(),
+    shell.stderr.text(),
+  ]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(stdout).toContain('"name":"greet"');
+  expect(stdout).toContain('"content":"hello you"');
+  expect(stdout).toContain('{"status":"completed","result":{"returnCode":0,"summary":"greeted"}}');
+  expect(stdout).toContain("event: ready\n");
+});
+
+test("the guide names every path of the API, and no other", async () => {
+  const { token } = JSON.parse(
+    readFileSync(join(folder, ".uncaged/workflow/run/server.json"), "utf8"),
+  ) as { token: string };
+  const headers = { Authorization: `Bearer ${token}` };
+  const reply = await fetch(`${url}/api/openapi.json`, { headers });
+  const { paths } = (await reply.json()) as { paths: Record<string, Record<string, unknown>> };
+  const offered = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(documentedPaths().sort()).toEqual(offered.sort());
+});
+
+/** The rows of the guide's table: further spans of a row are endings of its first path. */
+function documentedPaths(): string[] {
+  const rows = [...guide.matchAll(/^\| (`(?:GET|POST|DELETE) \/api[^|]*) \|([^\n]*)\|$/gm)];
+  return rows.flatMap(([, first = "", rest = ""]) => {
+    const spans = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+    const [whole = "", ...endings] = [...spans(first), ...spans(rest)].filter((span) =>
+      /^(?:(?:GET|POST|DELETE) )?\//.test(span),
+    );
+    const plain = (path: string) => path.replace(/\?.*$/, "").replace(/:(\w+)/g, "{$1}");
+    const base = plain(whole);
+    // `/resume` stands beside `/pause`; `/history` under the path itself.
+    const siblings = /\/pause$/.test(base) ? base.replace(/\/pause$/, "") : base;
+    return [base, ...endings.map((ending) => siblings + plain(ending))];
+  });
+}
