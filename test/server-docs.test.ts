@@ -96,7 +96,7 @@ function documentedPaths(): string[] {
     const plain = (path: string) => path.replace(/\?.*$/, "").replace(/:(\w+)/g, "{$1}");
     const base = plain(whole);
     // `/resume` stands beside `/pause`; `/history` under the path itself.
-    const siblings = /\/pause$/.test(base) ? base.replace(/\/pause$/, "") : base;
+    const siblings = base.endsWith("/pause") ? base.replace(/\/pause$/, "") : base;
     return [base, ...endings.map((ending) => siblings + plain(ending))];
   });
 }

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import type { Failure, Thread } from "../src/api-types.ts";
+import { request } from "./raw.ts";
+import { Serving, stopServing } from "./serving.ts";
+import { eventsOf, follow, logged, type Sent } from "./sse.ts";
+
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await Serving.start("talker", "asker", "endless");
+});
+afterAll(stopServing, 30_000);
+
+const streamOf = (id: string) => `/api/threads/${id}/events`;
+const names = (sent: Sent[]) => sent.map(({ name }) => name);
+const lastId = (sent: Sent[]) => sent.findLast(({ id }) => id !== null)?.id ?? undefined;
+
+describe("the stream of a thread that has ended", () => {
+  let id: string;
+  let whole: Sent[];
+
+  beforeAll(async () => {
+    id = await serving.run("talker", { count: 3 });
+    await serving.until(id, "completed");
+    whole = await follow(serving, streamOf(id));
+  });
+
+  test("tells of the start, of each event before its step, and of the end", () => {
+    const step = [...Array<string>(6).fill("event"), "step"];
+    expect(names(logged(whole))).toEqual(["start", ...step, ...step, ...step, "end"]);
+    const numbers = whole.filter(({ name }) => name === "step").map(({ data }) => data.number);
+    expect(numbers).toEqual([1, 2, 3]);
+    expect(whole.at(-1)?.data).toEqual({
+      status: "completed",
+      result: { returnCode: 0, summary: "done" },
+    });
+  });
+
+  test("goes on behind every id that it has sent, with what was not sent yet", async () => {
+    for (const [at, { id: position }] of logged(whole).entries()) {
+      if (position === null || at === logged(whole).length - 1) continue;
+      const rest = await follow(serving, streamOf(id), { lastEventId: position });
+      expect(logged(rest)).toEqual(logged(whole).slice(at + 1));
+      const asked = await follow(serving, `${streamOf(id)}?from=${position}`);
+      expect(logged(asked)).toEqual(logged(whole).slice(at + 1));
+    }
+  });
+
+  test("has nothing more for one who comes back behind the end", async () => {
+    const headers = { "Last-Event-ID": lastId(whole) ?? "" };
+    expect((await serving.fetch(streamOf(id), { headers })).status).toBe(204);
+    const asked = await follow(serving, `${streamOf(id)}?from=${lastId(whole)}`);
+    expect(names(asked)).toEqual(["end"]);
+  });
+
+  test("does not begin at what is no position in it", async () => {
+    for (const from of [
+      "d1.i0",
+      "d0.i1",
+      "d999999.i0",
+      "d0.i999999",
+      "x",
+      "d-1.i0",
+      "d1e3.i0",
+      "",
+    ]) {
+      const { status, body } = await serving.ask<Failure>(`${streamOf(id)}?from=${from}`);
+      expect(`${status} ${body.error.code}`).toBe("400 BAD_POSITION");
+    }
+  });
+});
+
+test("a thread that nobody knows has no stream", async () => {
+  const { status, body } = await serving.ask<Failure>(streamOf("01ARZ3NDEKTSV4RRFFQ69G5FAV"));
+  expect(status).toBe(404);
+  expect(body.error.code).toBe("THREAD_NOT_FOUND");
+});
+
+test("steps and events come as they are made, and statuses when they change", async () => {
+  const id = await serving.run("asker", { delayMs: 100 });
+  const waiting = (sent: Sent[]) => sent.at(-1)?.data.status === "waiting";
+  await follow(serving, streamOf(id), { enough: waiting });
+  const following = follow(serving, streamOf(id));
+  await serving.ok(`/api/threads/${id}/input`, { content: '{"yes":true}' });
+  const sent = await following;
+  expect(names(logged(sent))).toEqual(["start", "step", "step", "step", "end"]);
+  const told = sent.findLast(({ name }) => name === "step")?.data;
+  expect(told).toMatchObject({ role: "told", meta: { value: { yes: true } } });
+  expect(names(sent)).toContain("status");
+});
+
+test("many who follow one thread all get all of it, whenever they begin", async () => {
+  const id = await serving.run("talker", { count: 40, delayMs: 20 });
+  const following = Array.from({ length: 200 }, async (_, n) => {
+    await Bun.sleep(n * 3);
+    return logged(await follow(serving, streamOf(id), { timeoutMs: 20_000 }));
+  });
+  const all = await Promise.all(following);
+  const [first = []] = all;
+  expect(names(first).filter((name) => name === "step")).toHaveLength(40);
+  expect(first.filter(({ name }) => name === "event")).toHaveLength(240);
+  for (const sent of all) expect(new Set(sent.map(textOf))).toEqual(new Set(first.map(textOf)));
+  for (const sent of all) expect(sent).toHaveLength(first.length);
+}, 30_000);
+
+const textOf = ({ name, data }: Sent): string => `${name} ${JSON.stringify(data)}`;
+
+test("nothing is missed and nothing doubled when the server is killed and started again", async () => {
+  const own = await Serving.start("talker");
+  const id = await own.run("talker", { count: 150, delayMs: 10 });
+  const sent: Sent[] = [];
+  let restarts = 0;
+  while (sent.at(-1)?.name !== "end") {
+    const headers: Record<string, string> = {};
+    const last = lastId(sent);
+    if (last !== undefined) headers["Last-Event-ID"] = last;
+    const before = sent.length;
+    const response = await own.fetch(streamOf(id), { headers });
+    for await (const event of eventsOf(response)) {
+      if (event.id !== null) sent.push(event);
+      if (restarts >= 6 || sent.length < before + 40) continue;
+      const { port } = own;
+      await own.stop("SIGKILL");
+      await own.serve(port);
+      restarts += 1;
+      break;
+    }
+  }
+  expect(restarts).toBeGreaterThan(2);
+  const numbers = sent.filter(({ name }) => name === "step").map(({ data }) => data.number);
+  expect(numbers).toEqual(Array.from({ length: 150 }, (_, n) => n + 1));
+  const sequence = sent.filter(({ name }) => name === "event").map(({ data }) => data.seq);
+  expect(sequence).toEqual(Array.from({ length: 900 }, (_, n) => n + 1));
+}, 30_000);
+
+test("a reader that stops reading costs no memory, and gets the rest when it goes on", async () => {
+  const id = await serving.run("talker", { count: 60, size: 500_000 });
+  await serving.until(id, "completed");
+  const before = memoryOf(serving.pid);
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => stalled(streamOf(id))));
+  await Bun.sleep(500);
+  expect(memoryOf(serving.pid) - before).toBeLessThan(150);
+  expect((await serving.fetch("/api/server")).status).toBe(200);
+  const rest = await Promise.all(sockets.map(readOn));
+  for (const text of rest) expect(text).toContain("event: end");
+}, 30_000);
+
+/** A connection whose reader has stopped after the first bytes. */
+function stalled(path: string) {
+  const { promise, resolve } = Promise.withResolvers<ReturnType<typeof connect>>();
+  const socket = connect(serving.port, "127.0.0.1", () => {
+    const headers = {
+      Host: `127.0.0.1:${serving.port}`,
+      Authorization: `Bearer ${serving.token}`,
+      Connection: "close",
+    };
+    socket.write(request(`GET ${path}`, headers));
+  });
+  socket.once("data", () => {
+    socket.pause();
+    resolve(socket);
+  });
+  return promise;
+}
+
+function readOn(socket: ReturnType<typeof connect>): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let text = "";
+  socket.on("data", (bytes) => {
+    text = (text + bytes.toString("latin1")).slice(-2000);
+    if (text.includes("event: end")) socket.destroy();
+  });
+  socket.on("close", () => resolve(text));
+  socket.on("error", () => resolve(text));
+  socket.resume();
+  return promise;
+}
+
+/** The memory that a process holds, in MB. */
+function memoryOf(pid: number): number {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
+  return Number(stdout.toString()) / 1024;
+}
+
+test("a thread that is deleted while it is followed is told of", async () => {
+  const id = await serving.run("endless");
+  const following = follow(serving, streamOf(id));
+  await serving.until(id, "running", 3);
+  await serving.ok(`/api/threads/${id}?force=true`, undefined, "DELETE");
+  const sent = await following;
+  expect(["removed", "end"]).toContain(sent.at(-1)?.name ?? "");
+});
+
+test("a log that is broken in the middle ends as corrupt", async () => {
+  const id = await serving.run("talker", { count: 1 });
+  const { hash } = await serving.until(id, "completed");
+  appendFileSync(join(serving.path, "logs", hash, `${id}.data.jsonl`), '{"role":1}\n');
+  const { status } = await serving.ok<Thread>(`/api/threads/${id}`);
+  expect(status).toBe("corrupt");
+  const sent = await follow(serving, `${streamOf(id)}`);
+  expect(names(sent)).toContain("end");
+});
+
+test("the debug log is read page by page, and by step", async () => {
+  const id = await serving.run("talker", { count: 3 });
+  await serving.until(id, "completed");
+  type Page = { lines: { type?: string; step?: number }[]; next: number | null };
+  const lines: Page["lines"] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const page: Page = await serving.ok(`/api/threads/${id}/log?limit=4&after=${after}`);
+    lines.push(...page.lines);
+    after = page.next;
+  }
+  expect(lines.filter(({ type }) => type !== undefined)).toHaveLength(18);
+  const second = await serving.ok<Page>(`/api/threads/${id}/log?step=2&type=step_print`);
+  expect(second.lines.map(({ step, type }) => `${step} ${type}`)).toEqual(
+    Array<string>(5).fill("2 step_print"),
+  );
+});

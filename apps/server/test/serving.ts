@@ -1,0 +1,192 @@
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { listWorkers, openRoot, type Root, type Status } from "@uncaged/workflow/host";
+import {
+  asker,
+  bundleOf,
+  counter,
+  endless,
+} from "../../../packages/workflow/test/fixtures/bundles.ts";
+import type { StartedThread, Thread } from "../src/api-types.ts";
+
+const cli = join(import.meta.dir, "../../../packages/cli-workflow");
+
+/** Tells of what it does inside each step, as a model would. */
+const talker = `import { channel } from "node:diagnostics_channel";
+${bundleOf(`
+  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "talk", payload });
+  for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
+    say("step_start", { n });
+    for (let k = 0; k < 5; k += 1) say("step_print", { text: n + "." + k });
+    if (options.delayMs) await sleep(options.delayMs);
+    yield step("talk", String(n).repeat(options.size ?? 1), { n });
+  }
+`)}`;
+
+const bundles = { counter, asker, endless, talker };
+
+const made: Serving[] = [];
+
+/** Ends the servers and the workers of all that was made, and removes their folders. */
+export async function stopServing(): Promise<void> {
+  for (const serving of made.splice(0)) await serving.remove();
+}
+
+type Running = { child: Bun.Subprocess<"ignore", "pipe", "pipe">; port: number; token: string };
+
+/** A storage root of a test's own with the bundles above, and a server process for it. */
+export class Serving {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
+  readonly path = join(this.folder, "root");
+  readonly root: Root = openRoot({ path: this.path });
+  #running: Running | null = null;
+
+  /** A storage root with a server, and the named bundles registered by it. */
+  static async start(...names: (keyof typeof bundles)[]): Promise<Serving> {
+    const serving = new Serving();
+    made.push(serving);
+    await serving.serve();
+    for (const name of names) await serving.add(name, bundles[name]);
+    return serving;
+  }
+
+  get env(): Record<string, string> {
+    return {
+      PATH: process.env.PATH ?? "",
+      HOME: join(this.folder, "home"),
+      UNCAGED_WORKFLOW_STORAGE_ROOT: this.path,
+      UNCAGED_WORKFLOW_IDLE_MS: "300",
+    };
+  }
+
+  get port(): number {
+    return this.#now.port;
+  }
+
+  get token(): string {
+    return this.#now.token;
+  }
+
+  get pid(): number {
+    return this.#now.child.pid;
+  }
+
+  get #now(): Running {
+    if (!this.#running) throw new Error("no server runs");
+    return this.#running;
+  }
+
+  /** Starts a command line as a process. */
+  spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+    return Bun.spawn([join(cli, "bin/uncaged-workflow"), ...args], {
+      cwd: this.folder,
+      env: this.env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+  }
+
+  /** Starts the server; on the same port when it ran before. */
+  async serve(port = 0): Promise<void> {
+    const child = this.spawn("serve", "--port", String(port), "--json");
+    const { value } = await child.stdout.getReader().read();
+    const text = new TextDecoder().decode(value);
+    if (text === "") throw new Error(await child.stderr.text());
+    const { port: taken, token } = JSON.parse(text) as { port: number; token: string };
+    this.#running = { child, port: taken, token };
+  }
+
+  /** Ends the server's process, and gives its exit code. */
+  async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number> {
+    const { child } = this.#now;
+    child.kill(signal);
+    const code = await child.exited;
+    this.#running = null;
+    return code;
+  }
+
+  /** Sends a request with the token. */
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("Authorization", `Bearer ${this.token}`);
+    return fetch(`http://127.0.0.1:${this.port}${path}`, { ...init, headers });
+  }
+
+  /** Sends JSON, or asks with GET when there is nothing to send, and gives status and answer. */
+  async ask<T>(
+    path: string,
+    send?: unknown,
+    method?: string,
+  ): Promise<{ status: number; body: T }> {
+    const sends = send !== undefined;
+    const response = await this.fetch(path, {
+      method: method ?? (sends ? "POST" : "GET"),
+      ...(sends && {
+        body: JSON.stringify(send),
+        headers: { "Content-Type": "application/json" },
+      }),
+    });
+    return { status: response.status, body: (await response.json()) as T };
+  }
+
+  /** What {@link ask} gives, when all was well. */
+  async ok<T>(path: string, send?: unknown, method?: string): Promise<T> {
+    const { status, body } = await this.ask<T>(path, send, method);
+    if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
+    return body;
+  }
+
+  /** Registers a text as a workflow. */
+  async add(name: string, text: string, file = `${name}.esm.js`): Promise<Response> {
+    return await this.fetch(`/api/workflows/${name}?file=${file}`, {
+      method: "POST",
+      body: text,
+      headers: { "Content-Type": "application/octet-stream" },
+    });
+  }
+
+  /** Starts a thread and gives its id. */
+  async run(workflow: string, options: Record<string, unknown> = {}): Promise<string> {
+    const started = await this.ok<StartedThread>("/api/threads", {
+      workflow,
+      options,
+      maxRounds: 1_000_000,
+    });
+    return started.threadId;
+  }
+
+  /** Waits until a thread has the status, and at least so many steps. */
+  async until(id: string, status: Status, steps = 0): Promise<Thread> {
+    for (let tries = 0; tries < 400; tries += 1) {
+      const thread = await this.ok<Thread>(`/api/threads/${id}`);
+      if (thread.status === status && thread.stepCount >= steps) return thread;
+      await Bun.sleep(25);
+    }
+    throw new Error(`the thread ${id} never was ${status}`);
+  }
+
+  /** A thread's log as it lies on the disk. */
+  logOf({ hash, threadId }: { hash: string; threadId: string }): string {
+    return readFileSync(join(this.path, "logs", hash, `${threadId}.data.jsonl`), "utf8");
+  }
+
+  write(name: string, text: string): string {
+    const path = join(this.folder, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
+  async remove(): Promise<void> {
+    if (this.#running) await this.stop("SIGKILL");
+    const live = (await this.spawn("ps", "-q").stdout.text()).split("\n").filter(Boolean);
+    await Promise.all(live.map((id) => this.spawn("kill", id).exited));
+    for (let tries = 0; tries < 60 && (await this.#hasWorker()); tries += 1) await Bun.sleep(50);
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+
+  async #hasWorker(): Promise<boolean> {
+    return (await listWorkers(this.root)).some(({ state }) => state === "answers");
+  }
+}
