@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { Failure, Thread } from "../src/api-types.ts";
+import type { Failure } from "../src/api-types.ts";
 import { request } from "./raw.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { eventsOf, follow, logged, type Sent } from "./sse.ts";
@@ -194,14 +194,17 @@ test("a thread that is deleted while it is followed is told of", async () => {
   expect(["removed", "end"]).toContain(sent.at(-1)?.name ?? "");
 });
 
-test("a log that is broken in the middle ends as corrupt", async () => {
-  const id = await serving.run("talker", { count: 1 });
+test("a log that is broken in the middle is told up to the break, and ends as corrupt", async () => {
+  const id = await serving.run("talker", { count: 2 });
   const { hash } = await serving.until(id, "completed");
-  appendFileSync(join(serving.path, "logs", hash, `${id}.data.jsonl`), '{"role":1}\n');
-  const { status } = await serving.ok<Thread>(`/api/threads/${id}`);
-  expect(status).toBe("corrupt");
-  const sent = await follow(serving, `${streamOf(id)}`);
-  expect(names(sent)).toContain("end");
+  const [start, first, ...rest] = serving.logOf({ hash, threadId: id }).split("\n");
+  const broken = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+  const lines = [start?.replaceAll(id, broken), first, '{"role":1}', ...rest];
+  const log = join(serving.path, "logs", hash, `${broken}.data.jsonl`);
+  writeFileSync(log, lines.join("\n"), { mode: 0o600 });
+  const sent = await follow(serving, streamOf(broken));
+  expect(names(sent)).toEqual(["start", "step", "end"]);
+  expect(sent.at(-1)?.data).toEqual({ status: "corrupt", result: null });
 });
 
 test("the debug log is read page by page, and by step", async () => {

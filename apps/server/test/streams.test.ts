@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRoot, openRoot } from "@uncaged/workflow/host";
+import { type RunningServer, startServer } from "../src/index.ts";
+import { request } from "./raw.ts";
+import { eventsOf } from "./sse.ts";
+
+/*
+ * Limits that a test can't wait for as they are, so that the server runs in this process with others;
+ * the log is written by the test itself.
+ */
+const hash = "EYHPV6X8XHTCS";
+const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+const path = `/api/threads/${threadId}/events`;
+const stepOf = (content: string) =>
+  `${JSON.stringify({ role: "r", content, meta: {}, timestamp: 2 })}\n`;
+
+let folder: string;
+let log: string;
+let server: RunningServer;
+
+function serve(streams: { most: number; patienceMs: number }): void {
+  const root = openRoot({ path: folder });
+  server = startServer({
+    ...{ root, host: "127.0.0.1", port: 0, env: {}, cwd: folder, version: "test" },
+    streams,
+  });
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "uw-streams-"));
+  createRoot(openRoot({ path: folder }));
+  mkdirSync(join(folder, "logs", hash));
+  log = join(folder, "logs", hash, `${threadId}.data.jsonl`);
+  const parameters = { prompt: "", options: { maxRounds: 100 } };
+  const start = { name: "test", hash, threadId, parameters, timestamp: 1 };
+  writeFileSync(log, `${JSON.stringify(start)}\n`, { mode: 0o600 });
+});
+
+afterEach(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const headers = () => ({ Authorization: `Bearer ${server.token}` });
+const open = () => fetch(`http://127.0.0.1:${server.port}${path}`, { headers: headers() });
+
+test("a reader that takes nothing for long is dropped, and comes back where it was", async () => {
+  serve({ most: 10, patienceMs: 300 });
+  for (let n = 0; n < 40; n += 1) appendFileSync(log, stepOf("x".repeat(500_000)));
+  const socket = connect(server.port, "127.0.0.1", () => {
+    const host = { Host: `127.0.0.1:${server.port}` };
+    socket.write(request(`GET ${path}`, { ...host, ...headers() }));
+  });
+  const { promise: closed, resolve } = Promise.withResolvers<string>();
+  let received = "";
+  socket.once("data", () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 1500);
+    socket.on("data", (bytes) => {
+      received += bytes.toString("latin1");
+    });
+  });
+  socket.on("close", () => resolve(received));
+  socket.on("error", () => resolve(received));
+  const text = await closed;
+  const last = [...text.matchAll(/^id: (\S+)\n(?=data: .*\n\n)/gm)].at(-1)?.[1] ?? "";
+  expect(text.length).toBeLessThan(15_000_000);
+  const rest = await fetch(`http://127.0.0.1:${server.port}${path}`, {
+    headers: { ...headers(), "Last-Event-ID": last },
+  });
+  for await (const { name, data } of eventsOf(rest)) {
+    if (name === "step" && data.number === 40) break;
+  }
+}, 15_000);
+
+test("no more streams are opened than may be, and one that closes makes room", async () => {
+  serve({ most: 3, patienceMs: 60_000 });
+  const three = [await open(), await open(), await open()];
+  expect(three.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const fourth = await open();
+  expect(fourth.status).toBe(429);
+  expect(await fourth.json()).toMatchObject({ error: { code: "TOO_MANY_STREAMS" } });
+  await three[0]?.body?.cancel();
+  let status = 429;
+  for (let tries = 0; tries < 100 && status === 429; tries += 1) {
+    await Bun.sleep(20);
+    status = (await open()).status;
+  }
+  expect(status).toBe(200);
+});
+
+test("a thousand who follow one thread each get a step within moments", async () => {
+  serve({ most: 2000, patienceMs: 60_000 });
+  const readers = Array.from({ length: 1000 }, () => new Reader(server));
+  await Promise.all(readers.map((reader) => reader.sees("event: status")));
+  const written = performance.now();
+  appendFileSync(log, stepOf("news"));
+  await Promise.all(readers.map((reader) => reader.sees('"news"')));
+  expect(performance.now() - written).toBeLessThan(3_000);
+  for (const reader of readers) reader.close();
+}, 30_000);
+
+/** A reader of the stream with a connection of its own: `fetch` opens only so many at once. */
+class Reader {
+  readonly #socket: ReturnType<typeof connect>;
+  #text = "";
+  #wanted: { part: string; resolve: () => void } | null = null;
+
+  constructor({ port }: RunningServer) {
+    this.#socket = connect(port, "127.0.0.1", () => {
+      this.#socket.write(request(`GET ${path}`, { Host: `127.0.0.1:${port}`, ...headers() }));
+    });
+    this.#socket.on("data", (bytes) => {
+      this.#text += bytes.toString("latin1");
+      if (this.#wanted && this.#text.includes(this.#wanted.part)) this.#wanted.resolve();
+    });
+  }
+
+  async sees(part: string): Promise<void> {
+    if (this.#text.includes(part)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wanted = { part, resolve };
+    await promise;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}
