@@ -33,6 +33,8 @@ export async function stopServing(): Promise<void> {
   for (const serving of made.splice(0)) await serving.remove();
 }
 
+type Asked<T> = { status: number; body: T };
+
 type Running = { child: Bun.Subprocess<"ignore", "pipe", "pipe">; port: number; token: string };
 
 /** A storage root of a test's own with the bundles above, and a server process for it. */
@@ -115,11 +117,7 @@ export class Serving {
   }
 
   /** Sends JSON, or asks with GET when there is nothing to send, and gives status and answer. */
-  async ask<T>(
-    path: string,
-    send?: unknown,
-    method?: string,
-  ): Promise<{ status: number; body: T }> {
+  async ask<T>(path: string, send?: unknown, method?: string): Promise<Asked<T>> {
     const sends = send !== undefined;
     const response = await this.fetch(path, {
       method: method ?? (sends ? "POST" : "GET"),

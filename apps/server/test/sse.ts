@@ -30,6 +30,7 @@ export async function follow(
       sent.push(event);
       if (enough(sent)) break;
     }
+    if (abort.signal.aborted) throw new Error(`${path}: ${JSON.stringify(sent.slice(-5))} is all`);
     return sent;
   } finally {
     clearTimeout(timer);

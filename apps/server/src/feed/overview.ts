@@ -1,5 +1,6 @@
 import {
   allThreads,
+  listLive,
   type LiveRow,
   listWorkflows,
   readRow,
@@ -166,7 +167,8 @@ export class Overview {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
     }
-    for (const ref of (await this.#live.now()).values()) {
+    // One that was live a moment ago may be dead by now, and nothing would tell of it again.
+    for (const ref of await listLive(this.#root)) {
       const { threadId, steps, status } = ref;
       this.#seen.set(threadId, { ref, steps, status, live: true });
     }
@@ -190,8 +192,8 @@ export class Overview {
 
   async #lookAtLive(row: LiveRow): Promise<void> {
     const seen = this.#seen.get(row.threadId);
-    if (seen?.steps === row.steps && seen.status === row.status) return;
-    await this.#show(row, true);
+    if (seen?.steps === row.steps && seen.status === row.status) seen.live = true;
+    else await this.#show(row, true);
   }
 
   /** Tells how a thread stands now, when that is news. */
@@ -200,7 +202,8 @@ export class Overview {
     if (!row) return;
     const { threadId, hash, steps, status } = row;
     const seen = this.#seen.get(threadId);
-    this.#seen.set(threadId, { ref: { threadId, hash }, steps, status, live });
+    const driven = live || status === "running" || status === "paused";
+    this.#seen.set(threadId, { ref: { threadId, hash }, steps, status, live: driven });
     if (seen?.steps !== steps || seen.status !== status) this.#add("thread", row);
   }
 

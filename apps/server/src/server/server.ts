@@ -119,6 +119,8 @@ const shownHost = (host: string): string =>
 type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Response>;
 
 function listen({ host, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
+  // To Bun no name means every address.
+  if (host.trim() === "") throw cantListen(host, port, null);
   try {
     return Bun.serve({
       hostname: host,

@@ -1,0 +1,131 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Failure, Server, ThreadRow } from "../src/api-types.ts";
+import { Serving, stopServing } from "./serving.ts";
+import { follow } from "./sse.ts";
+
+afterAll(stopServing, 30_000);
+
+const addressOf = (serving: Serving) => join(serving.path, "run/server.json");
+
+test("the token lies where only its owner can read it, and stays over a restart", async () => {
+  const serving = await Serving.start();
+  const { token, port } = serving;
+  expect(token).toMatch(/^[\w-]{43}$/);
+  expect(statSync(addressOf(serving)).mode & 0o777).toBe(0o600);
+  expect(statSync(join(serving.path, "run")).mode & 0o777).toBe(0o700);
+  await serving.stop("SIGKILL");
+  await serving.serve(port);
+  expect(serving.token).toBe(token);
+  await serving.stop();
+  rmSync(addressOf(serving));
+  await serving.serve(port);
+  expect(serving.token).not.toBe(token);
+});
+
+test("a port in use is one line, and tells the URL when it is this storage root's own server", async () => {
+  const serving = await Serving.start();
+  const own = serving.spawn("serve", "--port", String(serving.port));
+  expect(await own.exited).toBe(1);
+  const said = await own.stderr.text();
+  expect(said).toMatch(/^error: port \d+ of 127\.0\.0\.1 is in use; hint: [^\n]+\n$/);
+  expect(said).toContain(`/?token=${serving.token}`);
+
+  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const foreign = serving.spawn("serve", "--port", String(other.port));
+  expect(await foreign.exited).toBe(1);
+  expect(await foreign.stderr.text()).not.toContain("token=");
+  await other.stop(true);
+  expect((await serving.fetch("/api/server")).status).toBe(200);
+});
+
+test("a wrong port and a wrong address are refused", async () => {
+  const serving = await Serving.start();
+  for (const args of [
+    ["--port", "65536"],
+    ["--port", "x"],
+    ["--host", "192.0.2.1"],
+    ["--host", ""],
+  ]) {
+    const child = serving.spawn("serve", ...args);
+    expect(await child.exited).toBe(2);
+    expect(await child.stderr.text()).toMatch(/^error: [^\n]+\n$/);
+  }
+});
+
+test("Ctrl-C ends it at once, also while somebody follows", async () => {
+  const serving = await Serving.start("endless");
+  const id = await serving.run("endless");
+  const following = follow(serving, `/api/threads/${id}/events`);
+  await follow(serving, `/api/threads/${id}/events`, { enough: (sent) => sent.length > 3 });
+  const began = performance.now();
+  expect(await serving.stop("SIGINT")).toBe(0);
+  expect(performance.now() - began).toBeLessThan(1_500);
+  expect((await following).length).toBeGreaterThan(0);
+  await serving.serve();
+  await serving.until(id, "running");
+});
+
+test("it listens on loopback alone", async () => {
+  const serving = await Serving.start();
+  const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp", "/proc/net/tcp6"]);
+  const port = serving.port.toString(16).toUpperCase().padStart(4, "0");
+  const listening = [...stdout.toString().matchAll(/^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A /gm)];
+  const ours = listening.filter((match) => match[2] === port).map((match) => match[1]);
+  expect(ours).toEqual(["0100007F"]);
+});
+
+test("it knows its version, and since when it runs", async () => {
+  const serving = await Serving.start();
+  const server = await serving.ok<Server>("/api/server");
+  expect(server).toMatchObject({ name: "uncaged-workflow", version: expect.any(String) });
+  expect(Math.abs(server.startedAt - Date.now())).toBeLessThan(60_000);
+});
+
+test("without a built console there is a page that says so", async () => {
+  const serving = await Serving.start();
+  const page = await serving.fetch("/");
+  expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+  const isBuilt = existsSync(join(import.meta.dir, "../../web/dist/index.html"));
+  expect(await page.text()).toContain(isBuilt ? "<script" : "The console is not built here");
+});
+
+test("a storage root that vanishes is an empty one, and comes back", async () => {
+  const serving = await Serving.start("counter", "endless");
+  const id = await serving.run("counter");
+  await serving.until(id, "completed");
+  const aside = join(serving.folder, "aside");
+  renameSync(serving.path, aside);
+  expect(await serving.ok<ThreadRow[]>("/api/threads")).toEqual([]);
+  const { status, body } = await serving.ask<Failure>(`/api/threads/${id}`);
+  expect(`${status} ${body.error.code}`).toBe("404 THREAD_NOT_FOUND");
+  expect((await serving.ask("/api/threads", { workflow: "counter" })).status).toBe(404);
+  expect(existsSync(serving.path)).toBe(false);
+  renameSync(aside, serving.path);
+  expect(await serving.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
+});
+
+test("what is done by the server is seen by the command line, and the other way round", async () => {
+  const serving = await Serving.start("counter");
+  const id = await serving.run("counter");
+  await serving.until(id, "completed");
+  const printed = await serving.spawn("thread", id, "--json").stdout.text();
+  expect(JSON.parse(printed)).toMatchObject({ threadId: id, status: "completed" });
+  const run = await serving.spawn("run", "counter", "--wait", "--json").stdout.text();
+  const { threadId } = JSON.parse(run) as { threadId: string };
+  expect((await serving.ask(`/api/threads/${threadId}`)).status).toBe(200);
+});
+
+test("no token and no storage root stands in what is served without a reason", async () => {
+  const serving = await Serving.start();
+  const { token } = serving;
+  const answers = await Promise.all(
+    ["/", "/api/server", "/api/openapi.json", "/api/x"].map(async (path) =>
+      (await serving.fetch(path)).text(),
+    ),
+  );
+  expect(answers.join()).not.toContain(token);
+  expect(answers.join()).not.toContain(serving.folder);
+  expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
+});
