@@ -26,6 +26,7 @@ const stages: Stage[] = [
   { name: "format", command: [join(tools, "biome"), "format"] },
   { name: "lint", command: [join(tools, "oxlint"), "--type-aware", "--deny-warnings"] },
   { name: "types", command: [join(tools, "tsc"), "-p", "."] },
+  { name: "console", command: [join(tools, "tsc"), "-p", "apps/web"] },
   { name: "unused", command: [join(tools, "knip"), "--no-progress"] },
   {
     name: "tests",

@@ -1,0 +1,90 @@
+import type { Failure } from "@uncaged/workflow-server/api-types";
+
+/** Why the server refused, in its own words; status 0 when it was not reached. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | null;
+  readonly details: readonly string[];
+
+  constructor(status: number, { code, message, hint, details = [] }: Failure["error"]) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+    this.details = details;
+  }
+}
+
+type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
+
+type Request = {
+  method?: "GET" | "POST" | "DELETE";
+  query?: Query;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is. */
+  file?: Blob;
+  signal?: AbortSignal;
+};
+
+/**
+ * Asks the server. `path` begins behind `/api`; each of its parts must be encoded: see {@link pathOf}.
+ *
+ * @throws ApiError when it refuses or can't be reached.
+ */
+export async function request<Answer>(path: string, options: Request = {}): Promise<Answer> {
+  const response = await send(path, options);
+  return (await response.json()) as Answer;
+}
+
+/** As {@link request}, for what is answered as text. */
+export async function requestText(path: string, options: Request = {}): Promise<string> {
+  const response = await send(path, options);
+  return await response.text();
+}
+
+/** A path of encoded parts: `pathOf("threads", id, "steps")`. */
+export const pathOf = (...parts: string[]): string =>
+  `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
+
+async function send(path: string, options: Request): Promise<Response> {
+  const { method = "GET", query = {}, json, file, signal } = options;
+  const type = file ? "application/octet-stream" : "application/json";
+  const body = file ?? (json === undefined ? null : JSON.stringify(json));
+  const headers = { ...(body !== null && { "Content-Type": type }) };
+  let response: Response;
+  try {
+    response = await fetch(`/api${path}${searchOf(query)}`, { method, headers, body, signal });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw unreached();
+  }
+  if (response.ok) return response;
+  throw await refusalOf(response);
+}
+
+function searchOf(query: Query): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (Array.isArray(value)) for (const one of value) params.append(name, one);
+    else params.set(name, String(value));
+  }
+  return params.size > 0 ? `?${params.toString()}` : "";
+}
+
+async function refusalOf(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => null)) as Failure | null;
+  if (body?.error) return new ApiError(response.status, body.error);
+  const message = `the server answered with the status ${response.status}`;
+  return new ApiError(response.status, { code: "BAD_ANSWER", message, hint: "try again" });
+}
+
+const unreached = (): ApiError =>
+  new ApiError(0, {
+    code: "NOT_REACHED",
+    message: "the server can't be reached",
+    hint: "start it again: uncaged-workflow serve",
+  });

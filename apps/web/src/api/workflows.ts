@@ -1,0 +1,87 @@
+import { queryOptions } from "@tanstack/react-query";
+import type {
+  AddedWorkflow,
+  Bundle,
+  RolledBack,
+  RunForm,
+  Server,
+  VersionRow,
+  Workflow,
+  WorkflowRow,
+} from "@uncaged/workflow-server/api-types";
+import { pathOf, request, requestText } from "./request.ts";
+
+/** The keys under which answers about workflows are kept. */
+export const workflowKeys = {
+  all: ["workflows"] as const,
+  one: (name: string) => ["workflows", "one", name] as const,
+  bundle: (version: string) => ["workflows", "bundle", version] as const,
+};
+
+/** The workflows, by name. */
+export const workflowsQuery = queryOptions({
+  queryKey: [...workflowKeys.all, "list"],
+  queryFn: ({ signal }) => request<WorkflowRow[]>("/workflows", { signal }),
+});
+
+/** A workflow: its versions and its descriptor. */
+export const workflowQuery = (name: string) =>
+  queryOptions({
+    queryKey: [...workflowKeys.one(name), "head"],
+    queryFn: ({ signal }) => request<Workflow>(pathOf("workflows", name), { signal }),
+  });
+
+/** The versions of a workflow, newest first, each with the number of its threads. */
+export const historyQuery = (name: string) =>
+  queryOptions({
+    queryKey: [...workflowKeys.one(name), "history"],
+    queryFn: ({ signal }) =>
+      request<VersionRow[]>(pathOf("workflows", name, "history"), { signal }),
+  });
+
+/** One version, by name, name@hash or hash. */
+export const bundleQuery = (version: string) =>
+  queryOptions({
+    queryKey: [...workflowKeys.bundle(version), "head"],
+    queryFn: ({ signal }) => request<Bundle>(pathOf("bundles", version), { signal }),
+  });
+
+/** What a form that starts a thread must ask for. */
+export const formQuery = (version: string) =>
+  queryOptions({
+    queryKey: [...workflowKeys.bundle(version), "form"],
+    queryFn: ({ signal }) => request<RunForm>(pathOf("bundles", version, "form"), { signal }),
+  });
+
+/** The text of a version's bundle, or of a file that it was built from. */
+export const sourceQuery = (version: string, file?: string) =>
+  queryOptions({
+    queryKey: [...workflowKeys.bundle(version), "source", file],
+    queryFn: ({ signal }) =>
+      requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
+  });
+
+/** Which server this is, and since when. */
+export const serverQuery = queryOptions({
+  queryKey: ["server"],
+  queryFn: ({ signal }) => request<Server>("/server", { signal }),
+});
+
+/** Registers a file under a name: a bundle, or a source that is built. */
+export const addWorkflow = (name: string, file: File) =>
+  request<AddedWorkflow>(pathOf("workflows", name), {
+    method: "POST",
+    query: { file: file.name },
+    file,
+  });
+
+/** Points a name at another of its versions; at the one before without a `version`. */
+export const rollbackWorkflow = (name: string, version?: string) =>
+  request<RolledBack>(pathOf("workflows", name, "rollback"), {
+    method: "POST",
+    json: { version },
+  });
+
+/** Removes a name; its threads stay. */
+export const removeWorkflow = (name: string) =>
+  request<{ name: string }>(pathOf("workflows", name), { method: "DELETE" });

@@ -1,0 +1,8 @@
+import { Page } from "../shell/page.tsx";
+import { useTitle } from "../shell/shell.tsx";
+
+/** Two threads side by side. */
+export function ComparePage() {
+  useTitle("Compare");
+  return <Page title="Compare">{null}</Page>;
+}

@@ -1,0 +1,88 @@
+import { setConnection } from "./connection.ts";
+
+/** What a stream tells of, by the names of its events. */
+export type Listeners<Events> = {
+  [Name in keyof Events]?: (data: Events[Name]) => void;
+};
+
+type Options<Events> = {
+  /** The path and its query, and where to begin when it was cut off: behind an event's id. */
+  url: (from: string | null) => string;
+  on: Listeners<Events>;
+};
+
+const retryMs = 1_000;
+/** A page that nobody sees gives its connection to those that are seen: browsers have six a server. */
+const hiddenMs = 5_000;
+
+/**
+ * Follows a stream of server-sent events until it is closed. Comes back by itself, behind the last
+ * event that it got; a browser does so too, but not after it was refused.
+ */
+export class Stream<Events extends object> {
+  readonly #options: Options<Events>;
+  #source: EventSource | null = null;
+  #last: string | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #closed = false;
+  readonly #onVisibility = () => {
+    this.#wait(document.hidden ? hiddenMs : 0, () =>
+      document.hidden ? this.#drop() : this.#ensure(),
+    );
+  };
+
+  constructor(options: Options<Events>) {
+    this.#options = options;
+    document.addEventListener("visibilitychange", this.#onVisibility);
+    this.#open();
+  }
+
+  /** Ends it for good. */
+  close(): void {
+    this.#closed = true;
+    document.removeEventListener("visibilitychange", this.#onVisibility);
+    this.#stopWaiting();
+    this.#drop();
+    setConnection(this, null);
+  }
+
+  #open(): void {
+    const source = new EventSource(this.#options.url(this.#last));
+    this.#source = source;
+    source.addEventListener("open", () => setConnection(this, "open"));
+    source.addEventListener("error", () => this.#onError(source));
+    for (const name of Object.keys(this.#options.on) as (keyof Events & string)[]) {
+      source.addEventListener(name, (event: MessageEvent<string>) => {
+        if (event.lastEventId) this.#last = event.lastEventId;
+        this.#options.on[name]?.(JSON.parse(event.data) as Events[typeof name]);
+      });
+    }
+  }
+
+  #onError(source: EventSource): void {
+    if (this.#closed || source !== this.#source) return;
+    setConnection(this, "lost");
+    if (source.readyState !== EventSource.CLOSED) return;
+    this.#source = null;
+    this.#wait(retryMs, () => this.#ensure());
+  }
+
+  #ensure(): void {
+    if (!this.#source && !this.#closed) this.#open();
+  }
+
+  #drop(): void {
+    this.#source?.close();
+    this.#source = null;
+  }
+
+  #wait(ms: number, then: () => void): void {
+    this.#stopWaiting();
+    this.#timer = setTimeout(then, ms);
+  }
+
+  #stopWaiting(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

@@ -1,0 +1,67 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from "@tanstack/react-router";
+import { NoPage, PageFailure } from "./shell/page-failure.tsx";
+import { Shell } from "./shell/shell.tsx";
+import { Skeleton } from "./states/skeleton.tsx";
+import { readThreadsSearch } from "./threads/search.ts";
+import { ThreadsPage } from "./threads/threads-page.tsx";
+import { readThreadSearch } from "./thread/search.ts";
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NoPage });
+
+const threads = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  validateSearch: readThreadsSearch,
+  component: ThreadsPage,
+});
+
+const thread = createRoute({
+  getParentRoute: () => root,
+  path: "/threads/$id",
+  validateSearch: readThreadSearch,
+  component: lazyRouteComponent(() => import("./thread/thread-page.tsx"), "ThreadPage"),
+});
+
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/threads/$id/compare/$other",
+  component: lazyRouteComponent(() => import("./compare/compare-page.tsx"), "ComparePage"),
+});
+
+const workflows = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows",
+  component: lazyRouteComponent(() => import("./workflows/workflows-page.tsx"), "WorkflowsPage"),
+});
+
+const workflow = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows/$name",
+  component: lazyRouteComponent(() => import("./workflows/workflow-page.tsx"), "WorkflowPage"),
+});
+
+const add = createRoute({
+  getParentRoute: () => root,
+  path: "/add",
+  component: lazyRouteComponent(() => import("./add/add-page.tsx"), "AddPage"),
+});
+
+/** The pages, by their paths. All but the first are loaded when they are asked for. */
+export const router = createRouter({
+  routeTree: root.addChildren([threads, thread, compare, workflows, workflow, add]),
+  defaultErrorComponent: PageFailure,
+  defaultPendingComponent: () => <Skeleton />,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,45 @@
+import { useSyncExternalStore } from "react";
+
+/** What the reader chose: `system` follows the system. */
+export type Theme = "system" | "light" | "dark";
+
+const key = "theme";
+const listeners = new Set<() => void>();
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
+const chosen = (): Theme => {
+  const { theme } = document.documentElement.dataset;
+  return theme === "light" || theme === "dark" ? theme : "system";
+};
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  systemIsDark.addEventListener("change", listener);
+  return () => {
+    listeners.delete(listener);
+    systemIsDark.removeEventListener("change", listener);
+  };
+}
+
+/** Chooses a theme, and keeps the choice in this browser. */
+export function setTheme(theme: Theme): void {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  try {
+    if (theme === "system") localStorage.removeItem(key);
+    else localStorage.setItem(key, theme);
+  } catch {
+    // A browser that keeps nothing still shows it until the page is left.
+  }
+  for (const listener of listeners) listener();
+}
+
+/** What was chosen. */
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, chosen);
+
+/** What is shown. */
+export const useIsDark = (): boolean =>
+  useSyncExternalStore(
+    subscribe,
+    () => chosen() === "dark" || (chosen() === "system" && systemIsDark.matches),
+  );

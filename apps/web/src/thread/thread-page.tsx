@@ -1,0 +1,8 @@
+import { Page } from "../shell/page.tsx";
+import { useTitle } from "../shell/shell.tsx";
+
+/** One thread, live. */
+export function ThreadPage() {
+  useTitle("Thread");
+  return <Page title="Thread">{null}</Page>;
+}

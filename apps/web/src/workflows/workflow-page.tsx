@@ -1,0 +1,8 @@
+import { Page } from "../shell/page.tsx";
+import { useTitle } from "../shell/shell.tsx";
+
+/** One workflow: its versions, its source, its roles. */
+export function WorkflowPage() {
+  useTitle("Workflow");
+  return <Page title="Workflow">{null}</Page>;
+}
