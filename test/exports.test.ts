@@ -121,6 +121,7 @@ describe("the exported names", () => {
       startWorkerAhead
       statuses
       toErrorRecord
+      type AddOptions
       type Added
       type Ahead
       type BuiltBundle
@@ -145,6 +146,8 @@ describe("the exported names", () => {
       type Problem
       type ResumeOptions
       type Root
+      type SourceKind
+      type SourceModule
       type StartOptions
       type StartedThread
       type Status

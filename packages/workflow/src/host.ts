@@ -8,7 +8,8 @@ export { checkWorkflowName } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows
-export { type Added, addWorkflow } from "./client/add.ts";
+export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
+export { type Added, type AddOptions, addWorkflow } from "./client/add.ts";
 export { type BuiltBundle, buildSource } from "./client/build.ts";
 export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
