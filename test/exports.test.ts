@@ -284,11 +284,14 @@ describe("the exported names of the agents", () => {
       "addTally
       costOf
       ledgerOf
+      ledgerRecords
       noTally
       priceOf
       tallyOf
       type Ledger
       type LedgerEnd
+      type LedgerLog
+      type LedgerRecord
       type LedgerStep
       type Price
       type Prices

@@ -34,7 +34,7 @@ export { type InfoOptions, readInfo } from "./client/info.ts";
 export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
 export { listLive } from "./client/live.ts";
 export { removeThread } from "./client/remove.ts";
-export { type StartedThread, type StartOptions, mostRounds, startThread } from "./client/start.ts";
+export { type StartedThread, type StartOptions, startThread } from "./client/start.ts";
 export {
   type ListOptions,
   allThreads,
@@ -44,7 +44,7 @@ export {
   readThread,
 } from "./client/threads.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
-export { type Durability, defaultMaxRounds } from "./control/control.ts";
+export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";

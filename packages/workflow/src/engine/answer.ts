@@ -21,9 +21,10 @@ export async function problemOfSchema(wait: WaitMeta, judge: SchemaJudge): Promi
 }
 
 /**
- * The `__input__` step that an answer becomes.
+ * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
+ * answers an earlier question has not seen this one. One without a token is taken.
  *
- * @throws WorkflowError `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
+ * @throws WorkflowError `ANSWER_TOKEN`, `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
  */
 export async function answerStep(
   wait: WaitMeta,
@@ -31,6 +32,10 @@ export async function answerStep(
   now: number,
   judge: SchemaJudge,
 ): Promise<RoleOutput> {
+  const token = input.meta?.token;
+  if (token !== undefined && token !== wait.token) {
+    throw refused("ANSWER_TOKEN", `the answer's token is not that of ${wait.for}`);
+  }
   if (isOver(wait, now)) {
     const late = new Date(wait.expiresAt as number).toISOString();
     throw refused(
