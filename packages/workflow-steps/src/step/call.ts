@@ -24,7 +24,12 @@ export type Called = {
   locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
   model?: string;
   usage?: LLMUsage;
+  /** In US dollars, null when the price is not known. */
+  cost?: number | null;
 };
 
-/** Carries a step out. What it throws fails the step. */
+/**
+ * Carries a step out. What it throws fails the step; an error whose call had been answered and paid
+ * for has `spent: {model, usage, cost}`.
+ */
 export type Executor = (call: Call) => Promise<Called>;
