@@ -33,6 +33,19 @@ test("pause is seen in ps, and resume goes on", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
+test("an answer with another question's token is refused, and one with none needs an answer", async () => {
+  const id = await store.play({ ask: 2, steps: 3, token: "t1" });
+  await store.until(id, "waiting");
+  const wrong = await store.run(["resume", id, "--token", "t0", "--input", "yes", "--json"]);
+  expect(wrong.code).toBe(1);
+  expect(JSON.parse(wrong.stdout)).toMatchObject({ error: { code: "ANSWER_TOKEN" } });
+  const alone = await store.run(["resume", id, "--token", "t1"]);
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--input TEXT") });
+  await store.ok(["resume", id, "--token", "t1", "--input", "yes"]);
+  const { steps } = await store.until<View>(id, "completed");
+  expect(steps.find(({ role }) => role === "__input__")?.meta.token).toBe("t1");
+});
+
 test("an answer to a thread that was paused while it waited says that it stays paused", async () => {
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");

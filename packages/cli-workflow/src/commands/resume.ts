@@ -6,22 +6,24 @@ import { durabilityOption, type StartingOptions } from "../arguments/starting.ts
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
-type Options = Pick<StartingOptions, "durability"> & { input?: string };
+type Options = Pick<StartingOptions, "durability"> & { input?: string; token?: string };
 
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<ids...>", "the threads, or @last")
-    .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin");
+    .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
+    .option("--token <token>", "the question's token: an answer to another question is refused");
   durabilityOption(command).action(perform(resume));
   examples(
     command,
     "uncaged-workflow resume @last",
     "uncaged-workflow resume @last --input '{\"approved\":true}'",
+    "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
   );
 }
 
 async function resume(session: Session, options: Options, ids: string[]): Promise<number> {
-  const input = await inputOf(options.input);
+  const input = await inputOf(options.input, options.token);
   const { env, root } = session;
   const paused = new Set<string>();
   return await forEachThread(
