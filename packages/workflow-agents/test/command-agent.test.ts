@@ -8,7 +8,7 @@ import { noUsage } from "../src/call/usage.ts";
 import { type CommandOptions, commandAgent } from "../src/command/command.ts";
 import { fieldsOf, type LineReader, type Said } from "../src/command/said.ts";
 import { role } from "../src/role/role.ts";
-import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, type Heard, heard, payloadOf, spokenOf, threadOf, typesOf } from "./heard.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "commands/agent.mjs");
@@ -101,7 +101,7 @@ describe("a command agent", () => {
   test("is understood line by line, and what is no JSON is told apart", async () => {
     const run = await hear("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
-    const told = run.events.map(({ type, payload }) => [type, payload.delta ?? payload.message]);
+    const told = spokenOf(run).map(({ type, payload }) => [type, payload.delta ?? payload.message]);
     expect(told.slice(0, 4)).toEqual([
       ["tool_message", "not JSON"],
       ["llm_thinking", "hm"],

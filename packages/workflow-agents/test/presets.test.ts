@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import type { AgentFn } from "@uncaged/workflow";
 import { codex } from "../src/command/codex.ts";
 import { cursor } from "../src/command/cursor.ts";
-import { type Heard, heard, threadOf } from "./heard.ts";
+import { type Heard, heard, spokenOf, threadOf } from "./heard.ts";
 
 const commands = join(import.meta.dir, "commands");
 
@@ -27,8 +27,8 @@ async function play(agent: AgentFn, name: string, lines: string, memory = {}): P
 }
 
 const argv = () => JSON.parse(readFileSync(join(cwd, "argv.json"), "utf8")) as string[];
-const told = ({ events }: Heard) =>
-  events.map(({ type, payload }) => {
+const told = (run: Heard) =>
+  spokenOf(run).map(({ type, payload }) => {
     const { delta, tool_use_id, name, input, content, is_error } = payload;
     return [type, delta ?? { tool_use_id, name, input, content, is_error }];
   });

@@ -2,6 +2,8 @@ import type { InfoRecord } from "@uncaged/workflow/host";
 import { addTally, noTally, type Tally, tallyOf, usageOf } from "@uncaged/workflow-agents/ledger";
 import { cut, oneLine, plain } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
+import { isObject, type Payload, textOf } from "./payload.ts";
+import { remarkOf } from "./remark.ts";
 import type { Look } from "./view.ts";
 
 /** A tool that runs. `id` is the model's for its call, null for one that the workflow itself called. */
@@ -18,7 +20,7 @@ export type Inside = {
   calls: readonly ToolCall[];
   /** The error that was shown last: a step fails by the error of its call. */
   error: string;
-  /** What events told of: tokens, and a cost if they know it. */
+  /** What the ends of its calls told of: tokens, and a cost if they know it. */
   told: Tally;
 };
 
@@ -33,23 +35,23 @@ export const noInside: Inside = {
 };
 
 type Shown = { inside: Inside; text: string };
-type Payload = Record<string, unknown>;
-
 const indent = "     ";
 const longestThought = 500;
 
 /**
  * What an event adds, and the text that it writes: streamed text as it comes; thinking as one line
- * when it is over; a tool with its result as one line when it is done. Only on a terminal.
+ * when it is over; a tool with its result as one line when it is done. Only on a terminal: a pipe gets
+ * no more than what a workflow prints.
  */
 export function showEvent(inside: Inside, event: InfoRecord, look: Look): Shown {
   const payload = isObject(event.payload) ? event.payload : {};
-  const counted = { ...inside, told: addTally(inside.told, tallyOfEvent(payload)) };
-  if (!look.terminal) return { inside: counted, text: "" };
   const { type = "", timestamp } = event;
+  const told = type === "llm_done" ? addTally(inside.told, tallyOfEvent(payload)) : inside.told;
+  const counted = { ...inside, told };
+  if (!look.terminal && type !== "step_print") return { inside: counted, text: "" };
   if (type === "llm_thinking") return think(counted, textOf(payload.delta), timestamp);
   const folded = fold(counted, timestamp, look);
-  const shown = showOther(folded.inside, type, payload, timestamp, look);
+  const shown = showOther(folded.inside, { ...event, type }, payload, look);
   return { inside: shown.inside, text: folded.text + shown.text };
 }
 
@@ -70,15 +72,15 @@ export function insideText({ role, thinking, calls }: Inside): string {
 
 function showOther(
   inside: Inside,
-  type: string,
+  { type, stepID, timestamp }: InfoRecord & { type: string },
   payload: Payload,
-  timestamp: number,
   look: Look,
 ): Shown {
   switch (type) {
     case "step_start": {
       const meta = isObject(payload.meta) ? payload.meta : {};
-      return { inside: { ...inside, role: oneLine(textOf(meta.title)) }, text: "" };
+      const role = oneLine(textOf(meta.title) || (stepID ?? ""));
+      return { inside: { ...inside, role }, text: "" };
     }
     case "llm_token":
       return stream(inside, textOf(payload.delta), look);
@@ -96,7 +98,7 @@ function showOther(
     case "step_error":
       return fail(inside, oneLine(textOf(payload.error)), look);
     default: {
-      const line = lineOf(type, payload);
+      const line = remarkOf(type, stepID ?? "", payload);
       return line === null ? { inside, text: "" } : write(inside, line, look);
     }
   }
@@ -169,17 +171,6 @@ function toolLine(name: string, given: string, result: string, look: Look): stri
   return `${look.paint("dim", `${indent}${cut(whole, room)}`)}\n`;
 }
 
-function lineOf(type: string, payload: Payload): string | null {
-  switch (type) {
-    case "tool_message":
-      return oneLine(`${textOf(payload.name)}: ${textOf(payload.message)}`);
-    case "step_print":
-      return oneLine(textOf(payload.value));
-    default:
-      return null;
-  }
-}
-
 function fail(inside: Inside, error: string, look: Look): Shown {
   if (error === inside.error) return { inside, text: "" };
   return write({ ...inside, error }, `error: ${error}`, look);
@@ -193,17 +184,6 @@ function write(inside: Inside, line: string, look: Look): Shown {
 
 function tallyOfEvent({ usage, cost_usd: cost }: Payload): Tally {
   const counted = usageOf(usage);
-  const amount = typeof cost === "number" && Number.isFinite(cost) ? cost : 0;
-  if (counted === null) return amount === 0 ? noTally : { ...noTally, cost: amount };
-  const tally = tallyOf(counted, amount);
-  const { total_tokens: total } = usage as Payload;
-  return typeof total === "number" && Number.isFinite(total) ? { ...tally, tokens: total } : tally;
-}
-
-const isObject = (value: unknown): value is Payload => typeof value === "object" && value !== null;
-
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (isObject(value) && value._truncated === true) return textOf(value.preview);
-  return value === undefined ? "" : (JSON.stringify(value) ?? "");
+  if (counted === null) return noTally;
+  return tallyOf(counted, typeof cost === "number" && Number.isFinite(cost) ? cost : null);
 }

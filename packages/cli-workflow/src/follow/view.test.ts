@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import type { FollowItem } from "@uncaged/workflow/host";
 import { noPaint } from "../output/colour.ts";
-import { spentText } from "../output/spent.ts";
-import { beginView, type Look, showItem, type View, type ViewItem, waitLine } from "./view.ts";
+import { beginView, type Look, showItem, type View, waitLine } from "./view.ts";
 
 const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 const screen: Look = { paint: noPaint, terminal: true, columns: 40 };
@@ -15,12 +14,17 @@ const step = (
   meta: Record<string, unknown> = {},
 ): FollowItem => ({ kind: "step", number, step: { role, content, meta, timestamp } });
 
-const event = (type: string, payload: unknown, timestamp = 0): FollowItem => ({
+const event = (
+  type: string,
+  payload: unknown,
+  timestamp = 0,
+  stepID: string | null = null,
+): FollowItem => ({
   kind: "event",
-  event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID: null, payload, seq: 1 },
+  event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID, payload, seq: 1 },
 });
 
-function showAll(items: ViewItem[], look: Look, kept = 0): { view: View; text: string } {
+function showAll(items: FollowItem[], look: Look, kept = 0): { view: View; text: string } {
   let view = beginView(1000, kept);
   let all = "";
   for (const item of items) {
@@ -136,42 +140,28 @@ test("a long value of an event is shown by its preview", () => {
   expect(showAll(items, { ...screen, columns: 80 }).text).toContain('> write {"path":"a… → ok');
 });
 
-test("a step's line has what it spent, and so has the end", () => {
+test("a step's line has what it spent, by its calls when it doesn't say so itself", () => {
   const usage = { input_tokens: 1200, output_tokens: 34 };
-  const { view, text } = showAll(
+  const { text } = showAll(
     [
-      event("llm_done", { usage: { total_tokens: 1234 } }),
+      event("llm_usage", { usage }),
+      event("llm_done", { usage: { input_tokens: 1234 } }),
       step(1, "planner", "Plan", 1500, { usage, model: "m", cost: 0.0125 }),
-      event("llm_done", { usage: { total_tokens: 10 } }),
+      event("llm_usage", { usage }),
+      event("llm_done", { usage: { input_tokens: 10 }, cost_usd: 0.5 }),
       step(2, "coder", "x", 2500),
-      event("llm_done", { usage, cost_usd: 0.5 }),
-      { kind: "end", status: "failed", result: null },
     ],
     pipe,
   );
   expect(text).toBe(
-    "  1  planner       0.5s  1,234 tokens, $0.0125  Plan\n  2  coder         1.0s  10 tokens  x\n",
+    "  1  planner       0.5s  1,234 tokens, $0.0125  Plan\n  2  coder         1.0s  10 tokens, $0.5000  x\n",
   );
-  expect(spentText(view.spent)).toBe("2,478 tokens, $0.5125");
-  expect(spentText(beginView(0, 0).spent)).toBe("");
-});
-
-test("what the end record says of a failed step goes before what its events told", () => {
-  const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m", cost: 0.25 };
-  const failure = { name: "LLMError", step: 1, kept };
-  const told = event("llm_done", { usage: { total_tokens: 10 }, cost_usd: 0.5 });
-  const end = { kind: "end" as const, status: "failed" as const, result: null };
-  const { view } = showAll([told, { ...end, failure }], pipe);
-  expect(spentText(view.spent)).toBe("7 tokens, $0.2500");
-  const silent = showAll([told, { ...end, failure: { name: "E", step: 1 } }], pipe).view;
-  expect(spentText(silent.spent)).toBe("10 tokens, $0.5000");
 });
 
 test("a step that a fork brought along has cost this thread nothing", () => {
   const spent = { usage: { input_tokens: 5 }, cost: 1, model: "m" };
-  const { view, text } = showAll([step(1, "planner", "a", 10, spent)], pipe, 1);
+  const { text } = showAll([step(1, "planner", "a", 10, spent)], pipe, 1);
   expect(text).toBe("  1  planner       kept  a\n");
-  expect(spentText(view.spent)).toBe("");
 });
 
 test("a price that is not known is told", () => {
@@ -184,6 +174,46 @@ test("a price that is not known is told", () => {
 test("events that are nonsense are passed over", () => {
   const items = [event("llm_done", "nonsense"), event("llm_done", { usage: [] }), event("x", null)];
   expect(showAll(items, screen).text).toBe("");
+});
+
+test("what a step workflow tells is one line each", () => {
+  const { text } = showAll(
+    [
+      event("step_skipped", { condition: "=$n > 3" }, 0, "LLM_More"),
+      event("tool_message", { name: "Search", level: "info", message: "3 hits" }),
+      event("tool_message", { name: "Search", level: "warn", message: "slow" }),
+      event("file_done", { path: "out/notes.md", size_bytes: 1500 }, 0, "Write_Notes"),
+      event("step_print", { value: { all: "good" } }),
+      event("pause_rejected", { reason: "the answer's token is not that of pause" }),
+      event("pause_timeout", { nodeId: "Pause_Ask", timeoutAction: "Stop_Late" }, 0, "Pause_Ask"),
+      event("var_changed", { name: "$n", oldValue: 1, newValue: 2 }),
+    ],
+    { ...screen, columns: 80 },
+  );
+  expect(text.split("\n").map((line) => line.trim())).toEqual([
+    "skipped LLM_More: =$n > 3",
+    "Search: 3 hits",
+    "Search: warn: slow",
+    "wrote out/notes.md (1.5 KB)",
+    '{"all":"good"}',
+    "an answer was refused: the answer's token is not that of pause",
+    "nobody answered Pause_Ask in time: on to Stop_Late",
+    "",
+  ]);
+});
+
+test("what a workflow prints stands in a pipe too", () => {
+  expect(showAll([event("step_print", { value: "half way" })], pipe).text).toBe("     half way\n");
+});
+
+test("a step that begins with its own role is told once", () => {
+  const { text } = showAll([step(1, "Set_A", "Set_A: $a set, 0.0 s", 1000)], pipe);
+  expect(text).toBe("  1  Set_A         0.0s  $a set, 0.0 s\n");
+});
+
+test("the line that waits names the step that works, where it has no title", () => {
+  const { view } = showAll([event("step_start", { meta: null }, 0, "LLM_A")], screen);
+  expect(waitLine(view, 3500)).toBe("2.5s since the start: LLM_A");
 });
 
 test("the line that waits tells what is being done", () => {

@@ -1,7 +1,7 @@
-import type { FailureRecord, FollowItem, Step } from "@uncaged/workflow/host";
-import { addTally, ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
-import { lostOf } from "../ledger/ledger.ts";
+import type { FollowItem, Step } from "@uncaged/workflow/host";
+import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "../output/colour.ts";
+import { saidBy } from "../output/said.ts";
 import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
@@ -20,8 +20,6 @@ export type View = {
   previous: { number: number; role: string } | null;
   status: string;
   question: string | null;
-  /** What the thread's own steps have spent. */
-  spent: Tally;
   /** What goes on in the step that is being made. */
   inside: Inside;
 };
@@ -34,16 +32,12 @@ export function beginView(createdAt: number, kept: number): View {
     previous: null,
     status: "running",
     question: null,
-    spent: noTally,
     inside: noInside,
   };
 }
 
-/** What a live view shows: at the end also why the thread failed, if it did. */
-export type ViewItem = FollowItem & { failure?: FailureRecord | null };
-
 /** What an item adds to the view, and the text that it writes. */
-export function showItem(view: View, item: ViewItem, look: Look): { view: View; text: string } {
+export function showItem(view: View, item: FollowItem, look: Look): { view: View; text: string } {
   switch (item.kind) {
     case "step":
       return showStep(view, item, look);
@@ -53,11 +47,8 @@ export function showItem(view: View, item: ViewItem, look: Look): { view: View; 
       const { inside, text } = showEvent(view.inside, item.event, look);
       return { view: { ...view, inside }, text };
     }
-    case "end": {
-      const lost = lostOf(item.failure ?? null) ?? view.inside.told;
-      const spent = addTally(view.spent, lost);
-      return { view: { ...view, spent, inside: noInside }, text: closeInside(view.inside, look) };
-    }
+    case "end":
+      return { view: { ...view, inside: noInside }, text: closeInside(view.inside, look) };
   }
 }
 
@@ -84,7 +75,7 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const price = spentText(spent);
   if (price !== "") cells.push(price);
   const head = `${cells.join("  ")}  `;
-  const said = cut(firstLine(step.content), Math.max(10, columns - Bun.stringWidth(head)));
+  const said = cut(firstLine(saidBy(step)), Math.max(10, columns - Bun.stringWidth(head)));
   const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
   const text = `${closeInside(view.inside, look)}${`${painted}  ${said}`.trimEnd()}\n`;
   return {
@@ -93,7 +84,6 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
       previousAt: isKept ? view.previousAt : step.timestamp,
       previous: { number, role: step.role },
       question: step.role === "__wait__" ? step.content : null,
-      spent: addTally(view.spent, spent),
       inside: noInside,
     },
     text,

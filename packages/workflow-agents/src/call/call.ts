@@ -11,8 +11,16 @@ import type { Spent } from "./usage.ts";
 export type Call = {
   stepID: string;
   spent: Spent[];
-  /** Asked before each limited call with what it may cost at most; throws when a limit would be passed. */
-  admit: (most: Spent) => void;
+  /** Tells this run apart from all others, in the events of its calls. */
+  id?: string;
+  /**
+   * Asked before each limited call with what it may cost at most; throws when a limit would be passed.
+   * So much is kept for the call until what it gives back is called: once the call is over, and what it
+   * spent is in `spent`.
+   */
+  admit: (most: Spent) => () => void;
+  /** Puts the price to what a call spent. */
+  priced?: (spent: Spent) => Spent;
   /** What is left of the thread's limit, in US dollars; null when it has none. */
   left?: () => number | null;
   /** Whether there is a limit: then `admit` is asked, and a model for no answer without a bound. */
@@ -31,7 +39,9 @@ export const withCall = <T>(call: Call, fn: () => T): T => calls.run(call, fn);
 
 /** The call that the running code belongs to; one of its own when there is none (a bare agent). */
 export const currentCall = (): Call =>
-  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => undefined, memory: {} };
+  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => nothing, memory: {} };
+
+const nothing = (): void => undefined;
 
 /** Publishes an event of the running call on the workflow's channel. */
 export function publish(type: EventType, payload: Record<string, unknown>): void {

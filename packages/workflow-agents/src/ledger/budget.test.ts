@@ -17,11 +17,13 @@ const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async (
     schema: z.object({}),
     agent: async () => {
       const { admit, spent } = currentCall();
-      admit({ model, usage: { ...noUsage, input_tokens: 2000, output_tokens: 1000 }, cost: null });
+      const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
+      const release = admit({ model, usage: most, cost: null });
       asked += 1;
       await wait();
       const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
       spent.push({ model, usage, cost: null });
+      release();
       return "said";
     },
   });
