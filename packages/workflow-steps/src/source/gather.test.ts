@@ -30,6 +30,12 @@ async function gathered(documents: Record<string, WorkflowDocument>, file = "flo
   };
 }
 
+const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "none",
+    (error: Error) => error.message,
+  );
+
 describe("the workflows that a workflow runs", () => {
   test("are named by their path from its folder, each read once", async () => {
     const found = await gathered({
@@ -76,7 +82,7 @@ describe("the workflows that a workflow runs", () => {
 
   test("may not run themselves, and the error names the way", async () => {
     const documents = { "flow.json": running("a.json"), "a.json": running("./flow.json") };
-    await expect(gathered(documents)).rejects.toThrow(
+    expect(await refusal(gathered(documents))).toContain(
       "flow.json runs a.json runs flow.json: a workflow can't run itself",
     );
   });
@@ -90,13 +96,13 @@ describe("the workflows that a workflow runs", () => {
         ]),
       );
     expect(Object.keys((await gathered(chain(8))).subflows)).toHaveLength(8);
-    await expect(gathered(chain(9))).rejects.toThrow("8 workflows deep is the most");
+    expect(await refusal(gathered(chain(9)))).toContain("8 workflows deep is the most");
     const late = {
       ...chain(8),
       "flow.json": running("2.json", "0.json"),
       "0.json": running("1.json"),
     };
-    await expect(gathered(late)).rejects.toThrow("8 workflows deep is the most");
+    expect(await refusal(gathered(late))).toContain("8 workflows deep is the most");
   });
 
   test("in great number are each looked at once", async () => {
