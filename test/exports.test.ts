@@ -205,9 +205,12 @@ describe("the exported names of the agents", () => {
       noUsage
       openaiAgent
       openaiProvider
+      paid
+      placeInside
       publish
       readClaudeCode
       readFile
+      readInside
       role
       roleSteps
       runCommand
@@ -245,6 +248,8 @@ describe("the exported names of the agents", () => {
       type ModelExtractorOptions
       type ModelOptions
       type OpenAIOptions
+      type Paid
+      type Place
       type PresetOptions
       type ReadyTool
       type RoleEntry
@@ -274,8 +279,10 @@ describe("the exported names of the agents", () => {
       type ToolUse
       type ToolUseBlock
       type Usage
+      type WriteOptions
       withCall
-      writeFile"
+      writeFile
+      writeInside"
     `);
   });
 

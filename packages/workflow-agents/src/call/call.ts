@@ -30,6 +30,8 @@ export type Call = {
    * last step left it, and is recorded in the step's `meta.agent`.
    */
   memory: Record<string, unknown>;
+  /** Hears each event before the channel does, and says whether it keeps it for itself. */
+  hear?: (event: WorkflowEvent) => boolean;
 };
 
 const calls = new AsyncLocalStorage<Call>();
@@ -43,8 +45,10 @@ export const currentCall = (): Call =>
 
 const nothing = (): void => undefined;
 
-/** Publishes an event of the running call on the workflow's channel. */
+/** Publishes an event of the running call on the workflow's channel, unless the call keeps it. */
 export function publish(type: EventType, payload: Record<string, unknown>): void {
-  const event: WorkflowEvent = { type, stepID: currentCall().stepID, payload };
+  const { stepID, hear } = currentCall();
+  const event: WorkflowEvent = { type, stepID, payload };
+  if (hear?.(event)) return;
   channel(eventsChannel).publish(event);
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, realpath, rename, rm } from "node:fs/promises";
+import { type FileHandle, link, mkdir, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   isInside,
@@ -25,23 +25,38 @@ export async function readText(
   cwd: string,
   given: string,
 ): Promise<{ place: Place; text: string }> {
+  const { place, bytes } = await readInside(cwd, given);
+  return { place, text: decoded(place.name, bytes) };
+}
+
+/**
+ * A file's bytes.
+ *
+ * @param most The longest that it may be.
+ * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link placeInside} and {@link openInside}.
+ */
+export async function readInside(
+  cwd: string,
+  given: string,
+  most = longestFile,
+): Promise<{ place: Place; bytes: Uint8Array }> {
   const place = await placeInside(cwd, given);
   const file = await openInside(place, constants.O_RDONLY);
   try {
     const { size } = await file.stat();
-    if (size > longestFile) throw tooLong(place.name, size);
-    const bytes = await readAll(file, size);
-    if (bytes.length > longestFile) throw tooLong(place.name, bytes.length);
-    return { place, text: decoded(place.name, bytes) };
+    if (size > most) throw tooLong(place.name, size, most);
+    const bytes = await readAll(file, size, most);
+    if (bytes.length > most) throw tooLong(place.name, bytes.length, most);
+    return { place, bytes };
   } finally {
     await file.close();
   }
 }
 
 // A file may grow while it is read, and what is in /proc has no size.
-async function readAll(file: FileHandle, size: number): Promise<Buffer> {
+async function readAll(file: FileHandle, size: number, most: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for (let length = 0; length <= longestFile; ) {
+  for (let length = 0; length <= most; ) {
     const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
     const { bytesRead } = await file.read(piece, 0, piece.length);
     if (bytesRead === 0) break;
@@ -59,13 +74,10 @@ function decoded(name: string, bytes: Uint8Array): string {
   throw pathError("NOT_TEXT", name, "is no text", "it is a binary file: leave it as it is");
 }
 
-const tooLong = (name: string, size: number) =>
-  pathError(
-    "FILE_TOO_LONG",
-    name,
-    `is too long: ${size} bytes, and 10 MB is the most`,
-    "search it",
-  );
+const tooLong = (name: string, size: number, most: number) => {
+  const problem = `is too long: ${size} bytes, and ${most / 1024 / 1024} MB is the most`;
+  return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
+};
 
 /**
  * Writes a text file whole, or leaves it as it was: a new file takes the old one's place and its
@@ -79,8 +91,24 @@ export async function writeText(
   given: string,
   text: string,
 ): Promise<{ place: Place; created: boolean }> {
-  const bytes = Buffer.from(text);
-  if (bytes.length > longestFile) throw tooLong(given, bytes.length);
+  return await writeInside(cwd, given, Buffer.from(text));
+}
+
+/** How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. */
+export type WriteOptions = { isNew?: boolean; most?: number };
+
+/**
+ * Writes a file's bytes as {@link writeText} does a text.
+ *
+ * @throws WorkflowError `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link writeText}.
+ */
+export async function writeInside(
+  cwd: string,
+  given: string,
+  bytes: Uint8Array,
+  { isNew = false, most = longestFile }: WriteOptions = {},
+): Promise<{ place: Place; created: boolean }> {
+  if (bytes.length > most) throw tooLong(given, bytes.length, most);
   const place = await placeToWrite(cwd, given);
   const old = await openInside(place, constants.O_RDONLY).catch((error: { code?: string }) => {
     if (error.code === "FILE_MISSING") return null;
@@ -88,6 +116,7 @@ export async function writeText(
   });
   const mode = old ? (await old.stat()).mode & 0o777 : 0o644;
   await old?.close();
+  if (old && isNew) throw exists(place);
   const path = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
   const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
@@ -95,13 +124,24 @@ export async function writeText(
     await file.writeFile(bytes);
     if (old) await file.chmod(mode);
     await file.close();
-    await rename(path, place.path);
+    await (isNew ? linkNew(path, place) : rename(path, place.path));
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
   return { place, created: old === null };
 }
+
+// A rename would take the place of a file that another has made since.
+async function linkNew(path: string, place: Place): Promise<void> {
+  await link(path, place.path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EEXIST" ? exists(place) : error;
+  });
+  await rm(path);
+}
+
+const exists = ({ name }: Place) =>
+  pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
 
 async function placeToWrite(cwd: string, given: string): Promise<Place> {
   const { place, missing } = await nearestInside(cwd, given);
