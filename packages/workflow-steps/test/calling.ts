@@ -1,4 +1,4 @@
-import type { Adapters } from "../src/adapter/adapter.ts";
+import type { Adapters, LLMAdapter, LLMParams, LLMResult } from "../src/adapter/adapter.ts";
 import type { RegistryDocument, StepDocument } from "../src/document/document.ts";
 import { getStepType } from "../src/document/step-type.ts";
 import type { Call, Called } from "../src/step/call.ts";
@@ -59,4 +59,16 @@ export function payloadOf({ events }: Went, type: string): Record<string, unknow
   const [event, second] = events.filter((one) => one.type === type);
   if (!event || second) throw new Error(`there is not one ${type}`);
   return event.payload;
+}
+
+/** An adapter that gives one result, and remembers what it was asked. */
+export function answering(result: Partial<LLMResult> = {}) {
+  const asked: LLMParams[] = [];
+  const llm: LLMAdapter = {
+    async call(params) {
+      asked.push(params);
+      return { content: "hello", ...result };
+    },
+  };
+  return { llm, asked };
 }
