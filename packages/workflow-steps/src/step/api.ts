@@ -2,11 +2,11 @@ import { WorkflowError } from "@uncaged/workflow";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
 import type { ApiDocument } from "../document/document.ts";
+import { nameOf } from "../document/name.ts";
 import { adapterOf, untilAborted } from "./adapter-call.ts";
 import { headersOf } from "./api-headers.ts";
 import type { Call, Called } from "./call.ts";
 import { badField, fieldOf, recordField, timeoutField } from "./field.ts";
-import { nameOf } from "./name.ts";
 import { plain } from "./plain.ts";
 import { summary } from "./summary.ts";
 

@@ -1,6 +1,6 @@
+import { nameOf } from "../document/name.ts";
 import { adapterOf, surroundingsOf, untilAborted } from "./adapter-call.ts";
 import type { Call, Called } from "./call.ts";
-import { nameOf } from "./name.ts";
 import { plain } from "./plain.ts";
 
 /** Calls a component with the step's inputs. */

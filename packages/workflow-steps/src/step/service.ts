@@ -1,6 +1,6 @@
+import { nameOf } from "../document/name.ts";
 import { adapterOf, surroundingsOf, untilAborted } from "./adapter-call.ts";
 import type { Call, Called } from "./call.ts";
-import { nameOf } from "./name.ts";
 import { isRecord, plain } from "./plain.ts";
 
 /** Calls a service with the step's inputs. `_result` is `data` of its answer when that is truthy. */

@@ -1,9 +1,9 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
+import { nameOf } from "../document/name.ts";
 import { adapterOf, untilAborted } from "./adapter-call.ts";
 import type { Call, Called } from "./call.ts";
-import { nameOf } from "./name.ts";
 import { isRecord, plain } from "./plain.ts";
 import { shown, summary } from "./summary.ts";
 

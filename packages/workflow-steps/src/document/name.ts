@@ -1,4 +1,4 @@
-import { prefixOf } from "../document/step-type.ts";
+import { prefixOf } from "./step-type.ts";
 
 /**
  * What a step's id names: the id without its prefix, and without one group of digits that orders the
