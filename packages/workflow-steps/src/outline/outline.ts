@@ -1,5 +1,6 @@
 import type { StepDocument } from "../document/document.ts";
 import { cyclesOf, groupsOf } from "./cycle.ts";
+import { depthsIn } from "./depth.ts";
 import { type Enclosure, enclosuresIn, reached } from "./enclosure.ts";
 import { type Reference, referencesOf } from "./reference.ts";
 
@@ -13,6 +14,8 @@ export type Outline = {
   referencesOf: (id: string) => readonly Reference[];
   /** Each way (at most 100) in which a step lies in constructs, outermost first; `[[]]` at the top. */
   enclosuresOf: (id: string) => Enclosure[][];
+  /** In how many constructs a step lies at the most. Several entries count for nothing here. */
+  depthOf: (id: string) => number;
   /** A step and all that can run after it or inside of it. */
   reachableFrom: (id: string) => Set<string>;
   /** The steps that lead back to themselves, those of one cycle together. */
@@ -39,6 +42,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const edges = (id: string) => referencesFrom(id).map(({ to }) => to);
   const groups = groupsOf(steps.keys(), edges);
   const entries = [...steps.keys()].filter((id) => !named.has(id));
+  let depths: ReadonlyMap<string, number> | undefined;
   let enclosuresOf: ReturnType<typeof enclosuresIn> | undefined;
   return {
     steps,
@@ -46,6 +50,10 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
     referencesOf: referencesFrom,
     reachableFrom: (id) => reached(id, edges),
     cycles: cyclesOf(groups, edges),
+    depthOf(id) {
+      depths ??= depthsIn(groups, referencesFrom);
+      return depths.get(id) ?? 0;
+    },
     enclosuresOf(id) {
       enclosuresOf ??= enclosuresIn({ steps, references: referencesFrom, entries, groups });
       return steps.has(id) ? enclosuresOf(id) : [];
