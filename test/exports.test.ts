@@ -90,6 +90,7 @@ describe("the exported names", () => {
       collectGarbage
       createRoot
       defaultMaxRounds
+      descriptorOf
       diffThreads
       findThread
       followThread

@@ -15,6 +15,7 @@ export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
 export { resolveWorkflow } from "./client/resolve.ts";
 export {
+  descriptorOf,
   historyOf,
   listWorkflows,
   removeWorkflow,

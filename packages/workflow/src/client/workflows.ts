@@ -104,8 +104,11 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
   return { name };
 }
 
-// A list is for finding one's way, in a damaged store too.
-async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
+/**
+ * What a stored bundle says of itself; null when that can't be read: a list is for finding one's way, in
+ * a damaged store too.
+ */
+export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
   const path = descriptorPath(root, hash);
   try {
     const bytes = readOwnFile(path, maxDescriptorBytes);
