@@ -137,6 +137,36 @@ describe("a command agent", () => {
     expect(run.text).toStartWith("fix the sum\n\n<step");
   });
 
+  test("has spent what it told of its answers when it breaks off, and else what it tells of all", async () => {
+    const usageOf = (input_tokens: number) => ({ ...noUsage, input_tokens });
+    const counts: LineReader = () => (value) => {
+      const { answer, tokens, all, text } = value as Record<string, string & number>;
+      const spent = { model: "m", usage: usageOf(tokens ?? all ?? 0), cost: null };
+      if (answer !== undefined) return [{ kind: "told", id: answer, spent }];
+      if (all !== undefined) return [{ kind: "spent", spent }];
+      return [{ kind: "result", text: text ?? "" }];
+    };
+    const play = (lines: object[], exitCode: number) => {
+      const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line));
+        process.exitCode = ${exitCode};`;
+      const told = commandAgent({ argv: ["node", "-e", script], output: counts });
+      return heard(() => told(threadOf({ cwd, env }), ""));
+    };
+    const answers = [
+      { answer: "a", tokens: 1 },
+      { answer: "a", tokens: 5 },
+      { answer: "b", tokens: 3 },
+    ];
+    const lastOf = ({ events }: Heard) => events.findLast(({ type }) => type === "llm_usage");
+    const broken = await play(answers, 1);
+    expect(broken.spent).toEqual([{ model: "m", usage: usageOf(8), cost: null }]);
+    expect(lastOf(broken)?.payload).toMatchObject({ usage: usageOf(8), state: "broken" });
+    const whole = await play([...answers, { all: 9 }, { text: "done" }], 0);
+    expect(whole.spent).toEqual([{ model: "m", usage: usageOf(9), cost: null }]);
+    expect(lastOf(whole)?.payload).toMatchObject({ usage: usageOf(9), state: "whole" });
+    expect(whole.events.filter(({ type }) => type === "llm_start")).toHaveLength(1);
+  });
+
   test("can't be made of an argv that makes no sense", () => {
     const made = (options: CommandOptions) => () => commandAgent(options);
     expect(made({ argv: [] })).toThrow("must begin with the command's name");

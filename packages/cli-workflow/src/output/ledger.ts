@@ -21,7 +21,9 @@ export const ledgerLine = ({ total, unknown }: Ledger): string =>
 
 /** How many calls broke off before all of their tokens were told; "" for none. */
 export const unknownText = (unknown: number): string =>
-  unknown === 0 ? "" : `what ${count(unknown, "call")} had not told when it broke off`;
+  unknown === 0
+    ? ""
+    : `what ${count(unknown, "call")} had not told when ${unknown === 1 ? "it" : "they"} broke off`;
 
 /**
  * What a thread spent, a line a role, then a line a model when there are several, then all of it, what

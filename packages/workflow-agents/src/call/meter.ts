@@ -1,39 +1,48 @@
 import { currentCall, publish } from "./call.ts";
 import { noUsage, type Spent } from "./usage.ts";
 
+/** How it stands with a call: it goes on, all of its tokens are told, or it broke off before. */
+type State = "open" | "whole" | "broken";
+
 /**
  * Publishes what one model call uses, from its start on: what was told before a worker was killed is
  * then in the debug log. `llm_start` says that a call begins, `llm_usage` what its provider has counted
- * so far, and with `final` that no more will come. The calls of one run of a role have one `run_id`.
+ * so far, and how it stands with it. The calls of one run of a role have one `run_id`.
  */
 export class Meter {
   readonly #id = crypto.randomUUID();
   readonly #call = currentCall();
-  readonly #model: string;
+  #last: Spent;
 
   constructor(model: string) {
-    this.#model = model;
+    this.#last = { model, usage: noUsage, cost: null };
     publish("llm_start", { ...this.#ids(), model });
   }
 
   /** What the provider has counted so far, in all. */
   tell({ model, usage }: Omit<Spent, "cost">): void {
-    this.#publish({ model, usage, cost: null }, false);
+    this.#publish({ model, usage, cost: null }, "open");
   }
 
   /** What the whole call used. */
   end(spent: Spent): void {
-    this.#publish(spent, true);
+    this.#publish(spent, "whole");
   }
 
   /** The call used nothing: it was not made, or declined. */
   free(): void {
-    this.#publish({ model: this.#model, usage: noUsage, cost: 0 }, true);
+    this.#publish({ ...this.#last, usage: noUsage, cost: 0 }, "whole");
   }
 
-  #publish(spent: Spent, final: boolean): void {
+  /** The call is over, and not all that it used was told. */
+  breakOff(): void {
+    this.#publish(this.#last, "broken");
+  }
+
+  #publish(spent: Spent, state: State): void {
+    this.#last = spent;
     const { model, usage, cost } = this.#call.priced?.(spent) ?? spent;
-    publish("llm_usage", { ...this.#ids(), model, usage, cost_usd: cost, final });
+    publish("llm_usage", { ...this.#ids(), model, usage, cost_usd: cost, state });
   }
 
   #ids() {

@@ -44,6 +44,7 @@ export class RunSpending {
     if (this.#isTold) return this.end();
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
     for (const model of models) this.#call.spent.push(this.#sumOf(model));
+    for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
   }
 
   #sumOf(model: string): Spent {

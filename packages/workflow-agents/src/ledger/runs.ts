@@ -44,10 +44,11 @@ export function runsOf(records: Iterable<LedgerRecord>): { runs: Run[]; driving:
   return reader.read();
 }
 
-type Call = Spent & { model: string; final: boolean };
+type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
+/** `account` is what a role said at its end that it had spent, and on which calls. */
 type Open = Omit<Run, "spent" | "unknown"> & {
   calls: Map<string, Call>;
-  account: Record<string, unknown> | null;
+  account: { spent: Record<string, unknown>; calls: ReadonlySet<string> } | null;
 };
 
 class RunReader {
@@ -76,12 +77,7 @@ class RunReader {
   }
 
   read(): { runs: Run[]; driving: number } {
-    const runs = [...this.#runs.values()].map(({ calls, account, ...run }): Run => {
-      const all = [...calls.values()];
-      const unknown = all.filter(({ final }) => !final).length;
-      return { ...run, spent: account ?? sumOf(all), unknown };
-    });
-    return { runs, driving: this.#driving };
+    return { runs: [...this.#runs.values()].flatMap(settled), driving: this.#driving };
   }
 
   #call(record: LedgerRecord, payload: Record<string, unknown>, usage: Usage | null): void {
@@ -89,15 +85,15 @@ class RunReader {
     if (typeof id !== "string" || usage === null) return;
     this.#metered.add(this.#speaker(record));
     const cost = amountOf(payload.cost_usd);
-    const call = { model: nameOf(model), usage, cost, final: payload.final === true };
-    this.#run(record, runId).calls.set(id, call);
+    const state = payload.state === "whole" || payload.state === "broken" ? payload.state : "open";
+    this.#run(record, runId).calls.set(id, { model: nameOf(model), usage, cost, state });
   }
 
   #allCalls(record: LedgerRecord, payload: Record<string, unknown>): void {
     const usage = usageOf(payload.usage);
     if (usage === null || this.#metered.has(this.#speaker(record))) return;
     const cost = amountOf(payload.cost_usd);
-    const call = { model: nameOf(payload.model), usage, cost, final: true };
+    const call: Call = { model: nameOf(payload.model), usage, cost, state: "whole" };
     this.#nth += 1;
     this.#run(record, null).calls.set(String(this.#nth), call);
   }
@@ -110,7 +106,9 @@ class RunReader {
     if (typeof id !== "string") return;
     const run = this.#run(record, id);
     run.end = end;
-    if (isObject(spent)) run.account = spent;
+    if (!isObject(spent)) return;
+    const closed = [...run.calls].filter(([, { state }]) => state !== "open");
+    run.account = { spent, calls: new Set(closed.map(([call]) => call)) };
   }
 
   #run({ stepID = null, step = 0 }: LedgerRecord, id: unknown): Open {
@@ -127,6 +125,27 @@ class RunReader {
   #speaker({ stepID = null }: LedgerRecord): string {
     return JSON.stringify([this.#driving, stepID]);
   }
+}
+
+/** A run, and apart from it what it has begun and did not wait for. */
+function settled({ calls, account, ...run }: Open): Run[] {
+  const all = [...calls];
+  if (account === null)
+    return [
+      summed(
+        run,
+        all.map(([, call]) => call),
+      ),
+    ];
+  const told = all.filter(([id]) => account.calls.has(id)).map(([, call]) => call);
+  const stray = all.filter(([id]) => !account.calls.has(id)).map(([, call]) => call);
+  const whole = { ...summed(run, told), spent: account.spent };
+  return stray.length === 0 ? [whole] : [whole, summed({ ...run, end: null }, stray)];
+}
+
+function summed(run: Omit<Run, "spent" | "unknown">, calls: readonly Call[]): Run {
+  const unknown = calls.filter(({ state }) => state !== "whole").length;
+  return { ...run, spent: sumOf(calls), unknown };
 }
 
 const nameOf = (model: unknown): string => (typeof model === "string" ? model : "unknown");

@@ -15,16 +15,16 @@ const driven: LedgerRecord = { tag: "E9K2TNWD" };
 const event = (type: string, step: number, payload: object, stepID = "coder#1"): LedgerRecord => ({
   ...{ tag: "QK4DX8TM", type, stepID, step, payload },
 });
-type Made = { role?: string; final?: boolean; cost?: number | null };
+type Made = { role?: string; state?: "open" | "whole" | "broken"; cost?: number | null };
 /** A call of a run, with what was told of it; null when nothing was. */
 const call = (
   run: string | null,
   step: number,
   input: number | null,
-  { role = "coder", final = true, cost = input === null ? null : input / 100 }: Made = {},
+  { role = "coder", state = "whole", cost = input === null ? null : input / 100 }: Made = {},
 ): LedgerRecord[] => {
   const ids = { call_id: `${run}${step}${input}`, run_id: run, model: "m" };
-  const told = { ...ids, usage: used(input ?? 0), cost_usd: cost, final };
+  const told = { ...ids, usage: used(input ?? 0), cost_usd: cost, state };
   const start = event("llm_start", step, ids, `${role}#1`);
   return input === null ? [start] : [start, event("llm_usage", step, told, `${role}#1`)];
 };
@@ -43,7 +43,7 @@ describe("a run of a role", () => {
   });
 
   test("that was broken off counts with what its calls told, beside the one that came after", () => {
-    const first = [driven, ...call("a", 1, 5), ...call("a", 1, 3, { final: false })];
+    const first = [driven, ...call("a", 1, 5), ...call("a", 1, 3, { state: "open" })];
     const again = [driven, ...call("b", 1, 7), done("b", 1, 7)];
     const { total, lost, unknown, steps, roles } = ledger(
       [stepOf("coder", 7)],
@@ -69,20 +69,35 @@ describe("a run of a role", () => {
   test("that failed counts once, where the end record keeps what it spent", () => {
     const kept = { role: "coder", ...spentOn(7) };
     const end = { meta: { error: { kept } } };
-    const beside = call("b", 1, 4, { role: "tester", final: false });
+    const beside = call("b", 1, 4, { role: "tester", state: "open" });
     const records = [...call("a", 1, 7), ...beside, done("a", 1, 7, "step_error")];
     const { total, unknown } = ledgerOf([], 0, end, { records, isLive: false });
     expect([total.tokens, unknown]).toEqual([11, 1]);
   });
 
   test("that a worker is at is not lost, and what it did before it failed is", () => {
-    const before = [driven, ...call("a", 1, 5, { final: false })];
-    const now = [driven, ...call("b", 1, 7, { final: false })];
+    const before = [driven, ...call("a", 1, 5, { state: "open" })];
+    const now = [driven, ...call("b", 1, 7, { state: "open" })];
     const running = ledger([], [...before, ...now], true);
     expect([running.total.tokens, running.unknown]).toEqual([5, 1]);
     const committing = ledger([], [...now, done("b", 1, 7)], true);
     expect([committing.total.tokens, committing.unknown]).toEqual([0, 0]);
     expect(ledger([], [...now, done("b", 1, 7, "step_error")], true).lost.tokens).toBe(7);
+  });
+
+  test("counts apart what it has begun and did not wait for", () => {
+    const stray = call("a", 1, 3, { state: "open" });
+    const late = call("a", 1, 4);
+    const records = [...call("a", 1, 7), ...stray, done("a", 1, 7), ...late];
+    const { total, lost, unknown } = ledger([stepOf("coder", 7)], [driven, ...records]);
+    expect([total.tokens, lost.tokens, unknown]).toEqual([14, 7, 1]);
+  });
+
+  test("that broke a call off and went on has told what it knows of it", () => {
+    const broken = call("a", 1, 3, { state: "broken" });
+    const records = [driven, ...broken, ...call("a", 1, 4), done("a", 1, 7)];
+    const { total, lost, unknown } = ledger([stepOf("coder", 7)], records);
+    expect([total.tokens, lost.tokens, unknown]).toEqual([7, 0, 1]);
   });
 
   test("whose price is not known leaves the sum's open", () => {

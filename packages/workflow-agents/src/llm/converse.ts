@@ -86,6 +86,7 @@ async function ask(
     // What broke off is paid for too, as far as it was counted.
     if (error instanceof LLMError && error.told) spent.push({ ...error.told, cost: null });
     if (error instanceof LLMError && error.isFree) meter.free();
+    else meter.breakOff();
     throw error;
   } finally {
     admitted.release();
