@@ -177,7 +177,8 @@ export class Engine {
   async #take(input: InputRequest): Promise<void> {
     const wait = this.#claimWait();
     const { now, judge } = this.#parts;
-    const step = await answerStep(wait, input, now(), judge).catch((error) => {
+    const asked = { now: now(), judge, thread: this.#thread.options };
+    const step = await answerStep(wait, input, asked).catch((error) => {
       this.#answering = false;
       // The time may have ended while this answer was looked at.
       if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
@@ -315,14 +316,15 @@ export class Engine {
   }
 
   #claimWait(): WaitMeta {
-    if (!this.#answer || this.#answering || this.#isStopped()) throw notWaiting();
+    if (!this.#answer || this.#answering || this.#isStopped())
+      throw notWaiting(this.#thread.options);
     this.#answering = true;
     return this.#waitMeta();
   }
 
   async #commitAnswer(output: RoleOutput): Promise<void> {
     try {
-      if (this.#isStopped()) throw notWaiting();
+      if (this.#isStopped()) throw notWaiting(this.#thread.options);
       const answer = this.#answer;
       const { role, content, meta } = output;
       const step = await this.#append(output, jsonText({ role, content, meta }));
@@ -363,7 +365,7 @@ export class Engine {
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
-    if (this.#released) throw notLive();
+    if (this.#released) throw notLive(this.#thread.options);
     const ending = this.#end(end);
     this.#halt();
     await ending;
