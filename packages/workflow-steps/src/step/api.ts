@@ -33,6 +33,9 @@ export async function callApi(call: Call): Promise<Called> {
     ...(timeout !== undefined && { timeout }),
     signal: call.signal,
   });
+  if (data instanceof Uint8Array) {
+    throw badField(call, `${api.id} answered with bytes: fetch them with a Download step`);
+  }
   const _result = plain(data, `the API ${api.id}`);
   return { locals: { _result, _meta: plain({ status, headers }, `the API ${api.id}`) } };
 }
