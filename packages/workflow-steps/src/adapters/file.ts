@@ -1,8 +1,9 @@
 import { type Dirent } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, matchesGlob, normalize } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { placeInside, readInside, writeInside } from "@uncaged/workflow-agents";
+import picomatch from "picomatch/posix";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import { unzipped, type UnzipLimits } from "./unzip.ts";
 
@@ -115,9 +116,10 @@ async function listed(cwd: string, glob: string): Promise<string[]> {
   const start = (magic < 0 ? fixed : fixed.slice(0, magic)).join("/");
   const place = await placeInside(cwd, start || ".").catch(nullIfMissing);
   if (place === null) return [];
+  const matches = picomatch(glob, { dot: true });
   const found: string[] = [];
   for await (const path of filesBelow(place.root, place.name === "." ? "" : place.name)) {
-    if (matchesGlob(path, glob)) found.push(path);
+    if (matches(path)) found.push(path);
   }
   return found;
 }
