@@ -1,16 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, link, mkdir, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import {
-  isInside,
-  nearestInside,
-  nullIfMissing,
-  openInside,
-  type Place,
-  pathError,
-  placeInside,
-} from "./inside.ts";
+import { type FileHandle, link, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { Folder } from "./folder.ts";
+import { nearestInside, openInside, type Place, pathError, placeInside } from "./inside.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;
@@ -109,7 +102,22 @@ export async function writeInside(
   { isNew = false, most = longestFile }: WriteOptions = {},
 ): Promise<{ place: Place; created: boolean }> {
   if (bytes.length > most) throw tooLong(given, bytes.length, most);
-  const place = await placeToWrite(cwd, given);
+  const { folder, base, place } = await placeToWrite(cwd, given);
+  try {
+    const created = await writeIn(folder, { ...place, path: folder.path(base) }, bytes, isNew);
+    return { place, created };
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Writes a file into an open folder, and says whether it is new. */
+async function writeIn(
+  folder: Folder,
+  place: Place,
+  bytes: Uint8Array,
+  isNew: boolean,
+): Promise<boolean> {
   const old = await openInside(place, constants.O_RDONLY).catch((error: { code?: string }) => {
     if (error.code === "FILE_MISSING") return null;
     throw error;
@@ -117,19 +125,22 @@ export async function writeInside(
   const mode = old ? (await old.stat()).mode & 0o777 : 0o644;
   await old?.close();
   if (old && isNew) throw exists(place);
-  const path = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
+  const path = folder.path(`.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
-  const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
   try {
-    await file.writeFile(bytes);
-    if (old) await file.chmod(mode);
-    await file.close();
+    const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
+    try {
+      await file.writeFile(bytes);
+      if (old) await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
     await (isNew ? linkNew(path, place) : rename(path, place.path));
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
-  return { place, created: old === null };
+  return old === null;
 }
 
 // A rename would take the place of a file that another has made since.
@@ -143,24 +154,21 @@ async function linkNew(path: string, place: Place): Promise<void> {
 const exists = ({ name }: Place) =>
   pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
 
-async function placeToWrite(cwd: string, given: string): Promise<Place> {
-  const { place, missing } = await nearestInside(cwd, given);
-  const whole: Place = {
-    root: place.root,
-    path: join(place.path, ...missing),
-    name: join(place.name, ...missing),
-  };
+type Target = { folder: Folder; base: string; place: Place };
+
+/** Where a file is to be written: its folder, made and open, and its name there. */
+async function placeToWrite(cwd: string, given: string): Promise<Target> {
+  const { place: found, missing } = await nearestInside(cwd, given);
+  const { root } = found;
+  const path = join(found.path, ...missing);
+  const place: Place = { root, path, name: join(found.name, ...missing) };
   // A hook or a setting in there is a command that Git runs, outside of any tool.
-  if (/(^|[\\/])\.git([\\/]|$)/i.test(whole.name)) {
+  if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw pathError("GIT_FOLDER", given, "is Git's own", "use Git's commands to change it");
   }
-  if (missing.length > 1) {
-    const folder = dirname(whole.path);
-    await mkdir(folder, { recursive: true });
-    const real = await realpath(folder).catch(nullIfMissing);
-    if (real === null || !isInside(place.root, real) || real !== folder) {
-      throw pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
-    }
-  }
-  return whole;
+  if (path === root) throw pathError("NOT_A_FILE", given, "is no plain file");
+  const above = missing.length > 0 ? found.path : dirname(path);
+  let folder = await Folder.open({ root, path: above, name: relative(root, above) || "." });
+  for (const name of missing.slice(0, -1)) folder = await folder.into(name);
+  return { folder, base: basename(path), place };
 }

@@ -116,7 +116,8 @@ export const nullIfMissing = (error: NodeJS.ErrnoException): null => {
   throw error;
 };
 
-const outside = (given: string): WorkflowError =>
+/** The error of a path that leads out. */
+export const outside = (given: string): WorkflowError =>
   pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
 
 const hints: Record<string, string> = {
