@@ -1,15 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { everyType } from "../../test/every-type.ts";
-import {
-  chain,
-  faultyDocuments,
-  faultyExpressions,
-  faultyFlows,
-  faultyRegistries,
-  faultySteps,
-  workflow,
-} from "../../test/faulty.ts";
+import { chain, faultyDocuments, faultyRegistries, workflow } from "../../test/faulty.ts";
+import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
+import { faultySteps } from "../../test/faulty-steps.ts";
 import { validate } from "./check.ts";
 
 const told = (document: unknown, options = {}) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { errorOf } from "../../test/error-of.ts";
 import { everyType } from "../../test/every-type.ts";
-import { checkedDocument } from "./checked.ts";
+import { checkedDocument } from "./source.ts";
 
 describe("a checked document", () => {
   test("is the document with its warnings, each with its place", () => {
