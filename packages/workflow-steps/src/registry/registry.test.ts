@@ -110,3 +110,8 @@ test("what a step names is found by its id, and nothing that is inherited", () =
 test("a declaration that can't be read is an error that quotes it", () => {
   expect(() => new Registry({ vars: ["$ok(INT)", "plan"] })).toThrow('declaration "plan"');
 });
+
+test("a param is not given by what every object inherits", () => {
+  const odd = new Registry({ params: ["toString(Any)"] });
+  expect(() => odd.startParams({})).toThrow("toString (Any) is missing");
+});
