@@ -72,7 +72,10 @@ function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
   return url;
 }
 
-function bodyOf({ id, method, body }: ApiRequest): { body?: BodyInit; type: string | null } {
+function bodyOf({ id, method, body }: ApiRequest): {
+  body?: RequestInit["body"];
+  type: string | null;
+} {
   if (body === undefined) return { type: null };
   if (method === "GET" || method === "HEAD") {
     throw new LLMError("bad_request", `${id}: a ${method} has no body`, { code: "BAD_PARAMS" });
