@@ -4,7 +4,7 @@ import type { Call } from "./call.ts";
 
 /**
  * The adapter that a step needs.
- * @throws WorkflowError `ADAPTER_MISSING`
+ * @throws WorkflowError `NO_ADAPTER`
  */
 export function adapterOf<Name extends keyof Adapters>(
   { step, adapters }: Call,
@@ -13,10 +13,10 @@ export function adapterOf<Name extends keyof Adapters>(
   const adapter = adapters[name];
   if (adapter) return adapter;
   throw new WorkflowError({
-    code: "ADAPTER_MISSING",
+    code: "NO_ADAPTER",
     kind: "failed",
     message: `${step.id} needs the adapter ${name}, and there is none`,
-    hint: `give the run an adapter ${name}`,
+    hint: `give the run the adapter ${name}`,
   });
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
-import type { ApiDocument } from "../document/document.ts";
+import type { ApiDocument, StepDocument } from "../document/document.ts";
 import { carryOut } from "../../test/calling.ts";
 
 const url = "http://127.0.0.1:80/v1";
@@ -147,6 +147,18 @@ describe("a Download step", () => {
     expect((await fetching({ source: url }, text)).went.called?.locals._result).toBe("grüß");
     expect((await fetching({ source: url }, { a: 1 })).went.called?.locals._result).toBe('{"a":1}');
     expect((await fetching({ source: url })).went.called?.locals._result).toEqual(bytes);
+  });
+
+  test("puts bytes into files, and into no variable", async () => {
+    const headers = {};
+    const api: ApiAdapter = { request: async () => ({ status: 200, headers, data: bytes }) };
+    const fetched = (out: StepDocument["out"]) =>
+      carryOut({ id: "Download_A", out }, { api }, { inputs: { source: url } });
+    const kept = await fetched({ "/a.zip": "=_result", $meta: "=_meta" });
+    expect(kept.called?.locals._result).toEqual(bytes);
+    for (const out of ["$a", { $a: "=_result" }]) {
+      expect(String((await fetched(out)).error)).toContain("is no text for $a: give it a target");
+    }
   });
 
   test.each([undefined, "", "a.zip", "file:///etc/passwd", "ftp://x/y", 7])(

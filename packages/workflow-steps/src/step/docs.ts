@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 /**
  * The documents of a step as one text, each under its title; none without any.
  *
- * @throws WorkflowError `ADAPTER_MISSING`; LLMError `bad_request` for a document that is not there.
+ * @throws WorkflowError `NO_ADAPTER`; LLMError `bad_request` for a document that is not there.
  */
 export async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;

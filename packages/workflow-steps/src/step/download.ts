@@ -1,3 +1,4 @@
+import { outEntries } from "../target/out.ts";
 import { answerOf } from "./api.ts";
 import type { Call, Called } from "./call.ts";
 import { badField, pathFromRoot, recordField, textField, timeoutField } from "./field.ts";
@@ -24,10 +25,20 @@ export async function callDownload(call: Call): Promise<Called> {
   const bytes = data instanceof Uint8Array ? data : encoded(data);
   const content_type = headers["content-type"] ?? null;
   const _meta = plain({ status, headers, content_type, size_bytes: bytes.length }, "the download");
-  if (target === undefined) return { locals: { _result: decoded(bytes), _meta } };
+  if (target === undefined) return { locals: { _result: resultOf(call, bytes), _meta } };
   const path = pathFromRoot(target);
   await call.writeFile(path, bytes, "overwrite");
   return { locals: { _result: { path, size_bytes: bytes.length, content_type }, _meta } };
+}
+
+function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
+  const text = decoded(bytes);
+  if (typeof text === "string") return text;
+  const wanted = outEntries(call.step.out).find(
+    ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
+  );
+  if (!wanted) return bytes;
+  throw badField(call, `what it fetched is no text for ${wanted[0]}: give it a target`);
 }
 
 function urlOf(call: Call): string {

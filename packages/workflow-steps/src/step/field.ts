@@ -41,5 +41,9 @@ export function timeoutField(call: Call): number | undefined {
 export const badField = ({ step }: Call, what: string): LLMError =>
   new LLMError("bad_request", `${step.id}: ${what}`, { code: "BAD_PARAMS" });
 
-/** A path as file adapters have it: from the root, without the slash that stands for the root. */
+/** A path from the root, without the slash that stands for the root. */
 export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
+
+/** A path as the file adapter has it: `.tmp/x` lies in a folder of the run's own. */
+export const placeOf = ({ runID }: Call, path: string): string =>
+  pathFromRoot(path).replace(/^\.tmp\//, `.tmp/${runID}/`);

@@ -146,7 +146,7 @@ describe("the events of an LLM step", () => {
   test("name a missing adapter", async () => {
     const went = await carryOut({ id: "LLM_A" }, {});
     expect(typesOf(went)).toBe("llm_error");
-    expect(went.error).toMatchObject({ code: "ADAPTER_MISSING" });
+    expect(went.error).toMatchObject({ code: "NO_ADAPTER" });
     expect(String(went.error)).toContain("LLM_A needs the adapter llm");
   });
 

@@ -38,6 +38,14 @@ describe("an Unzip step", () => {
     expect(written).toEqual(["images/a.PNG", "docs/b/c.md", "out/Makefile", "out/x.d/y"]);
   });
 
+  test("finds what lies in the run's own folder of temporary files", async () => {
+    const inputs = { source: ".tmp/a.zip", defaultDir: ".tmp/out", overwrite: false };
+    const { read, went, written } = await unpacking(["a", "b"], inputs, [".tmp/wf_1/out/a"]);
+    expect(read).toEqual([".tmp/wf_1/a.zip"]);
+    expect(written).toEqual([".tmp/out/b"]);
+    expect(went.called?.locals._result).toEqual({ files: [".tmp/out/b"], skipped: [".tmp/out/a"] });
+  });
+
   test("leaves files that are there when it may not overwrite", async () => {
     const { went, written } = await unpacking(["a", "b"], { overwrite: false }, ["a"]);
     expect(written).toEqual(["b"]);

@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { adapterOf, untilAborted } from "./adapter-call.ts";
 import type { Call, Called } from "./call.ts";
-import { badField, fieldOf, pathFromRoot, recordField, textField } from "./field.ts";
+import { badField, fieldOf, pathFromRoot, placeOf, recordField, textField } from "./field.ts";
 
 /**
  * Unpacks the archive at `source`. A file goes, with its folders in the archive, into the folder that
@@ -17,14 +17,14 @@ export async function callUnzip(call: Call): Promise<Called> {
   const unzip = adapter.unzip?.bind(adapter);
   if (!unzip) throw badField(call, "the adapter file can't unpack archives: it has no unzip");
   const routes = routesOf(call);
-  const archive = await untilAborted(call.signal, () => unzip(pathFromRoot(source)));
+  const archive = await untilAborted(call.signal, () => unzip(placeOf(call, source)));
   const plan = archive.map(({ path, data }) => ({ path: routes(checked(call, path)), data }));
   const overwrite = fieldOf(call, "overwrite") !== false;
   const files: string[] = [];
   const skipped: string[] = [];
   for (const { path, data } of plan) {
     call.signal.throwIfAborted();
-    if (!overwrite && (await adapter.exists(path))) skipped.push(path);
+    if (!overwrite && (await adapter.exists(placeOf(call, path)))) skipped.push(path);
     else {
       await call.writeFile(path, data, "overwrite");
       files.push(path);
