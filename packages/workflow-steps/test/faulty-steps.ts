@@ -33,6 +33,7 @@ export const faultySteps: Faulty[] = [
     what: "an id without a type",
     document: one({ id: "LLM" }),
     told: [error('LLM: an id is a type, "_" and a name, such as LLM_Plan')],
+    inSchema: true,
   },
   ...["RETURN", "BREAK", "ELSE", "__entry__"].map(
     (id): Faulty => ({

@@ -119,6 +119,7 @@ export const faultyDocuments: Faulty[] = [
       error("a workflow of the type IDE has no services"),
       error("Service_F: a workflow of the type IDE calls no service"),
     ],
+    inSchema: true,
   },
 ];
 

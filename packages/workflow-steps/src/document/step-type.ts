@@ -20,7 +20,12 @@ export const StepType = {
 } as const;
 export type StepType = (typeof StepType)[keyof typeof StepType];
 
-const aliases: Readonly<Record<string, StepType>> = { Fork: "Noop", Check: "Branch", Done: "Stop" };
+/** Other names of types. */
+export const aliases: Readonly<Record<string, StepType>> = {
+  Fork: "Noop",
+  Check: "Branch",
+  Done: "Stop",
+};
 
 /** The types that call something outside: they have `in`, `out` and `onError`. */
 export const callTypes: ReadonlySet<string> = new Set<StepType>([
