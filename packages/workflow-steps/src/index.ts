@@ -19,10 +19,12 @@ export { RunError } from "./interpreter/run-error.ts";
 
 // Bundle
 export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
-export { documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
+export { type Documents, documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
+export { runStatus } from "./bundle/status.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
 
 // Checkpoints
+export { stepsBefore } from "./state/before.ts";
 export type { Checkpoint } from "./state/checkpoint.ts";
 export type { Commit } from "./state/commit.ts";
 export type { Resumable } from "./state/restore.ts";

@@ -206,9 +206,19 @@ test("what a workflow prints stands in a pipe too", () => {
   expect(showAll([event("step_print", { value: "half way" })], pipe).text).toBe("     half way\n");
 });
 
-test("a step that begins with its own role is told once", () => {
-  const { text } = showAll([step(1, "Set_A", "Set_A: $a set, 0.0 s", 1000)], pipe);
-  expect(text).toBe("  1  Set_A         0.0s  $a set, 0.0 s\n");
+test("the role and the time of a step workflow's step are told once", () => {
+  const took = { durationMs: 2500 };
+  const { text } = showAll(
+    [
+      step(1, "Set_A", "Set_A: $a set (1 B), 2.5 s", 9000, took),
+      step(2, "Noop_B", "Noop_B: 2.5 s", 9000, took),
+      step(3, "coder", "coder: took 2.5 s", 9000),
+    ],
+    pipe,
+  );
+  expect(text).toBe(
+    "  1  Set_A         2.5s  $a set (1 B)\n  2  Noop_B        2.5s\n  3  coder         0.0s  took 2.5 s\n",
+  );
 });
 
 test("the line that waits names the step that works, where it has no title", () => {

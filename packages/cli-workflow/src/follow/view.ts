@@ -1,7 +1,7 @@
 import type { FollowItem, Step } from "@uncaged/workflow/host";
 import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "../output/colour.ts";
-import { saidBy } from "../output/said.ts";
+import { saidBy, tookBy } from "../output/said.ts";
 import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
@@ -69,7 +69,7 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const { paint, columns } = look;
   const role = oneLine(step.role);
   const isKept = number <= view.kept;
-  const span = isKept ? "kept" : elapsed(step.timestamp - view.previousAt);
+  const span = isKept ? "kept" : elapsed(tookBy(step) ?? step.timestamp - view.previousAt);
   const spent = isKept ? noTally : spentBy(step, view.inside.told);
   const cells = [String(number).padStart(3), role.padEnd(10), span.padStart(6)];
   const price = spentText(spent);

@@ -3,7 +3,7 @@ import { addTally, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { WholeThread } from "../ledger/ledger.ts";
 import type { Paint } from "./colour.ts";
 import { ledgerLine, ledgerText } from "./ledger.ts";
-import { saidBy } from "./said.ts";
+import { saidBy, tookBy } from "./said.ts";
 import { spentText } from "./spent.ts";
 import { statusStyle, statusText } from "./status.ts";
 import { versionText } from "./short.ts";
@@ -77,7 +77,10 @@ export function stepsText(
   let before = view.createdAt;
   const texts = view.steps.map((step, index) => {
     if (index < kept) return stepText(step, index + 1, "kept", look);
-    const facts = [elapsed(step.timestamp - before), spentText(spent.get(index + 1) ?? noTally)];
+    const facts = [
+      elapsed(tookBy(step) ?? step.timestamp - before),
+      spentText(spent.get(index + 1) ?? noTally),
+    ];
     const text = stepText(step, index + 1, facts.filter(Boolean).join("  "), look);
     before = step.timestamp;
     return text;

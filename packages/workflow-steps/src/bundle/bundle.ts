@@ -49,7 +49,9 @@ export function stepsBundle(document: WorkflowDocument, options: BundleOptions =
   const workflow = readWorkflow(document);
   return {
     descriptor: describeSteps({ document, subflows }),
-    run: (input, given) => run(workflow, input, given, options),
+    run: async function* (input, given) {
+      return yield* run(workflow, input, given, options);
+    },
   };
 }
 

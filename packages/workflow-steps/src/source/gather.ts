@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { WorkflowError } from "@uncaged/workflow";
 import type { StepDocument, WorkflowDocument } from "../document/document.ts";
-import { literalPath, runsWorkflow, withPath } from "./subflow.ts";
+import { literalPath, runsWorkflow, withPath } from "../outline/subflow.ts";
 
 /** How deep workflows may run workflows. */
 const mostDepth = 8;
