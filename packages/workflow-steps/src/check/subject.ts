@@ -1,5 +1,5 @@
 import type { RegistryDocument } from "../document/document.ts";
-import { callTypes, getStepType, type StepType } from "../document/step-type.ts";
+import { getStepType, type StepType } from "../document/step-type.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { type Declared, declaredIn } from "./declared.ts";
 import { type Fault, type Report, reportTo } from "./fault.ts";
@@ -74,10 +74,6 @@ function typeOf(
   const name = type ?? id.split("_", 1)[0] ?? id;
   return getStepType({ id, type }) ?? (customTypes.has(name) ? CUSTOM : null);
 }
-
-/** Whether the step calls something outside. */
-export const isCall = ({ type }: CheckedStep): boolean =>
-  type === CUSTOM || (type !== null && callTypes.has(type));
 
 /** A type in a sentence: "a Tool", "an LLM". */
 export const aStep = (type: string): string => `${/^([AIOU]|LLM)/.test(type) ? "an" : "a"} ${type}`;
