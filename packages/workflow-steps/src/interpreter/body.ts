@@ -36,7 +36,7 @@ export async function work(task: Task): Promise<Done> {
 }
 
 async function called(task: Task): Promise<Called> {
-  if (isSubflow(task)) return await runSubflow(task);
+  if (isSubflow(task)) return await runSubflow(task, callOf(task));
   const { step, context, interpreter, type } = task;
   if (type === null) {
     const handler = interpreter.run.setup.handlers[typeName(task.step)];

@@ -3,6 +3,7 @@ import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
 import { Chain } from "./chain.ts";
 import { Failure } from "./failure.ts";
+import type { Gate } from "./gate.ts";
 import { Interpreter } from "./interpreter.ts";
 import { runChain } from "./run-chain.ts";
 import { runError } from "./run-error.ts";
@@ -12,6 +13,9 @@ export type RunResult =
   | { status: "completed" }
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
+
+/** `gate` is that of the run that this one is a child of: a Pause holds both. */
+export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: Gate };
 
 /**
  * Drives a run from where its state stands to its end: an async generator of what happens, and the
@@ -25,10 +29,10 @@ export type RunResult =
  */
 export async function* interpret(
   context: ExecutionContext,
-  { signal, resumedFrom }: { signal?: AbortSignal; resumedFrom?: string } = {},
+  { signal, resumedFrom, gate }: InterpretOptions = {},
 ): AsyncGenerator<Happening, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context);
+  const interpreter = new Interpreter(context, gate);
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();

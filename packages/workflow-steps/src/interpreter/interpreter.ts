@@ -20,7 +20,7 @@ export type Reached = Omit<
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
-  readonly gate = new Gate();
+  readonly gate: Gate;
   /** Resolves when the run is to end although chains are under way. */
   readonly halted: Promise<Halt>;
   readonly #abort = new AbortController();
@@ -28,8 +28,9 @@ export class Interpreter {
   readonly #nested: (child: string) => readonly string[];
   readonly #cycles: ReadonlyMap<string, number>;
 
-  constructor(context: ExecutionContext) {
+  constructor(context: ExecutionContext, gate = new Gate()) {
     this.context = context;
+    this.gate = gate;
     this.run = context.run;
     const { promise, resolve } = Promise.withResolvers<Halt>();
     this.halted = promise;

@@ -1,4 +1,5 @@
 import type { Answered, PauseRequest } from "../context/feed.ts";
+import type { Run } from "../context/run.ts";
 import { toText } from "../expression/value.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
@@ -53,10 +54,20 @@ async function ask(task: Task): Promise<Answered> {
   const { token, reason, expiresAt } = wait;
   const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
   const payload = { nodeId: step.id, waitToken: token, reason, expireAt };
+  const event = run.eventOf("pause_start", step.id, payload);
+  return await waiting(run, wait, () => run.feed.ask(wait, event));
+}
+
+/** Shows a run as paused while it waits. */
+export async function waiting<T>(
+  run: Run,
+  { stepID, token }: PauseRequest,
+  answered: () => Promise<T>,
+): Promise<T> {
   run.status = "paused";
-  run.paused = { nodeID: step.id, token };
+  run.paused = { nodeID: stepID, token };
   try {
-    return await run.feed.ask(wait, run.eventOf("pause_start", step.id, payload));
+    return await answered();
   } finally {
     run.paused = null;
     if (run.status === "paused") run.status = "running";

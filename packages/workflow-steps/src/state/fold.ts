@@ -50,8 +50,12 @@ export class Fold {
   /** Takes in the answer that a Pause got. */
   answer(answer: PauseAnswer): void {
     const at = answer.path.findIndex((part) => "run" in part);
-    if (at < 0) this.#state.answer = answer;
-    else this.#childAt(answer.path, at).answer({ ...answer, path: answer.path.slice(at + 1) });
+    const parent = answer.path[at]?.in;
+    if (parent === undefined) this.#state.answer = answer;
+    else {
+      const stepID = answer.stepID.slice(parent.length + 1);
+      this.#childAt(answer.path, at).answer({ ...answer, stepID, path: answer.path.slice(at + 1) });
+    }
   }
 
   /** Takes in a write that no step made. */
@@ -69,7 +73,9 @@ export class Fold {
 
   #begin(role: string, path: readonly PathPart[], child: ChildRun): void {
     const state = newState(this.#findWorkflow(child), child.runID, child.params);
-    insideAt(chainAt(this.#state.position, path), role).run = state;
+    const inside = insideAt(chainAt(this.#state.position, path), role);
+    inside.run = state;
+    inside.child = child;
     this.#children.set(state, new Fold(state, this.#findWorkflow));
   }
 

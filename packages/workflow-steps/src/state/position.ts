@@ -1,5 +1,5 @@
 import { RETURN } from "../document/constants.ts";
-import type { Commit, PathPart } from "./commit.ts";
+import type { ChildRun, Commit, PathPart } from "./commit.ts";
 import type { RunState } from "./state.ts";
 
 /**
@@ -17,6 +17,8 @@ export type Inside = {
   finished: number;
   chains: Map<string, Position>;
   run: RunState | null;
+  /** What that child workflow was begun with. */
+  child: ChildRun | null;
 };
 
 /** The start of a chain. */
@@ -28,6 +30,7 @@ export const entered = (isBodyDone = false): Inside => ({
   finished: 0,
   chains: new Map(),
   run: null,
+  child: null,
 });
 
 /** What tells the chains of one construct apart. */
@@ -66,7 +69,9 @@ export function insideAt(at: Position, construct: string): Inside {
 export function moveTo(root: Position, role: string, commit: Commit): void {
   const at = chainAt(root, commit.path);
   if (commit.phase === "body") {
-    insideAt(at, role).isBodyDone = true;
+    const inside = insideAt(at, role);
+    inside.isBodyDone = commit.child === undefined;
+    inside.run = null;
   } else {
     at.next = commit.next;
     at.inside = null;
