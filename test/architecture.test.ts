@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
-import { files, lineAt, type Node, readSource, type Source } from "./source.ts";
+import { files, lineAt, type Node, readSource, type Source, top } from "./source.ts";
 
 type Floors = Record<string, number>;
 
@@ -103,6 +104,18 @@ describe("the folders", () => {
       (path) => empty.test(path) || /\/src\/.+\/index\.ts$/.test(path),
     );
     expect(bad).toEqual([]);
+  });
+});
+
+describe("a test", () => {
+  test("that makes a folder takes it away", () => {
+    const leaves = files("{packages/**,test}/*.test.ts").filter((path) => {
+      const text = readFileSync(join(top, path), "utf8");
+      return (
+        /mkdtemp|new Store\(|playStore\(/.test(text) && !/\brm(Sync)?\(|removeFolders/.test(text)
+      );
+    });
+    expect(leaves).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
@@ -19,6 +19,7 @@ let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-agent-")));
 });
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 type Options = Partial<CommandOptions> & { args?: CommandOptions["argv"] };
 const agent = (what: string, { args = [], ...options }: Options = {}) =>

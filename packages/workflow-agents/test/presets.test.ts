@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { AgentFn } from "@uncaged/workflow";
@@ -13,6 +13,7 @@ let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-preset-")));
 });
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 /** Runs an agent whose command, found in PATH, plays recorded lines and writes down its arguments. */
 async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Heard> {
