@@ -28,7 +28,8 @@ export function reportTo(
   label: string | null = stepID,
 ): Report {
   const add = (severity: Fault["severity"], path: FaultPath, text: string) => {
-    const message = label === null ? text : `${onOneLine(label)}: ${text}`;
+    const line = text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
+    const message = label === null ? line : `${labelOf(label)}: ${line}`;
     faults.push({ severity, stepID, path: [...home, ...path], message });
   };
   return {
@@ -47,7 +48,7 @@ export function shown(value: unknown): string {
 /** A text in quotes, on one line, shortened when it is long. */
 export function quoted(text: string): string {
   const part = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  return JSON.stringify(part.toWellFormed()).replace(/[\u007f-\u009f\u2028\u2029]/g, "?");
+  return JSON.stringify(part.toWellFormed()).replace(/[\p{Cc}\u2028\u2029]/gu, "?");
 }
 
 /** A path as people write it: `in.messages[0].content`. */
@@ -59,7 +60,7 @@ export function showPath(path: FaultPath): string {
   return parts.join("").replace(/^\./, "");
 }
 
-function onOneLine(label: string): string {
+function labelOf(label: string): string {
   const isPlain = label.length <= 200 && !/[\p{Cc}\u2028\u2029]/u.test(label);
   return isPlain ? label.toWellFormed() : quoted(label);
 }

@@ -6,6 +6,7 @@ import {
   printParseErrorCode,
 } from "jsonc-parser";
 import { messageOf } from "../adapter/error.ts";
+import { quoted } from "../check/fault.ts";
 import { keyTwice, type Lines } from "./position.ts";
 import { deepestText, type Path, type Read, Unreadable } from "./text.ts";
 
@@ -38,7 +39,7 @@ function checkKeys(tree: Node, lines: Lines): void {
   for (let node = waiting.pop(); node; node = waiting.pop()) {
     const children = node.children ?? [];
     if (node.type === "object") checkKeysOf(children, lines);
-    waiting.push(...children.filter(({ type }) => type !== "string" && type !== "number"));
+    for (const child of children) if (child.children) waiting.push(child);
   }
 }
 
@@ -93,6 +94,5 @@ const expected: Readonly<Record<string, string>> = {
 function sentence({ error, offset, length }: ParseError, text: string): string {
   const what = expected[printParseErrorCode(error)] ?? "this is no JSON";
   if (offset >= text.trimEnd().length) return `${what}, and the file ends here`;
-  const found = text.slice(offset, offset + Math.min(length, 20));
-  return `${what}, not ${JSON.stringify(found.toWellFormed())}`;
+  return `${what}, not ${quoted(text.slice(offset, offset + Math.min(length, 20)))}`;
 }

@@ -1,3 +1,5 @@
+import { quoted } from "../check/fault.ts";
+
 /** A place in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
 export type Position = { line: number; column: number };
 
@@ -34,4 +36,4 @@ function startsOf(text: string): number[] {
 
 /** What is said of a key that stands twice in one object. */
 export const keyTwice = (key: string, first: Position): string =>
-  `the key ${JSON.stringify(key.slice(0, 60).toWellFormed())} stands twice, first in line ${first.line}, column ${first.column}`;
+  `the key ${quoted(key)} stands twice, first in line ${first.line}, column ${first.column}`;

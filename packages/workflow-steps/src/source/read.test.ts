@@ -54,6 +54,16 @@ describe("JSON", () => {
     expect(readDocument(`"${"a".repeat(most - 2)}"`, "f.json").document).toHaveLength(most - 2);
   });
 
+  test("with millions of items is read", () => {
+    const text = `[${"[],".repeat(2_000_000)}1]`;
+    expect(readDocument(text, "f.json").document).toHaveLength(2_000_001);
+  });
+
+  test("is refused in one line, whatever stands at the place", () => {
+    expect(messageFor('{"a":\u2028}')).toBe('f.json:1:6: a value is expected, not "?"');
+    expect(messageFor('{"\u2028": 1, "\u2028": 2}')).toStartWith('f.json:1:10: the key "?" stands');
+  });
+
   test("may begin with a byte order mark", () => {
     expect(readDocument('\uFEFF{"a": 1}', "f.json").document).toEqual({ a: 1 });
   });

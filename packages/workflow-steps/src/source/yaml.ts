@@ -59,7 +59,7 @@ function checkNodes({ contents }: Document, lines: Lines): void {
     if (depth >= deepestText) throw new Unreadable(startOf(node), tooDeep);
     if (isMap(node)) checkKeys(node, lines);
     const inner = isMap(node) ? node.items.map(({ value }) => value) : node.items;
-    waiting.push(...inner.map((one) => ({ node: one, depth: depth + 1 })));
+    for (const one of inner) waiting.push({ node: one, depth: depth + 1 });
   }
 }
 
