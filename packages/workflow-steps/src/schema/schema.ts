@@ -36,7 +36,7 @@ export function workflowSchema(): Schema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Step workflow",
-    description: "A workflow of steps, as uncaged-workflow runs it. Version 3.0 to 3.18.",
+    description: "A workflow of steps, as uncaged-workflow runs it.",
     type: "object",
     required: ["version", "name", "registry", "steps"],
     properties: {
