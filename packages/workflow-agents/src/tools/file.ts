@@ -3,7 +3,8 @@ import { constants } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { Folder } from "./folder.ts";
-import { nearestInside, openInside, type Place, pathError, placeInside } from "./inside.ts";
+import { nearestInside, type Place, pathError, placeInside } from "./inside.ts";
+import { openInside } from "./open.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;
