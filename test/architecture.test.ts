@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
+import stepsManifest from "../packages/workflow-steps/package.json";
 import { files, lineAt, type Node, readSource, type Source, top } from "./source.ts";
 
 type Floors = Record<string, number>;
@@ -40,6 +41,27 @@ const agentFloors: Floors = {
   role: 4,
 };
 
+/** Those of the step workflows: the format, what is read of it, its interpreter, who drives that. */
+const stepFloors: Floors = {
+  document: 0,
+  expression: 0,
+  event: 0,
+  adapter: 0,
+  registry: 1,
+  target: 1,
+  outline: 1,
+  adapters: 1,
+  check: 2,
+  state: 2,
+  context: 3,
+  step: 3,
+  source: 3,
+  schema: 3,
+  interpreter: 4,
+  engine: 5,
+  bundle: 5,
+};
+
 /** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
   /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
@@ -54,6 +76,7 @@ const programs = [
 
 const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
+const steps = "packages/workflow-steps/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
 const sources: Source[] = files("packages/*/src/**/*.ts")
   .filter((path) => !isTest(path))
@@ -72,6 +95,7 @@ const target = (path: string, from: string) => join(dirname(path), from);
 describe.each([
   { home: core, floors: coreFloors },
   { home: agents, floors: agentFloors },
+  { home: steps, floors: stepFloors },
 ])("the folders of $home", ({ home, floors }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
 
@@ -182,6 +206,8 @@ describe("the command line", () => {
       "@uncaged/workflow",
       "@uncaged/workflow/host",
       "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
     ]);
     const home = "packages/cli-workflow/src/";
     const strays = sources
@@ -239,6 +265,44 @@ describe("the agents", () => {
         .map(({ start }) => `${path}:${lineAt(text, start)} imports as it runs`),
     ]);
     expect(strays).toEqual([]);
+  });
+});
+
+describe("the step workflows", () => {
+  const own = sources.filter(({ path }) => path.startsWith(steps));
+  const strays = (isRight: (path: string, from: string) => boolean): string[] =>
+    own.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => !from.startsWith(".") && !isRight(path, from))
+        .map(({ from, line }) => `${path}:${line} imports ${from}`),
+    );
+  const isOutside = (path: string) =>
+    ["adapters", "source"].includes(folderOf(path, steps) ?? path.slice(steps.length, -3));
+
+  test("reach Node and the agents by their adapters and their sources alone", () => {
+    const publishes = `${steps}bundle/publish.ts`;
+    const isRight = (path: string, from: string): boolean => {
+      if (path === publishes && from === "node:diagnostics_channel") return true;
+      return isOutside(path) || !/^(node:|@uncaged\/workflow-agents)/.test(from);
+    };
+    expect(strays(isRight)).toEqual([]);
+  });
+
+  test("know the core by its first door alone, and nothing that they do not depend on", () => {
+    const names = Object.keys(stepsManifest.dependencies);
+    const isRight = (_: string, from: string): boolean => {
+      if (from.startsWith("node:")) return true;
+      if (from.startsWith("@uncaged/workflow/")) return false;
+      return names.some((name) => from === name || from.startsWith(`${name}/`));
+    };
+    expect(strays(isRight)).toEqual([]);
+  });
+
+  test("use no global of Node or Bun where they are pure", () => {
+    const uses = own
+      .filter(({ path }) => !isOutside(path))
+      .flatMap((source) => globalsOf(source).map((use) => `${source.path}:${use}`));
+    expect(uses).toEqual([]);
   });
 });
 

@@ -54,5 +54,27 @@ export { Registry } from "./registry/registry.ts";
 export { parseServiceSignature } from "./registry/service.ts";
 
 // Adapters
-export type * from "./adapter/adapter.ts";
+export type {
+  Adapters,
+  ApiAdapter,
+  ApiRequest,
+  CallSurroundings,
+  ComponentAdapter,
+  DocAdapter,
+  FileAdapter,
+  FileMode,
+  LLMAdapter,
+  LLMCallbacks,
+  LLMMessage,
+  LLMParams,
+  LLMResult,
+  LLMTool,
+  LLMUsage,
+  OutputConfig,
+  ServiceAdapter,
+  ToolAdapter,
+  ToolResultBlock,
+  ToolRuntime,
+  ToolUseBlock,
+} from "./adapter/adapter.ts";
 export { buildErrorMap, LLMError } from "./adapter/error.ts";
