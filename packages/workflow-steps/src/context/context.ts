@@ -3,10 +3,8 @@ import type { ExecutionStatus } from "../document/constants.ts";
 import type { RunEvent, RunEventType } from "../event/event.ts";
 import { ExpressionEvaluator } from "../expression/evaluator.ts";
 import type { Scope } from "../expression/expression.ts";
-import { sameValue } from "../expression/value.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import type { Artifact, Write } from "../state/commit.ts";
-import { applyWrite } from "../state/state.ts";
 import { writable } from "./value.ts";
 import type { Run } from "./run.ts";
 import { type WorkflowSnapshot, snapshotOf } from "./snapshot.ts";
@@ -103,16 +101,12 @@ export class ExecutionContext {
    */
   set(path: (string | number)[], value: unknown, stepID: string | null): void {
     const { run } = this;
-    const { state } = run;
     const name = String(path[0]);
-    const oldValue = own(state.variables, name) ?? null;
-    const write = { path, value: writable(value, name), seq: state.writeSeq + 1 };
-    applyWrite(state.variables, write);
-    state.writeSeq = write.seq;
+    const write = { path, value: writable(value, name), seq: run.state.writeSeq + 1 };
+    const change = run.variables.write(write);
+    run.state.writeSeq = write.seq;
     this.written.variables.push(write);
-    const newValue = state.variables[name];
-    if (!sameValue(oldValue, newValue))
-      run.tell("var_changed", stepID, { name, oldValue, newValue });
+    if (change) run.tell("var_changed", stepID, { name, ...change });
   }
 
   /** Tells of an event. */

@@ -8,6 +8,7 @@ import type { RunState } from "../state/state.ts";
 import type { Workflow } from "../state/workflow.ts";
 import type { ChildExecutionContext } from "./context.ts";
 import { Feed } from "./feed.ts";
+import { Variables } from "./variables.ts";
 
 /** What a step of a type of one's own does; its value is `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
@@ -39,6 +40,7 @@ export class Run {
   readonly workflow: Workflow;
   readonly setup: RunSetup;
   readonly state: RunState;
+  readonly variables: Variables;
   readonly feed = new Feed();
   readonly startedAt: number;
   status: ExecutionStatus = "running";
@@ -49,6 +51,7 @@ export class Run {
   constructor(workflow: Workflow, state: RunState, setup: RunSetup) {
     this.workflow = workflow;
     this.state = state;
+    this.variables = new Variables(state.variables);
     this.setup = setup;
     this.startedAt = setup.now();
   }

@@ -23,7 +23,8 @@ export async function runLoop(task: Task): Promise<Done> {
 }
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
-  const source = context.evaluate(step.source) ?? [];
+  // A copy: its body may write to what it goes over.
+  const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
   throw new WorkflowError({
     code: "BAD_SOURCE",

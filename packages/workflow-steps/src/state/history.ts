@@ -10,6 +10,8 @@ type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean 
  */
 export class History {
   readonly #variables: Record<string, unknown>;
+  // What the writes below have made: values themselves are shared with the log.
+  readonly #owned = new WeakSet<object>();
   readonly #pasts = new Map<string, Past>();
 
   /** @param variables The values to begin with; they are changed. */
@@ -36,7 +38,7 @@ export class History {
       const at = past.writes.findLastIndex(({ seq }) => seq < write.seq);
       past.writes.splice(at + 1, 0, write);
     }
-    if (isLast && !past.isStale) applyWrite(this.#variables, write);
+    if (isLast && !past.isStale) applyWrite(this.#variables, write, this.#owned);
     else past.isStale = true;
   }
 
@@ -45,7 +47,7 @@ export class History {
     for (const [name, past] of this.#pasts) {
       if (!past.isStale) continue;
       this.#variables[name] = past.base;
-      for (const write of past.writes) applyWrite(this.#variables, write);
+      for (const write of past.writes) applyWrite(this.#variables, write, this.#owned);
       past.isStale = false;
     }
     return this.#variables;

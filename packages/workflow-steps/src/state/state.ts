@@ -81,10 +81,14 @@ function copyPosition({ next, inside }: Position): Position {
   return { next, inside: { ...inside, chains: new Map(chains), run } };
 }
 
-/** Puts one write into the variables. */
-export function applyWrite(variables: Record<string, unknown>, { path, value }: Write): void {
+/** Puts one write into the variables. `owned` are the containers that no one else can see. */
+export function applyWrite(
+  variables: Record<string, unknown>,
+  { path, value }: Write,
+  owned?: WeakSet<object>,
+): void {
   const [name, ...rest] = path as [string, ...(string | number)[]];
-  variables[name] = rest.length === 0 ? value : setPath(variables[name], rest, value);
+  variables[name] = rest.length === 0 ? value : setPath(variables[name], rest, value, owned);
 }
 
 /** Changes marks; `null` clears one. */

@@ -36,6 +36,18 @@ describe("a value at a path", () => {
     expect(next.d).toBe(root.d);
   });
 
+  test("changes in place what the caller owns, and copies all else once", () => {
+    const owned = new WeakSet<object>();
+    const root = frozen({ list: [0] });
+    const first = setPath(root, ["list", 1], 1, owned) as typeof root;
+    const second = setPath(first, ["list", 2], 2, owned) as typeof root;
+    expect(root).toEqual({ list: [0] });
+    expect(second).toBe(first);
+    expect(second).toEqual({ list: [0, 1, 2] });
+    expect(() => setPath(second, ["list", "x"], 3, owned)).toThrow("no index");
+    expect(second).toEqual({ list: [0, 1, 2] });
+  });
+
   test("grows an array with nulls that JSON keeps", () => {
     const grown = setPath([], [1000], "x");
     expect(grown).toEqual(JSON.parse(JSON.stringify(grown)));

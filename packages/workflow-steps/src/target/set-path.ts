@@ -6,7 +6,8 @@ const index = /^(?:0|[1-9]\d{0,14})$/;
 
 /**
  * `root` with a new value at a path. Only the containers on the path are copied, `root` and all else
- * stay as they are. What is null on the way becomes an array before a number, else an object; an array
+ * stay as they are: but for those in `owned`, which are changed in place, so that a value that grows
+ * does not cost what it has become. The copies are put into it. What is null on the way becomes an array before a number, else an object; an array
  * that must grow is filled with null.
  *
  * Throws a `WorkflowError` (`PATH_REFUSED`): for a segment `__proto__`, `constructor` or `prototype`,
@@ -19,35 +20,38 @@ export function setPath(
   root: unknown,
   path: readonly (string | number)[],
   newValue: unknown,
+  owned?: WeakSet<object>,
 ): unknown {
   const containers: (unknown[] | Record<string, unknown>)[] = [];
   let value = root;
   for (const [depth, segment] of path.entries()) {
     if (refusedSegment(segment)) throw pathError(path, `the key ${segment} is refused`);
-    const copy = containerAt(value, path, depth);
-    containers.push(copy);
-    value = under(copy, segment);
+    const container = containerAt(value, path, depth, owned);
+    containers.push(container);
+    value = under(container, segment);
   }
   return containers.reduceRight<unknown>((below, container, depth) => {
     const segment = path[depth] ?? "";
+    owned?.add(container);
     if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
     else container[segment] = below;
     return container;
   }, newValue);
 }
 
-/** A copy of what stands at `path` up to `depth`, able to hold the segment there. */
+/** What stands at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
 function containerAt(
   value: unknown,
   path: readonly (string | number)[],
   depth: number,
+  owned: WeakSet<object> | undefined,
 ): unknown[] | Record<string, unknown> {
   const existing = value ?? (typeof path[depth] === "number" ? [] : {});
   if (Array.isArray(existing)) {
     indexIn(existing, path, depth);
-    return existing.slice();
+    return owned?.has(existing) ? existing : existing.slice();
   }
-  if (isPlain(existing)) return { ...existing };
+  if (isPlain(existing)) return owned?.has(existing) ? existing : { ...existing };
   const at = depth === 0 ? "at its beginning" : `at ${path.slice(0, depth).join(".")}`;
   throw pathError(
     path,
