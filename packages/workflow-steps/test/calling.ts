@@ -37,6 +37,7 @@ export async function carryOut(
     registry,
     env,
     runID: "wf_1",
+    place: step.id,
     signal: around.signal ?? new AbortController().signal,
     emit: (type, payload) => void events.push({ type, payload }),
     writeFile: async (path, data, mode) => void went.files.push({ path, data, mode }),

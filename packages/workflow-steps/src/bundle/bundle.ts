@@ -96,6 +96,7 @@ function contextOf(
     handlers: customHandlers,
     subflows,
     ...(typeof clientRunToken === "string" && { clientRunToken }),
+    place: "",
     depth: 0,
     workflowID: threadId,
     now: Date.now,

@@ -25,6 +25,8 @@ export type RunSetup = {
   /** Documents of child workflows by the path that a step names. */
   subflows: Readonly<Record<string, WorkflowDocument>>;
   clientRunToken?: string;
+  /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
+  place: string;
   /** How many workflows this one is a child of. */
   depth: number;
   workflowID: string;

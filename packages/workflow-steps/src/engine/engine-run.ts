@@ -8,6 +8,7 @@ import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import { copyState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import { adaptersFor } from "./adapters.ts";
 import type { EngineOptions } from "./engine.ts";
 import { Question } from "./question.ts";
 
@@ -35,13 +36,14 @@ export class EngineRun {
       readWorkflow(document ?? (options.subflows?.[path] as Workflow["document"])),
     );
     this.#run = new Run(workflow, state, {
-      adapters: options.adapters,
+      adapters: { ...adaptersFor(options), ...options.adapters },
       env: options.env ?? {},
       errorStrategy: options.errorStrategy ?? "fail_fast",
       maxConcurrency: options.maxConcurrency ?? 0,
       handlers: options.handlers,
       subflows: options.subflows ?? {},
       clientRunToken: options.clientRunToken,
+      place: "",
       depth: 0,
       workflowID: state.runID,
       now: Date.now,
@@ -60,23 +62,22 @@ export class EngineRun {
         return run.#settled.promise;
       },
     });
-    options.signal?.addEventListener("abort", () => this.#abort.abort(), { once: true });
-    if (options.signal?.aborted) this.#abort.abort();
     void this.#drive();
   }
 
   async #drive(): Promise<void> {
     // Who started it gets the context, and may listen, before the first event.
     await Promise.resolve();
-    const { resumedFrom } = this.#options;
-    const { signal } = this.#abort;
+    const { resumedFrom, signal: outer } = this.#options;
+    const own = this.#abort.signal;
+    const signal = outer ? AbortSignal.any([own, outer]) : own;
     const happenings = interpret(this.context, { signal, resumedFrom });
     try {
       let answer: Answered | undefined;
       for (;;) {
         const { done, value } = await happenings.next(answer);
         if (done) break;
-        answer = await this.#take(value);
+        answer = await this.#take(value, signal);
       }
       this.#settled.resolve();
     } catch (error) {
@@ -87,15 +88,15 @@ export class EngineRun {
     }
   }
 
-  async #take(happening: Happening): Promise<Answered | undefined> {
+  async #take(happening: Happening, signal: AbortSignal): Promise<Answered | undefined> {
     if (happening.kind === "commit") this.#fold.apply(happening.role, happening.commit);
     if (happening.event) this.#publish(happening.event);
     if (happening.kind === "commit") this.#tellCheckpoint();
-    return happening.kind === "wait" ? await this.#ask(happening.wait) : undefined;
+    return happening.kind === "wait" ? await this.#ask(happening.wait, signal) : undefined;
   }
 
-  async #ask(wait: PauseRequest): Promise<Answered | undefined> {
-    const answered = this.#question.ask(wait, this.#abort.signal);
+  async #ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
+    const answered = this.#question.ask(wait, signal);
     const before = this.#settled;
     this.#settled = settlement();
     before.resolve();

@@ -9,6 +9,7 @@ import type { Checkpoint } from "../state/checkpoint.ts";
 import { type Resumable, restoredState } from "../state/restore.ts";
 import { newState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import type { Tools } from "./adapters.ts";
 import { EngineRun } from "./engine-run.ts";
 import { newRunID } from "./run-id.ts";
 
@@ -40,6 +41,10 @@ export type EngineOptions = {
   signal?: AbortSignal;
   /** Configuration such as `LLM_MODEL`; none when not given: nothing is read from the process. */
   env?: Readonly<Record<string, string>>;
+  /** The folder whose files the steps read and write, when no adapter `file` is given. */
+  cwd?: string;
+  /** Tools by name, when no adapter `tool` is given. */
+  tools?: Tools;
   /** Documents of child workflows by the path that a step names. */
   subflows?: Record<string, WorkflowDocument>;
 };

@@ -3,7 +3,7 @@ import { callTypes } from "../document/step-type.ts";
 import { executors } from "../step/executors.ts";
 import type { Call, Called } from "../step/call.ts";
 import { chooseCase } from "./branch.ts";
-import { announceFiles, mapOutputs, writeFile, writeTarget } from "./output.ts";
+import { announceFiles, mapOutputs, print, writeFile, writeTarget } from "./output.ts";
 import { runLoop } from "./loop.ts";
 import { runPause } from "./pause.ts";
 import { stop } from "./stop.ts";
@@ -12,6 +12,14 @@ import { type Done, type Task, typeName } from "./task.ts";
 
 /** Whether a step does something of its own before its children: then that is committed first. */
 export const hasBody = ({ type }: Task): boolean => type !== "Noop";
+
+// These map no outputs: what they print is told when all of them is done.
+const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
+
+/** Prints what a step prints that has mapped no outputs. */
+export function printConstruct(task: Task): void {
+  if (constructs.has(task.type)) print(task);
+}
 
 /** A step's own work, without its children. */
 export async function work(task: Task): Promise<Done> {
@@ -60,6 +68,7 @@ function callOf(task: Task): Call {
     registry: workflow.document.registry,
     env: setup.env,
     runID: state.runID,
+    place: `${setup.place}${step.id}`,
     signal,
     emit: (type, payload) => {
       if (!signal.aborted) interpreter.run.tell(type, step.id, payload);

@@ -31,6 +31,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
   const fold = new Fold(copyState(child.state), find);
   const run = new Run(child.workflow, child.state, {
     ...setup,
+    place: `${setup.place}${task.step.id}/`,
     depth: setup.depth + 1,
     workflowID: runID,
   });

@@ -6,6 +6,7 @@ import { Failure } from "./failure.ts";
 import type { Gate } from "./gate.ts";
 import { Interpreter } from "./interpreter.ts";
 import { runChain } from "./run-chain.ts";
+import { removeTemporary } from "./temporary.ts";
 import { runError } from "./run-error.ts";
 
 /** How a run ended that did not fail. `reason` is what the Stop says. */
@@ -63,6 +64,7 @@ async function end(interpreter: Interpreter): Promise<RunResult> {
     const halt = await Promise.race([runAll(interpreter), interpreter.halted]);
     interpreter.close();
     const result = resultOf(interpreter, halt === "cancelled");
+    if (result.status !== "cancelled") await removeTemporary(run);
     run.status = result.status;
     const duration_ms = run.setup.now() - run.startedAt;
     if (result.status === "cancelled") run.tell("workflow_cancelled", null, { duration_ms });

@@ -6,6 +6,7 @@ import { toText } from "../expression/value.ts";
 import { outEntries } from "../target/out.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
+import { temporaryFolder } from "./temporary.ts";
 import type { Called } from "../step/call.ts";
 import type { ChildExecutionContext } from "../context/context.ts";
 import type { StepDocument } from "../document/document.ts";
@@ -18,15 +19,20 @@ type FileWrite = { path: string; data: string | Uint8Array };
 
 /** Maps a result through the step's `out`, unless a handler did, and prints; its names live meanwhile. */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
-  const { context, step } = writer;
+  const { context } = writer;
   Object.assign(context.locals, locals);
   try {
     if (!context.isMapped) await writeOutputs(writer);
-    if (step.print === undefined) return;
-    context.emit("step_print", step.id, { value: context.resolve(step.print) });
+    print(writer);
   } finally {
     for (const name of Object.keys(locals)) delete context.locals[name];
   }
+}
+
+/** Tells what the step prints, if it prints. */
+export function print({ context, step }: Writer): void {
+  if (step.print === undefined) return;
+  context.emit("step_print", step.id, { value: context.resolve(step.print) });
 }
 
 /** Writes what `out` says: the variables at once, in their order, then the files. */
@@ -136,7 +142,7 @@ function rooted({ context, step }: Writer, given: string): string {
     throw badTarget(step.id, `${JSON.stringify(given)} leads out of the folder of the run`);
   }
   const { state, workflow } = context.run;
-  if (parts[0] === ".tmp") return [".tmp", state.runID, ...parts.slice(1)].join("/");
+  if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
   const globs = workflow.document.registry.files?.artifacts ?? [];
   if (globs.length === 0 || picomatch.isMatch(path, globs.map(fromRoot), { dot: true }))
     return path;

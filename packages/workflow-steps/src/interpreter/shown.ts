@@ -26,7 +26,7 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   if (step.out === undefined) return null;
   const outputs = outEntries(step.out).map(([text]): [string, unknown] => {
     const target = resolveTarget(parseTarget(text), context.scope);
-    if (target.kind === "file") return [text, { _file: true, path: text }];
+    if (target.kind === "file") return [text, { _file: true, path: `/${target.path}` }];
     const [name, ...rest] = target.path;
     return [
       text,

@@ -3,7 +3,7 @@ import { BREAK, RETURN } from "../document/constants.ts";
 import type { StepDocument } from "../document/document.ts";
 import type { Commit } from "../state/commit.ts";
 import { type MarkChanges, noChanges } from "../state/marks.ts";
-import { hasBody, work } from "./body.ts";
+import { hasBody, printConstruct, work } from "./body.ts";
 import type { Chain } from "./chain.ts";
 import { Failure } from "./failure.ts";
 import { runFork } from "./fork.ts";
@@ -69,6 +69,7 @@ async function commitBody(task: Task, done: Done): Promise<void> {
 async function finish(task: Task, done: Done, marks: MarkChanges): Promise<string> {
   const { interpreter, chain, step } = task;
   const next = done.next ?? nextOf(step);
+  printConstruct(task);
   const ending = chain.marksAt(next);
   const reached = reachedOf(task, done, "done", next);
   const told = {

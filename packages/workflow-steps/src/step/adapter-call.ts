@@ -21,10 +21,10 @@ export function adapterOf<Name extends keyof Adapters>(
 }
 
 /** Where an adapter's call happens. */
-export const surroundingsOf = ({ signal, runID, step }: Call): CallSurroundings => ({
+export const surroundingsOf = ({ signal, runID, place }: Call): CallSurroundings => ({
   signal,
   runID,
-  stepID: step.id,
+  stepID: place,
 });
 
 /**

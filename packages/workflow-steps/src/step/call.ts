@@ -13,6 +13,8 @@ export type Call = {
   /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
   env: Readonly<Record<string, string>>;
   runID: string;
+  /** The step's id, behind those of the steps that its workflow runs in. */
+  place: string;
   signal: AbortSignal;
   emit: Emit;
   /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
