@@ -153,6 +153,12 @@ describe("add", () => {
   });
 });
 
+test("show tells the params of a step workflow, and its steps", async () => {
+  const shown = await store.ok(["show", "join"]);
+  expect(shown).toContain('params    names([STRING]) = ["a", "b"], path(STRING) = out.txt\n');
+  expect(shown).toMatch(/Loop_Names {2}Loop\n/);
+});
+
 describe("run", () => {
   test("takes params, and has rounds enough for a long loop", async () => {
     const id = await waiting({ names: ["x", "y", "z"] });

@@ -206,6 +206,13 @@ test("what a workflow prints stands in a pipe too", () => {
   expect(showAll([event("step_print", { value: "half way" })], pipe).text).toBe("     half way\n");
 });
 
+test("the column of roles is as wide as the widest role so far", () => {
+  const items = [step(1, "LLM_Summarize", "a", 1000), step(2, "Set_A", "b", 1000)];
+  expect(showAll(items, pipe).text).toBe(
+    "  1  LLM_Summarize    0.0s  a\n  2  Set_A            0.0s  b\n",
+  );
+});
+
 test("the role and the time of a step workflow's step are told once", () => {
   const took = { durationMs: 2500 };
   const { text } = showAll(

@@ -6,6 +6,7 @@ import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
 import { closeInside, type Inside, insideText, noInside, showEvent } from "./inside.ts";
+import { questionOf } from "./outcome.ts";
 
 /** How a live view is drawn: `terminal` also shows what happens inside a step. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
@@ -20,9 +21,13 @@ export type View = {
   previous: { number: number; role: string } | null;
   status: string;
   question: string | null;
+  /** How wide the column of roles is: as the widest role so far, within bounds. */
+  roleWidth: number;
   /** What goes on in the step that is being made. */
   inside: Inside;
 };
+
+const widestRole = 30;
 
 /** The view of a thread that began at this moment, with so many steps of another. */
 export function beginView(createdAt: number, kept: number): View {
@@ -32,6 +37,7 @@ export function beginView(createdAt: number, kept: number): View {
     previous: null,
     status: "running",
     question: null,
+    roleWidth: 10,
     inside: noInside,
   };
 }
@@ -71,7 +77,10 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const isKept = number <= view.kept;
   const span = isKept ? "kept" : elapsed(tookBy(step) ?? step.timestamp - view.previousAt);
   const spent = isKept ? noTally : spentBy(step, view.inside.told);
-  const cells = [String(number).padStart(3), role.padEnd(10), span.padStart(6)];
+  const width = Bun.stringWidth(role);
+  const roleWidth = Math.min(widestRole, Math.max(view.roleWidth, width));
+  const room = " ".repeat(Math.max(0, roleWidth - width));
+  const cells = [String(number).padStart(3), role + room, span.padStart(6)];
   const price = spentText(spent);
   if (price !== "") cells.push(price);
   const head = `${cells.join("  ")}  `;
@@ -83,7 +92,8 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
       ...view,
       previousAt: isKept ? view.previousAt : step.timestamp,
       previous: { number, role: step.role },
-      question: step.role === "__wait__" ? step.content : null,
+      question: questionOf(step),
+      roleWidth,
       inside: noInside,
     },
     text,
