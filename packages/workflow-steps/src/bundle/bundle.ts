@@ -14,6 +14,7 @@ import { type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy } from "../document/constants.ts";
 import type { WorkflowDocument } from "../document/document.ts";
 import { interpret, type RunResult } from "../interpreter/interpret.ts";
+import { copyTemporary } from "../interpreter/temporary.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import { describeSteps } from "./describe.ts";
 import { publish } from "./publish.ts";
@@ -50,12 +51,12 @@ export function stepsBundle(document: WorkflowDocument, options: BundleOptions =
   return {
     descriptor: describeSteps({ document, subflows }),
     run: async function* (input, given) {
-      return yield* run(workflow, input, given, options);
+      return yield* runThread(workflow, input, given, options);
     },
   };
 }
 
-async function* run(
+async function* runThread(
   workflow: Workflow,
   input: ThreadInput,
   options: WorkflowOptions,
@@ -66,6 +67,9 @@ async function* run(
   const state = foldSteps(workflow, { ...input, threadId, subflows });
   const resumedFrom = input.steps.length > 0 ? state.position.next : undefined;
   const context = contextOf(workflow, state, input, options, setup);
+  const { forkFrom } = options;
+  const { file } = context.run.setup.adapters;
+  if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
   const happenings = interpret(context, { signal, resumedFrom });
   let answer: Answered | undefined;
   for (;;) {

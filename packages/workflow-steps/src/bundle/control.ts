@@ -7,9 +7,7 @@ export const threadControl: RunControl = {
   onEvent: () => refuse("listen to the events"),
   abort: () => refuse("abort"),
   resume: () => refuse("resume"),
-  get done(): Promise<void> {
-    return refuse("wait for the end");
-  },
+  done: () => refuse("wait for the end"),
 };
 
 function refuse(what: string): never {

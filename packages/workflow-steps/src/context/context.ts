@@ -22,7 +22,7 @@ export type RunControl = {
   abort(): void;
   resume(request: ResumeRequest): Promise<ResumeReply>;
   /** Settles when the run has ended or is paused; after an answer it is another promise. */
-  readonly done: Promise<void>;
+  done(): Promise<void>;
 };
 
 /**
@@ -144,7 +144,7 @@ export class ExecutionContext {
    * what comes then. Rejects when the run has failed.
    */
   get done(): Promise<void> {
-    return this.#control.done;
+    return this.#control.done();
   }
 
   /** A context of the same run with locals of its own, which hide those of this one. */

@@ -52,15 +52,12 @@ export class EngineRun {
     this.#question = new Question((reason) => {
       this.#publish(this.#run.eventOf("pause_rejected", this.#run.currentStepID, { reason }));
     });
-    const run = this;
     this.context = new ExecutionContext(this.#run, {
       checkpoint: () => this.#checkpoint(),
       onEvent: (listener) => this.#listen(listener),
       abort: () => this.#abort.abort(),
       resume: (request) => this.#resume(request),
-      get done() {
-        return run.#settled.promise;
-      },
+      done: () => this.#settled.promise,
     });
     void this.#drive();
   }

@@ -84,11 +84,11 @@ async function mapped(task: Task, result: Called): Promise<Done> {
 }
 
 // A handler that never answers must not keep the run from ending.
-function orAborted(work: unknown, signal: AbortSignal): Promise<unknown> {
+function orAborted(handled: unknown, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    Promise.resolve(work)
+    Promise.resolve(handled)
       .then(resolve, reject)
       .finally(() => signal.removeEventListener("abort", onAbort));
   });

@@ -3,7 +3,6 @@ import type { StepDocument } from "../document/document.ts";
 import { startAt } from "../state/position.ts";
 import { Chain } from "./chain.ts";
 import { outside } from "./gate.ts";
-import { runChain } from "./run-chain.ts";
 import type { Done, Task } from "./task.ts";
 
 /** Runs the chain of the first case that holds, if one does. */
@@ -20,7 +19,7 @@ export async function chooseCase(task: Task): Promise<Done> {
     signal: chain.signal,
     position: inside?.chains.get(selected) ?? startAt(selected),
   });
-  const end = await outside(interpreter.gate, () => runChain(interpreter, inner));
+  const end = await outside(interpreter.gate, () => interpreter.runChain(inner));
   return end === BREAK ? { selected, next: BREAK } : { selected };
 }
 

@@ -9,7 +9,7 @@ import type { PathPart } from "../state/commit.ts";
 import { Fold } from "../state/fold.ts";
 import { copyState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
-import { interpret } from "./interpret.ts";
+import type { Interpret } from "./interpreter.ts";
 import { waiting } from "./pause.ts";
 import type { Task } from "./task.ts";
 
@@ -40,12 +40,10 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     onEvent: (listener) => context.onEvent(listener),
     abort: () => context.abort(),
     resume: (request) => context.resume(request),
-    get done() {
-      return context.done;
-    },
+    done: () => context.done,
   };
   const events: RunEvent[] = [];
-  const happenings = interpret(new ExecutionContext(run, control), {
+  const happenings = interpreter.interpret(new ExecutionContext(run, control), {
     signal,
     gate: interpreter.gate,
   });
@@ -72,7 +70,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
 /** Takes what happens in the child to the parent; gives why the child failed, if it did. */
 async function drive(
   task: Task,
-  happenings: ReturnType<typeof interpret>,
+  happenings: ReturnType<Interpret>,
   hear: (happening: Happening) => void,
 ): Promise<string | null> {
   try {

@@ -6,7 +6,6 @@ import { Chain } from "./chain.ts";
 import { outside } from "./gate.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { ParallelExecutor } from "./parallel.ts";
-import { runChain } from "./run-chain.ts";
 import type { Task } from "./task.ts";
 
 type Fork = { id: string; children: readonly string[]; strategy: ParallelErrorStrategy };
@@ -30,10 +29,7 @@ export async function runEntries(interpreter: Interpreter, chain: Chain): Promis
   interpreter.run.leave({ marks: interpreter.clear([ENTRY]) });
 }
 
-export const strategyOf = (
-  interpreter: Interpreter,
-  own: string | undefined = undefined,
-): ParallelErrorStrategy =>
+export const strategyOf = (interpreter: Interpreter, own?: string): ParallelErrorStrategy =>
   (own as ParallelErrorStrategy | undefined) ?? interpreter.run.setup.errorStrategy;
 
 async function join(
@@ -58,8 +54,7 @@ async function join(
   const tasks = pending.map((child) => ({
     stepID: child,
     run: async (signal: AbortSignal) => {
-      const end = await runChain(
-        interpreter,
+      const end = await interpreter.runChain(
         new Chain({
           path: [...chain.path, { in: id, child }],
           locals: chain.locals,

@@ -33,7 +33,7 @@ export async function* interpret(
   { signal, resumedFrom, gate }: InterpretOptions = {},
 ): AsyncGenerator<Happening, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, gate);
+  const interpreter = new Interpreter(context, { gate, runChain, interpret });
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();

@@ -1,9 +1,10 @@
 import type { ExecutionContext } from "../context/context.ts";
+import type { Answered, Happening } from "../context/feed.ts";
 import type { Run } from "../context/run.ts";
 import type { Commit } from "../state/commit.ts";
 import type { MarkChanges } from "../state/marks.ts";
 import { applyMarks } from "../state/state.ts";
-import type { Chain } from "./chain.ts";
+import type { Chain, ChainEnd } from "./chain.ts";
 import { Gate } from "./gate.ts";
 import { nestedConstructs } from "./nested.ts";
 
@@ -16,6 +17,19 @@ export type Reached = Omit<
   "runID" | "eventSeq" | "completedBranches" | "loopProgress" | "path"
 >;
 
+/** How a run is driven: a child workflow's as its parent's. */
+export type Interpret = (
+  context: ExecutionContext,
+  options: { signal?: AbortSignal; gate?: Gate },
+) => AsyncGenerator<Happening, unknown, Answered | undefined>;
+
+/** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
+export type InterpreterParts = {
+  gate?: Gate;
+  runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
+  interpret: Interpret;
+};
+
 /** What the parts of the interpreter share: one per run. */
 export class Interpreter {
   readonly context: ExecutionContext;
@@ -23,14 +37,16 @@ export class Interpreter {
   readonly gate: Gate;
   /** Resolves when the run is to end although chains are under way. */
   readonly halted: Promise<Halt>;
+  readonly #parts: InterpreterParts;
   readonly #abort = new AbortController();
   readonly #halt: (halt: Halt) => void;
   readonly #nested: (child: string) => readonly string[];
   readonly #cycles: ReadonlyMap<string, number>;
 
-  constructor(context: ExecutionContext, gate = new Gate()) {
+  constructor(context: ExecutionContext, parts: InterpreterParts) {
     this.context = context;
-    this.gate = gate;
+    this.gate = parts.gate ?? new Gate();
+    this.#parts = parts;
     this.run = context.run;
     const { promise, resolve } = Promise.withResolvers<Halt>();
     this.halted = promise;
@@ -45,6 +61,16 @@ export class Interpreter {
   /** Aborted when the run ends, in whatever way. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Runs a chain from where it stands to its end. @throws Failure, or the signal's reason. */
+  runChain(chain: Chain): Promise<ChainEnd> {
+    return this.#parts.runChain(this, chain);
+  }
+
+  /** Drives the run of a child workflow. */
+  get interpret(): Interpret {
+    return this.#parts.interpret;
   }
 
   /** Ends the run at once. */

@@ -6,7 +6,6 @@ import { Chain } from "./chain.ts";
 import { strategyOf } from "./fork.ts";
 import { outside } from "./gate.ts";
 import { ParallelExecutor } from "./parallel.ts";
-import { runChain } from "./run-chain.ts";
 import type { Done, Task } from "./task.ts";
 
 /** Runs the iterations of a loop that are not done yet. */
@@ -118,7 +117,7 @@ async function runIteration(
     const path = [...chain.path, { in: step.id, child, iteration: index }];
     const position = before(child) ?? startAt(child);
     const inner = new Chain({ path, locals, signal: within, position, onEnd });
-    isBroken = (await runChain(interpreter, inner)) === BREAK || isBroken;
+    isBroken = (await interpreter.runChain(inner)) === BREAK || isBroken;
   };
   const [only, ...others] = pending;
   const surrounding = signal ?? chain.signal;

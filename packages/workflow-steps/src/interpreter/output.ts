@@ -56,7 +56,10 @@ export async function writeTarget(writer: Writer): Promise<void> {
   if (step.target === undefined) return;
   const value = context.resolve(step.value ?? null);
   if (type === "Set") {
-    const place = resolveTarget(parseTarget(String(step.target)), context.scope);
+    const place = resolveTarget(
+      parseTarget(typeof step.target === "string" ? step.target : ""),
+      context.scope,
+    );
     if (place.kind === "file") throw badTarget(step.id, "a Set writes a $variable");
     context.set(place.path, value, step.id);
     return;

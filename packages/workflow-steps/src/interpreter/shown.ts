@@ -28,10 +28,7 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
     const target = resolveTarget(parseTarget(text), context.scope);
     if (target.kind === "file") return [text, { _file: true, path: `/${target.path}` }];
     const [name, ...rest] = target.path;
-    return [
-      text,
-      rest.reduce<unknown>((value, key) => read(value, key), context.scope(String(name))),
-    ];
+    return [text, rest.reduce<unknown>((value, key) => read(value, key), context.scope(name))];
   });
   return cut(Object.fromEntries(outputs));
 }

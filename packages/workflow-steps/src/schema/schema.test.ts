@@ -51,10 +51,10 @@ describe("the schema", () => {
         accepted += 1;
         expect(fits(document) ? null : fits.errors).toBeNull();
       }),
-      { numRuns: 3000 },
+      { numRuns: 400 },
     );
-    expect(accepted).toBeGreaterThan(100);
-  });
+    expect(accepted).toBeGreaterThan(20);
+  }, 30_000);
 });
 
 /** Puts a value into a document, at a place that is found by numbers, or takes one out. */

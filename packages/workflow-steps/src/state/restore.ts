@@ -1,4 +1,3 @@
-import { WorkflowError } from "@uncaged/workflow";
 import { RETURN } from "../document/constants.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
