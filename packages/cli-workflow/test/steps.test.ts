@@ -241,7 +241,7 @@ describe("thread --checkpoint", () => {
     ]) {
       const { code, stderr } = await store.run(args);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^error: \w+ is no thread of a step workflow: .*; hint: .*\n$/);
+      expect(stderr).toMatch(/^error: the bundle \w+ was made of no step workflow; hint: .*\n$/);
     }
   });
 });
@@ -315,6 +315,27 @@ describe("rerun", () => {
     const mended = ["rerun", id, "--from-step", "Write_Out", "--set", "path=mended.txt", "--wait"];
     expect((await store.run(mended)).code).toBe(0);
     expect(out("mended.txt")).toBe("abn");
+  });
+
+  test("goes on with a mended workflow", async () => {
+    const id = await waiting({ path: "../escape.txt" });
+    await store.ok(["resume", id, "--input", "n"]);
+    await store.until(id, "failed");
+    const mended = {
+      id: "Write_Out",
+      target: "/safe.txt",
+      value: "=$text + $note",
+      next: "Stop_Done",
+    };
+    await store.ok([
+      ...["add", "mended", write("mended.json", { ...flow, steps: flow.steps.with(3, mended) })],
+    ]);
+    const args = ["rerun", id, "--from-step", "Write_Out", "--on", "mended", "--wait"];
+    expect((await store.run(args)).code).toBe(0);
+    expect(out("safe.txt")).toBe("abn");
+    expect(await store.run([...args.slice(0, -2), "join@00000", "--wait"])).toMatchObject({
+      code: 4,
+    });
   });
 
   test("says what is wrong with what it is asked", async () => {

@@ -1,6 +1,13 @@
-import { findThread, forkThread, readThread } from "@uncaged/workflow/host";
+import {
+  findThread,
+  forkThread,
+  readThread,
+  resolveWorkflow,
+  type Root,
+} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
+import { withName } from "../arguments/name.ts";
 import { maxRoundsOption } from "../arguments/rounds.ts";
 import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
 import { promptOf } from "../arguments/text.ts";
@@ -14,6 +21,7 @@ type Options = StartingOptions &
     prompt?: string;
     promptFile?: string;
     maxRounds?: number;
+    on?: string;
   };
 
 export function define(command: Command, perform: Perform): void {
@@ -31,12 +39,14 @@ export function define(command: Command, perform: Perform): void {
     .option("--prompt <text>", "another prompt; - reads it from stdin")
     .option("--prompt-file <file>", "another prompt: the text of this file");
   maxRoundsOption(command, "default: those of the thread");
+  command.option("--on <workflow>", "on another version: a name, name@hash or a hash");
   startingOptions(limitOptions(command, "default: that of the thread")).action(perform(rerun));
   examples(
     command,
     "uncaged-workflow rerun @last --from-step LLM_Write --follow",
     "uncaged-workflow rerun @last --from-step Write_Notes --set '$tone=\"dry\"' --set '$days=3'",
     "uncaged-workflow rerun @last --from-step LLM_Write#2",
+    "uncaged-workflow rerun @last --from-step LLM_Write --on review",
   );
 }
 
@@ -47,23 +57,28 @@ async function rerun(session: Session, options: Options, id: string): Promise<nu
   const { placeOf } = await import("../steps/place.ts");
   const prompt = await promptOf(options);
   const ref = await findThread(root, id);
-  const { document } = await documentsOf(root, ref);
+  const { maxRounds, durability, on } = options;
+  const runs = on === undefined ? ref.hash : await withName(session, on, () => hashOf(root, on));
+  const { document } = await documentsOf(root, runs);
   const { steps } = await readThread(root, ref);
   const ids = document.steps.map((step) => step.id);
   const { stepID, kept } = placeOf(options.fromStep, ids, steps);
   const overrides = overridesOf(options.set ?? [], document);
-  const { maxRounds, durability } = options;
   const started = await forkThread(root, ref, {
     env,
     keep: { atStep: kept },
     input: { content: said(stepID, overrides), meta: { for: "rerun", stepID, overrides } },
     prompt,
     maxRounds,
+    on,
     options: limitsOf(options),
     durability,
   });
   return await afterStart(session, options, started);
 }
+
+const hashOf = async (root: Root, workflow: string): Promise<string> =>
+  (await resolveWorkflow(root, workflow)).hash;
 
 function said(stepID: string, overrides: Record<string, unknown>): string {
   const names = Object.keys(overrides).join(", ");

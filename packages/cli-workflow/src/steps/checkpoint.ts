@@ -8,7 +8,7 @@ import { documentsOf } from "./documents.ts";
  * @throws WorkflowError those of `documentsOf`.
  */
 export async function checkpointOf(root: Root, ref: ThreadRef): Promise<Checkpoint> {
-  const { document, subflows } = await documentsOf(root, ref);
+  const { document, subflows } = await documentsOf(root, ref.hash);
   const { threadId, prompt, params, status, steps } = await readThread(root, ref);
   return fold(document, {
     threadId,

@@ -1,21 +1,21 @@
-import { descriptorOf, type Root, type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import { descriptorOf, type Root, WorkflowError } from "@uncaged/workflow/host";
 import { type Documents, documentsIn } from "@uncaged/workflow-steps";
 
 /**
- * The documents of the step workflow that a thread runs.
+ * The documents of the step workflow that a bundle was made of.
  *
- * @throws WorkflowError `NO_STEP_WORKFLOW` when its bundle is none, `DOCUMENT_TOO_LONG` when its
+ * @throws WorkflowError `NO_STEP_WORKFLOW` when it was made of none, `DOCUMENT_TOO_LONG` when its
  * descriptor could not hold the document.
  */
-export async function documentsOf(root: Root, { hash, threadId }: ThreadRef): Promise<Documents> {
+export async function documentsOf(root: Root, hash: string): Promise<Documents> {
   const descriptor = await descriptorOf(root, hash);
   const found = descriptor && documentsIn(descriptor);
   if (!found) {
     throw new WorkflowError({
       code: "NO_STEP_WORKFLOW",
       kind: "failed",
-      message: `${threadId} is no thread of a step workflow: the bundle ${hash} was made of none`,
-      hint: `see its steps: uncaged-workflow thread ${threadId} --steps; go on from one: uncaged-workflow fork`,
+      message: `the bundle ${hash} was made of no step workflow`,
+      hint: "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
     });
   }
   const { document, subflows } = found;
