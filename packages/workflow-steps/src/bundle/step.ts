@@ -81,7 +81,8 @@ function progressOf({ completedBranches, loopProgress, path }: Commit): string {
   const last = path.at(-1);
   const child = last && "child" in last ? last.child : "";
   const [finished] = Object.values(loopProgress).filter((count) => count !== null);
-  if (finished !== undefined) return `${finished} iterations done`;
+  if (finished !== undefined)
+    return `${finished} ${finished === 1 ? "iteration" : "iterations"} done`;
   return Object.keys(completedBranches).length > 0 ? `${child} done` : "done";
 }
 

@@ -21,8 +21,6 @@ export type ParallelOptions = {
   /** `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
   signal?: AbortSignal;
-  /** Asked before each is started: false leaves it and all later ones unstarted. */
-  mayStart?: () => boolean;
 };
 
 /** Runs tasks side by side. */
@@ -34,13 +32,13 @@ export class ParallelExecutor {
   }
 
   /**
-   * The results in the order of the tasks; undefined for one that was dropped or not started.
+   * The results in the order of the tasks; undefined for one that was dropped. They are taken from `tasks` when there is room for them.
    *
    * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
    * {@link ParallelError} with all under `collect`, when all have ended.
    */
   async run<T>(tasks: Iterable<ParallelTask<T>>): Promise<(T | undefined)[]> {
-    const { maxConcurrency = 0, errorStrategy = "fail_fast", mayStart } = this.#options;
+    const { maxConcurrency = 0, errorStrategy = "fail_fast" } = this.#options;
     const abort = new AbortController();
     const onAbort = (): void => abort.abort(this.#options.signal?.reason);
     this.#options.signal?.addEventListener("abort", onAbort, { once: true });
@@ -62,7 +60,6 @@ export class ParallelExecutor {
     try {
       let count = 0;
       for (const task of tasks) {
-        if (mayStart && !mayStart()) break;
         results.push(undefined);
         const work: Promise<void> = start(task, count).finally(() => running.delete(work));
         running.add(work);

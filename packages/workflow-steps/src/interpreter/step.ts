@@ -53,7 +53,7 @@ async function carryOut(task: Task): Promise<string> {
   const { step, inside, type } = task;
   const done = inside?.isBodyDone ? {} : await work(task);
   const children = type === "Loop" ? [] : (step.children ?? []);
-  if (children.length === 0) return await finish(task, done, noChanges());
+  if (children.length === 0) return await finish(task, done, done.marks ?? noChanges());
   if (!inside?.isBodyDone && hasBody(task)) await commitBody(task, done);
   const { isBroken, marks } = await runFork(task, step.id, children);
   return await finish(task, isBroken ? { ...done, next: BREAK } : done, marks);

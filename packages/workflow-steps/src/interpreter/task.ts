@@ -1,6 +1,7 @@
 import type { ChildExecutionContext } from "../context/context.ts";
 import type { StepDocument } from "../document/document.ts";
 import { getStepType, prefixOf, type StepType } from "../document/step-type.ts";
+import type { MarkChanges } from "../state/marks.ts";
 import { insideOf } from "../state/place.ts";
 import type { Inside } from "../state/position.ts";
 import type { Called } from "../step/call.ts";
@@ -25,6 +26,8 @@ export type Done = {
   called?: Called;
   selected?: string | null;
   next?: string;
+  /** What goes with the step's commit. */
+  marks?: MarkChanges;
   /** Ends the run. */
   stop?: { reason: string | null };
 };
