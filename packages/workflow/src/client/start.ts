@@ -1,4 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type Durability,
@@ -74,7 +74,12 @@ export async function sendStart(
   const candidate = candidateOf(root, hash, ahead);
   const id = threadId ?? (await import("ulid")).ulid();
   const body: StartRequest = { threadId: id, ...request };
-  await askWorker<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
+  const start = { method: "POST", path: "/threads", body } as const;
+  await askWorker<Started>(root, hash, start, candidate).catch(async (error: unknown) => {
+    // A worker that is just ending may have taken the connection. By its id a thread starts once.
+    if (!isWorkflowError(error) || error.code !== "WORKER_LOST") throw error;
+    await askWorker<Started>(root, hash, start);
+  });
   return { threadId: id, workflow: request.workflow, hash };
 }
 
