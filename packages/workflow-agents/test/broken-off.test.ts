@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(async () => await server.stop());
 afterAll(removeFolders);
 
-type View = { status: string; pid: number | null };
+type View = { status: string; pid: number | null; steps: { content: string }[] };
 
 const slow: Reply = { text: "It takes me a while to say this. ".repeat(200), tokenMs: 5 };
 const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
@@ -104,12 +104,22 @@ describe.each(models)("with $name", (model) => {
   }, 30_000);
 
   test("a call that the provider declined has cost nothing, and nothing is unknown", async () => {
-    const fault = { kind: "status", status: 429, type: "", message: "slow" } as const;
-    const { id } = await start(model, [{ text: "done" }, { fault }]);
-    await store.until<View>(id, "failed");
+    const fault = { kind: "status", status: 429, type: "", message: "slow down" } as const;
+    const { id, env } = await start(model, [{ text: "done" }, { fault }, { text: "done again" }]);
+    const { steps } = await store.until<View>(id, "failed");
     const ledger = await agreed(id);
     expect(ledger.total.usage).toEqual(told());
     expect([ledger.lost.tokens, ledger.unknown]).toEqual([0, 0]);
+
+    // It stands by its name in the record and in the log, with what to do, and retry goes on there.
+    const shown = await store.ok(["thread", id]);
+    expect(shown).toContain("error     LLM_RATE_LIMIT\n");
+    expect(shown).toMatch(/^hint +wait, and retry the thread$/m);
+    expect(await store.ok(["logs", id])).toMatch(/llm_error .*slow down.*LLM_RATE_LIMIT/);
+    const again = await store.json<{ threadId: string }>(["retry", id, "--wait"], { env });
+    const { steps: all } = await store.json<View>(["thread", again.threadId]);
+    expect(all.map(({ content }) => content)).toEqual(["done", "done again"]);
+    expect(all[0]).toEqual(steps[0]);
   }, 30_000);
 
   test("a resumed thread shows in ps what its killed worker had spent, and not what runs", async () => {
