@@ -1,6 +1,7 @@
 import type { Answered, PauseRequest } from "../context/feed.ts";
 import type { Run } from "../context/run.ts";
 import { toText } from "../expression/value.ts";
+import { answerKey } from "../state/state.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
 import { outside } from "./gate.ts";
@@ -32,10 +33,9 @@ export async function runPause(task: Task): Promise<Done> {
 
 function recordedAnswer({ chain, interpreter, step }: Task): Answered | null {
   const { state } = interpreter.run;
-  const { answer } = state;
-  if (answer?.stepID !== step.id) return null;
-  if (JSON.stringify(answer.path) !== JSON.stringify(chain.path)) return null;
-  state.answer = null;
+  const key = answerKey(step.id, chain.path);
+  const answer = state.answers.get(key) ?? null;
+  state.answers.delete(key);
   return answer;
 }
 

@@ -48,10 +48,12 @@ async function commitMarks(
   const all = [...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)];
   if (!part || all.length === 0) return;
   const { steps } = interpreter.run.workflow.outline;
+  // No step stands for the fork of several entries: its mark bears the name of the chain.
+  const id = part.in === ENTRY && "child" in part ? part.child : part.in;
   await interpreter.gate.enter();
   try {
     const reached = {
-      type: typeName(steps.get(part.in) ?? { id: part.in }),
+      type: typeName(steps.get(id) ?? { id }),
       outputs: null,
       variables: [],
       artifacts: [],
@@ -59,7 +61,7 @@ async function commitMarks(
       phase: "mark" as const,
       durationMs: 0,
     };
-    await interpreter.commit(part.in, reached, chain, marks, null);
+    await interpreter.commit(id, reached, chain, marks, null);
   } finally {
     interpreter.gate.leave();
   }

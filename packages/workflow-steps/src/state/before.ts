@@ -47,7 +47,8 @@ function runsOf(steps: readonly LoggedStep[], stepID: string): number[] {
 function placeIn({ role, meta }: LoggedStep, stepID: string): string | null {
   const path = Array.isArray(meta.path) ? (meta.path as Part[]) : [];
   const child = path.findIndex(({ run }) => run !== undefined);
-  if (role === WAIT ? meta.stepID === stepID : role === stepID && child < 0) {
+  const isOwn = role === stepID && child < 0 && meta.phase !== "mark";
+  if (role === WAIT ? meta.stepID === stepID : isOwn) {
     return JSON.stringify(path);
   }
   const own = child < 0 ? path : path.slice(0, child + 1);

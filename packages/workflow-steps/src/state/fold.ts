@@ -1,7 +1,7 @@
 import type { ChildRun, Commit, PathPart, Write } from "./commit.ts";
 import { History } from "./history.ts";
 import { chainAt, insideAt, moveTo, runsIn } from "./position.ts";
-import { applyMarks, newState, type PauseAnswer, type RunState } from "./state.ts";
+import { answerKey, applyMarks, newState, type PauseAnswer, type RunState } from "./state.ts";
 import type { Workflow } from "./workflow.ts";
 
 /** Finds the workflow of a child's run. */
@@ -51,8 +51,9 @@ export class Fold {
   answer(answer: PauseAnswer): void {
     const at = answer.path.findIndex((part) => "run" in part);
     const parent = answer.path[at]?.in;
-    if (parent === undefined) this.#state.answer = answer;
-    else {
+    if (parent === undefined) {
+      this.#state.answers.set(answerKey(answer.stepID, answer.path), answer);
+    } else {
       const stepID = answer.stepID.slice(parent.length + 1);
       this.#childAt(answer.path, at).answer({ ...answer, stepID, path: answer.path.slice(at + 1) });
     }
@@ -68,7 +69,7 @@ export class Fold {
     const run = chainAt(this.#state.position, path).inside?.run;
     if (run) this.#children.delete(run);
     this.#state.completedSteps.add(role);
-    if (this.#state.answer?.stepID === role) this.#state.answer = null;
+    this.#state.answers.delete(answerKey(role, path));
   }
 
   #begin(role: string, path: readonly PathPart[], child: ChildRun): void {

@@ -4,7 +4,7 @@ import type { Artifact, PathPart, Write } from "./commit.ts";
 import { type Position, startAt } from "./position.ts";
 import type { Workflow } from "./workflow.ts";
 
-/** The answer that a Pause has got and has not taken yet. */
+/** An answer that a Pause has got. */
 export type PauseAnswer = {
   stepID: string;
   path: PathPart[];
@@ -29,7 +29,8 @@ export type RunState = {
   carried: Set<string>;
   eventSeq: number;
   writeSeq: number;
-  answer: PauseAnswer | null;
+  /** Answers that no Pause has taken yet, by `answerKey`: Pauses side by side may have several. */
+  answers: Map<string, PauseAnswer>;
   /** The Stop that ended the run. */
   stopped: { id: string; reason: string | null } | null;
 };
@@ -53,7 +54,7 @@ export function newState(
     carried: new Set(),
     eventSeq: 0,
     writeSeq: 0,
-    answer: null,
+    answers: new Map(),
     stopped: null,
   };
 }
@@ -71,6 +72,7 @@ export function copyState(state: RunState): RunState {
     loopProgress: { ...state.loopProgress },
     position: copyPosition(state.position),
     carried: new Set(state.carried),
+    answers: new Map(state.answers),
   };
 }
 
@@ -80,6 +82,10 @@ function copyPosition({ next, inside }: Position): Position {
   const run = inside.run && copyState(inside.run);
   return { next, inside: { ...inside, chains: new Map(chains), run } };
 }
+
+/** What tells the Pauses of a run apart. */
+export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
+  JSON.stringify([stepID, path]);
 
 /** Puts one write into the variables. `owned` are the containers that no one else can see. */
 export function applyWrite(
