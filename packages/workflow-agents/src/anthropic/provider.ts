@@ -1,7 +1,8 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
+import { made } from "../llm/client.ts";
 import { LLMError } from "../llm/error.ts";
-import { headersIn, made } from "../llm/headers.ts";
+import { headersIn } from "../llm/headers.ts";
 import type { LLMProvider, LLMRequest, Surroundings } from "../llm/provider.ts";
 import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";

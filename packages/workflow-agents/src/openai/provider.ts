@@ -1,7 +1,8 @@
 import { type ClientOptions, OpenAI } from "openai/client";
+import { made } from "../llm/client.ts";
 import { LLMError } from "../llm/error.ts";
 import { hostOf } from "../llm/fault.ts";
-import { headersIn, made } from "../llm/headers.ts";
+import { headersIn } from "../llm/headers.ts";
 import type { LLMProvider } from "../llm/provider.ts";
 import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";
