@@ -49,6 +49,7 @@ export class Run {
   currentStepID: string | null = null;
   paused: { nodeID: string; token: string } | null = null;
   #unclaimed = nothing();
+  #moment = { at: Number.NaN, text: "" };
 
   constructor(workflow: Workflow, state: RunState, setup: RunSetup) {
     this.workflow = workflow;
@@ -69,8 +70,18 @@ export class Run {
     const { clientRunToken, now } = this.setup;
     this.state.eventSeq += 1;
     const event = { type, stepID, payload, seq: this.state.eventSeq };
-    const ts = new Date(now()).toISOString();
-    return { ...event, ts, runID, ...(clientRunToken !== undefined && { clientRunToken }) };
+    return {
+      ...event,
+      ts: this.#textOf(now()),
+      runID,
+      ...(clientRunToken !== undefined && { clientRunToken }),
+    };
+  }
+
+  // Many events share a millisecond, and its text takes longer to make than all else of an event.
+  #textOf(at: number): string {
+    if (at !== this.#moment.at) this.#moment = { at, text: new Date(at).toISOString() };
+    return this.#moment.text;
   }
 
   /** Keeps what no commit has carried for the next one, whoever makes it. */

@@ -40,7 +40,10 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
 ]);
 
 /** The text before an id's first `_`; the whole id when it has none. */
-export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
+export function prefixOf(id: string): string {
+  const end = id.indexOf("_");
+  return end < 0 ? id : id.slice(0, end);
+}
 
 /**
  * The canonical type of a step or of a step's id: an explicit `type` wins over the id's prefix, and an

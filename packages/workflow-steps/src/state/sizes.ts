@@ -1,4 +1,5 @@
 import { type TruncatedValue, truncated } from "@uncaged/workflow";
+import { copyOf } from "../expression/copy.ts";
 
 // The documented rule: more characters of JSON than this are cut, to a preview of so many.
 const most = 10 * 1024;
@@ -18,7 +19,7 @@ export class Sizes {
   shown(value: unknown): unknown {
     if (!isContainer(value)) return truncated(value);
     const length = this.#of(value);
-    if (length <= most) return structuredClone(value);
+    if (length <= most) return copyOf(value);
     const known = this.#previews.get(value);
     const preview = known ?? `${beginning(value, previewLength)}...`;
     this.#previews.set(value, preview);
