@@ -1,33 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type Node, readSource, type Source } from "./source.ts";
+import { door, listOf } from "./door.ts";
+import type { Node } from "./source.ts";
 
 /*
  * What each door of the packages offers, types included. A change here is a change of the
- * public face: `bun test -u test/exports.test.ts` writes the new lists.
+ * public face: `bun test -u test/exports.test.ts test/exports-steps.test.ts` writes the new lists.
  */
-const door = (name: string) => readSource(`packages/${name}.ts`);
-
-function exportedNames({ nodes }: Source): string[] {
-  return nodes
-    .filter(({ type }) => type === "ExportSpecifier")
-    .map(({ exported, exportKind, parentKind }) => {
-      const kind = exportKind === "type" || parentKind === "type" ? "type " : "";
-      return `${kind}${(exported as Node).name as string}`;
-    })
-    .sort();
-}
-
-/** Gives each specifier the kind of its statement: `export type {A}` says it once for all. */
-function withKinds(source: Source): Source {
-  for (const { type, exportKind, specifiers } of source.nodes) {
-    if (type !== "ExportNamedDeclaration") continue;
-    for (const specifier of specifiers as Node[]) specifier.parentKind = exportKind;
-  }
-  return source;
-}
-
-const listOf = (name: string) => exportedNames(withKinds(door(name))).join("\n");
-
 describe("the exported names", () => {
   test("of @uncaged/workflow", () => {
     expect(listOf("workflow/src/index")).toMatchInlineSnapshot(`
@@ -308,116 +286,6 @@ describe("the exported names of the agents", () => {
       type Tally
       type Usage
       usageOf"
-    `);
-  });
-});
-
-describe("the exported names of the step workflows", () => {
-  test("of @uncaged/workflow-steps", () => {
-    expect(listOf("workflow-steps/src/index")).toMatchInlineSnapshot(`
-      "ChildExecutionContext
-      Engine
-      ExecutionContext
-      ExecutionStatus
-      ExpressionEvaluator
-      LLMError
-      LoopMode
-      ParallelError
-      ParallelErrorStrategy
-      ParallelExecutor
-      Registry
-      RunError
-      RunEventType
-      SUPPORTED_VERSIONS
-      StepType
-      WorkflowType
-      WriteMode
-      applyOutputMapping
-      buildErrorMap
-      documentsIn
-      emitEvent
-      fold
-      getStepType
-      interpret
-      isV310OrLater
-      parseParamDeclaration
-      parseServiceSignature
-      parseVariableDeclaration
-      runStatus
-      stepsBefore
-      stepsBundle
-      toBool
-      toFloat
-      type Adapters
-      type ApiAdapter
-      type ApiRequest
-      type BundleOptions
-      type CallSurroundings
-      type Checkpoint
-      type Commit
-      type ComponentAdapter
-      type CustomHandler
-      type DocAdapter
-      type Documents
-      type EngineOptions
-      type FileAdapter
-      type FileMode
-      type FoldedThread
-      type Happening
-      type LLMAdapter
-      type LLMCallbacks
-      type LLMMessage
-      type LLMParams
-      type LLMResult
-      type LLMTool
-      type LLMUsage
-      type OutputConfig
-      type RegistryDocument
-      type Resumable
-      type ResumeReply
-      type ResumeRequest
-      type RunEvent
-      type RunResult
-      type ServiceAdapter
-      type StepDocument
-      type StepsDescriptor
-      type ToolAdapter
-      type ToolResultBlock
-      type ToolRuntime
-      type ToolUseBlock
-      type WorkflowDocument
-      type WorkflowSnapshot"
-    `);
-  });
-
-  test("of @uncaged/workflow-steps/adapters", () => {
-    expect(listOf("workflow-steps/src/adapters")).toMatchInlineSnapshot(`
-      "anthropicModels
-      apiAdapter
-      defaultAdapters
-      docAdapter
-      fileAdapter
-      modelAdapter
-      openaiModels
-      stepTools
-      toolAdapter
-      type ApiAdapterOptions
-      type DefaultAdapters
-      type DocAdapterOptions
-      type FileAdapterOptions
-      type ModelAdapterOptions
-      type Models
-      type UnzipLimits"
-    `);
-  });
-
-  test("of @uncaged/workflow-steps/source", () => {
-    expect(listOf("workflow-steps/src/source")).toMatchInlineSnapshot(`
-      "checkedDocument
-      readDocument
-      stepsSource
-      type CheckedDocument
-      type StepsSource"
     `);
   });
 });
