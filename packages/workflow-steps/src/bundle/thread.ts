@@ -28,15 +28,12 @@ export type FoldedThread = ThreadInput & {
 export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoint {
   const workflow = readWorkflow(document);
   const state = foldSteps(workflow, thread);
-  const { registry } = workflow;
   const last = thread.steps.at(-1)?.timestamp ?? Date.now();
   return {
     ...checkpointOf(state, {
+      workflow,
       workflowID: thread.threadId,
       status: thread.status ?? "running",
-      paramTypes: registry.paramTypes(),
-      varTypes: registry.varTypes(),
-      version: document.version,
       now: last,
     }),
     threadId: thread.threadId,

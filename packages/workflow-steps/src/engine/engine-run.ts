@@ -12,6 +12,9 @@ import { adaptersFor } from "./adapters.ts";
 import type { EngineOptions } from "./engine.ts";
 import { Question } from "./question.ts";
 
+// Milliseconds.
+const longestBreath = 20;
+
 /** How a run is started, beside its workflow and its state. */
 export type EngineRunOptions = Omit<EngineOptions, "customHandlers"> & {
   adapters: Adapters;
@@ -49,9 +52,7 @@ export class EngineRun {
       now: Date.now,
     });
     if (options.onEvent) this.#listeners.add(options.onEvent);
-    this.#question = new Question((reason) => {
-      this.#publish(this.#run.eventOf("pause_rejected", this.#run.currentStepID, { reason }));
-    });
+    this.#question = new Question((reason) => this.#reject(reason));
     this.context = new ExecutionContext(this.#run, {
       checkpoint: () => this.#checkpoint(),
       onEvent: (listener) => this.#listen(listener),
@@ -68,6 +69,7 @@ export class EngineRun {
     const { resumedFrom, signal: outer } = this.#options;
     const own = this.#abort.signal;
     const signal = outer ? AbortSignal.any([own, outer]) : own;
+    const breathe = breather();
     const happenings = interpret(this.context, { signal, resumedFrom });
     try {
       let answer: Answered | undefined;
@@ -75,6 +77,7 @@ export class EngineRun {
         const { done, value } = await happenings.next(answer);
         if (done) break;
         answer = await this.#take(value, signal);
+        await breathe();
       }
       this.#settled.resolve();
     } catch (error) {
@@ -87,9 +90,11 @@ export class EngineRun {
 
   async #take(happening: Happening, signal: AbortSignal): Promise<Answered | undefined> {
     if (happening.kind === "commit") this.#fold.apply(happening.role, happening.commit);
+    // Who hears the question may answer it at once.
+    const answer = happening.kind === "wait" ? this.#ask(happening.wait, signal) : undefined;
     if (happening.event) this.#publish(happening.event);
     if (happening.kind === "commit") this.#tellCheckpoint();
-    return happening.kind === "wait" ? await this.#ask(happening.wait, signal) : undefined;
+    return await answer;
   }
 
   async #ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
@@ -98,6 +103,15 @@ export class EngineRun {
     this.#settled = settlement();
     before.resolve();
     return await answered;
+  }
+
+  // While the question is open nothing is taken out of the feed; otherwise the event has its place there.
+  #reject(reason: string): void {
+    const { currentStepID, status } = this.#run;
+    if (status !== "running" && status !== "paused") return;
+    const event = this.#run.eventOf("pause_rejected", currentStepID, { reason });
+    if (this.#question.isOpen) this.#publish(event);
+    else this.#run.feed.tell(event);
   }
 
   async #resume(request: ResumeRequest): Promise<ResumeReply> {
@@ -120,16 +134,23 @@ export class EngineRun {
 
   #checkpoint(): Checkpoint {
     const { workflow, status, setup } = this.#run;
-    const { registry, document } = workflow;
     return checkpointOf(this.#fold.state, {
+      workflow,
       workflowID: setup.workflowID,
       status,
-      paramTypes: registry.paramTypes(),
-      varTypes: registry.varTypes(),
-      version: document.version,
       now: setup.now(),
     });
   }
+}
+
+// Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.
+function breather(): () => Promise<void> {
+  let last = Date.now();
+  return async () => {
+    if (Date.now() - last < longestBreath) return;
+    await new Promise((resolve) => setTimeout(resolve));
+    last = Date.now();
+  };
 }
 
 // A caller that listens must not be able to disturb the run.

@@ -17,6 +17,10 @@ export class Question {
     this.#onRejected = onRejected;
   }
 
+  get isOpen(): boolean {
+    return this.#open !== null;
+  }
+
   /** Waits for the answer; undefined when the run is cancelled before. */
   async ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
     const { promise, resolve } = Promise.withResolvers<Answered | undefined>();

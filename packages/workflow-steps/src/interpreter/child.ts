@@ -123,13 +123,10 @@ function within(
 }
 
 function checkpoint(run: Run, fold: Fold): Checkpoint {
-  const { registry, document } = run.workflow;
   return checkpointOf(fold.state, {
+    workflow: run.workflow,
     workflowID: run.setup.workflowID,
     status: run.status,
-    paramTypes: registry.paramTypes(),
-    varTypes: registry.varTypes(),
-    version: document.version,
     now: run.setup.now(),
   });
 }

@@ -24,8 +24,12 @@ export class Gate {
     if (this.#working === 0) this.#onIdle?.();
   }
 
-  /** Runs `pause` when every step that is at work has finished; no step starts until it is done. */
+  /**
+   * Runs the `pause` of a step when every other step that is at work has finished; no step starts until
+   * it is done. Then its step is at work again, and another Pause waits for it as well.
+   */
   async hold<T>(pause: () => Promise<T>): Promise<T> {
+    this.leave();
     while (this.#closed) await this.#closed;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#closed = promise;
@@ -33,6 +37,7 @@ export class Gate {
       if (this.#working > 0) await new Promise<void>((idle) => (this.#onIdle = idle));
       return await pause();
     } finally {
+      this.#working += 1;
       this.#onIdle = null;
       this.#closed = null;
       resolve();

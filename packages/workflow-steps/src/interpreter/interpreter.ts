@@ -97,8 +97,10 @@ export class Interpreter {
     marks: MarkChanges,
     told: Record<string, unknown> | null,
   ): Promise<void> {
-    chain.signal.throwIfAborted();
     const { run } = this;
+    if (chain.signal.aborted)
+      run.leave({ variables: reached.variables, artifacts: reached.artifacts });
+    chain.signal.throwIfAborted();
     const left = run.claim();
     const event = told && run.eventOf("step_done", id, told);
     const commit: Commit = {

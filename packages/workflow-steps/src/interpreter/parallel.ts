@@ -1,10 +1,18 @@
 import { ParallelErrorStrategy } from "../document/constants.ts";
+import { Failure } from "./failure.ts";
 
-/** Every error of what ran side by side, in the order in which they came. */
+/** What a step failed with. */
+type StepError = { stepID: string; error: unknown };
+
+/**
+ * Every error of what ran side by side, in the order in which they came, each with the step that
+ * failed. `stepID` is the step whose children they were, null outside of a run.
+ */
 export class ParallelError extends Error {
-  readonly errors: readonly { stepID: string; error: unknown }[];
+  readonly errors: readonly StepError[];
+  stepID: string | null = null;
 
-  constructor(errors: readonly { stepID: string; error: unknown }[]) {
+  constructor(errors: readonly StepError[]) {
     const shown = errors.map(({ stepID, error }) => `${stepID}: ${messageOf(error)}`);
     super(`${errors.length} of what ran side by side failed: ${shown.slice(0, 10).join("; ")}`);
     this.name = "ParallelError";
@@ -42,8 +50,9 @@ export class ParallelExecutor {
     const abort = new AbortController();
     const onAbort = (): void => abort.abort(this.#options.signal?.reason);
     this.#options.signal?.addEventListener("abort", onAbort, { once: true });
+    if (this.#options.signal?.aborted) onAbort();
     const results: (T | undefined)[] = [];
-    const errors: { stepID: string; error: unknown }[] = [];
+    const errors: StepError[] = [];
     const running = new Set<Promise<void>>();
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => undefined);
@@ -74,9 +83,17 @@ export class ParallelExecutor {
     }
     const [first] = errors;
     if (first && errorStrategy === ParallelErrorStrategy.fail_fast) throw first.error;
-    if (first && errorStrategy === ParallelErrorStrategy.collect) throw new ParallelError(errors);
+    if (first && errorStrategy === ParallelErrorStrategy.collect)
+      throw new ParallelError(errors.flatMap(sources));
     return results;
   }
+}
+
+// Inside of a run the steps that failed may lie further in.
+function sources(one: StepError): readonly StepError[] {
+  if (one.error instanceof ParallelError) return one.error.errors;
+  if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];
+  return [one];
 }
 
 const messageOf = (error: unknown): string =>

@@ -4,7 +4,6 @@ import { toText } from "../expression/value.ts";
 import { answerKey } from "../state/state.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
-import { outside } from "./gate.ts";
 import type { Done, Task } from "./task.ts";
 
 const tokenBytes = 16;
@@ -13,7 +12,7 @@ const tokenBytes = 16;
 export async function runPause(task: Task): Promise<Done> {
   const { context, interpreter, step } = task;
   const { gate, run } = interpreter;
-  const answered = recordedAnswer(task) ?? (await outside(gate, () => gate.hold(() => ask(task))));
+  const answered = recordedAnswer(task) ?? (await gate.hold(() => ask(task)));
   const moment = new Date(run.setup.now()).toISOString();
   const timeout = timeoutOf(task);
   if (answered.timedOut && timeout) {

@@ -26,5 +26,8 @@ export class RunError extends WorkflowError {
 }
 
 /** The error that a run rejects with: a ParallelError is itself. */
-export const runError = (stepID: string | null, error: unknown): RunError | ParallelError =>
-  error instanceof ParallelError ? error : new RunError(stepID, error);
+export function runError(stepID: string | null, error: unknown): RunError | ParallelError {
+  if (!(error instanceof ParallelError)) return new RunError(stepID, error);
+  error.stepID = stepID;
+  return error;
+}

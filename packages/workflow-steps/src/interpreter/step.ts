@@ -118,9 +118,9 @@ function reachedOf(
 /** What a failure leads to: the id of the step's handler, or a Failure. */
 function failed(task: Task, error: unknown): string {
   const { chain, context, interpreter, step } = task;
+  interpreter.run.leave(context.written);
   if (error instanceof Failure || chain.signal.aborted) throw error;
   interpreter.run.tell("step_error", step.id, { error: messageOf(error) });
-  interpreter.run.leave(context.written);
   if (step.onError === undefined) throw new Failure(step.id, error);
   chain.handled = buildErrorMap(error, step.id);
   return step.onError;

@@ -1,7 +1,9 @@
 import { BREAK, RETURN } from "../document/constants.ts";
 import type { ExecutionStatus } from "../document/constants.ts";
 import type { Artifact } from "./commit.ts";
+import { currentMarks } from "./current-marks.ts";
 import type { RunState } from "./state.ts";
+import type { Workflow } from "./workflow.ts";
 
 /** The `_type` of a checkpoint. */
 export const checkpointType = "vl_workflow_checkpoint";
@@ -35,11 +37,9 @@ export type Checkpoint = {
 
 /** What a checkpoint takes from the workflow and from the moment. */
 export type CheckpointFrame = {
+  workflow: Workflow;
   workflowID: string;
   status: ExecutionStatus;
-  paramTypes: Record<string, string>;
-  varTypes: Record<string, string>;
-  version: string;
   /** Milliseconds since the epoch. */
   now: number;
 };
@@ -47,6 +47,7 @@ export type CheckpointFrame = {
 /** A deep copy of a state, as a checkpoint. */
 export function checkpointOf(state: RunState, frame: CheckpointFrame): Checkpoint {
   const { next } = state.position;
+  const { document, outline, registry } = frame.workflow;
   return structuredClone({
     _type: checkpointType,
     _version: 2,
@@ -54,26 +55,15 @@ export function checkpointOf(state: RunState, frame: CheckpointFrame): Checkpoin
     currentStepID: next === BREAK ? RETURN : next,
     status: frame.status,
     params: state.params,
-    paramTypes: frame.paramTypes,
+    paramTypes: registry.paramTypes(),
     variables: state.variables,
-    varTypes: frame.varTypes,
+    varTypes: registry.varTypes(),
     localVars: state.localVars,
     artifacts: state.artifacts,
     completedSteps: [...state.completedSteps],
-    ...currentMarks(state),
+    ...currentMarks(outline, state),
     eventSeq: state.eventSeq,
-    version: frame.version,
+    version: document.version,
     createdAt: new Date(frame.now).toISOString(),
   });
-}
-
-// The marks of a construct that is come to again are those of the last time.
-function currentMarks({ position, completedBranches, loopProgress }: RunState) {
-  const stale = position.inside ? null : position.next;
-  const current = <T>(marks: Record<string, T>): Record<string, T> =>
-    Object.fromEntries(Object.entries(marks).filter(([id]) => id !== stale));
-  return {
-    completedBranches: current(completedBranches),
-    loopProgress: current(loopProgress),
-  };
 }

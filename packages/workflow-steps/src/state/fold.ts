@@ -36,6 +36,8 @@ export class Fold {
   apply(role: string, commit: Commit): void {
     const at = commit.path.findIndex((part) => "run" in part);
     if (at >= 0) return this.#applyToChild(role, commit, at);
+    for (const part of commit.path) this.#state.carried.delete(part.in);
+    this.#state.carried.delete(role);
     this.#state.eventSeq = Math.max(this.#state.eventSeq, commit.eventSeq);
     for (const write of commit.variables) this.write(write);
     for (const artifact of commit.artifacts) this.#state.artifacts[artifact.path] = artifact;
