@@ -34,7 +34,7 @@ export type RunSetup = {
   now: () => number;
 };
 
-/** Writes and files of steps that failed, and marks that no step could carry: for the next commit. */
+/** Writes and files that nothing handled, and marks that no step could carry: for the next commit. */
 export type Unclaimed = { variables: Write[]; artifacts: Artifact[]; marks: MarkChanges };
 
 /** One run of a workflow in this process: what its contexts and its interpreter share. */

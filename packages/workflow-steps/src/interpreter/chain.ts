@@ -1,8 +1,11 @@
 import type { ErrorMap } from "../adapter/error.ts";
 import { BREAK, RETURN } from "../document/constants.ts";
-import type { PathPart } from "../state/commit.ts";
+import type { Artifact, PathPart, Write } from "../state/commit.ts";
 import { type MarkChanges, noChanges } from "../state/marks.ts";
 import type { Position } from "../state/position.ts";
+
+/** Variable writes and files of a step. */
+type Written = { variables: Write[]; artifacts: Artifact[] };
 
 /** How a chain ended. */
 export type ChainEnd = typeof RETURN | typeof BREAK;
@@ -18,6 +21,7 @@ export class Chain {
   position: Position;
   /** What failed, for the step that handles it: `_error`. */
   handled: ErrorMap | null = null;
+  #left: Written = { variables: [], artifacts: [] };
   #onEnd: ((end: ChainEnd) => MarkChanges) | null;
 
   constructor(parts: {
@@ -33,6 +37,19 @@ export class Chain {
     this.signal = parts.signal;
     this.position = parts.position;
     this.#onEnd = parts.onEnd ?? null;
+  }
+
+  /** Keeps what a failed step wrote for the commit of the step that handles it. */
+  leave({ variables, artifacts }: Written): void {
+    this.#left.variables.push(...variables);
+    this.#left.artifacts.push(...artifacts);
+  }
+
+  /** Takes what was kept. */
+  claim(): Written {
+    const left = this.#left;
+    this.#left = { variables: [], artifacts: [] };
+    return left;
   }
 
   /** Says that the chain goes on at `next`: the marks to commit with that. */

@@ -102,11 +102,12 @@ export class Interpreter {
       run.leave({ variables: reached.variables, artifacts: reached.artifacts });
     chain.signal.throwIfAborted();
     const left = run.claim();
+    const failed = chain.claim();
     const event = told && run.eventOf("step_done", id, told);
     const commit: Commit = {
       ...reached,
-      variables: [...left.variables, ...reached.variables],
-      artifacts: [...left.artifacts, ...reached.artifacts],
+      variables: [...left.variables, ...failed.variables, ...reached.variables],
+      artifacts: [...left.artifacts, ...failed.artifacts, ...reached.artifacts],
       completedBranches: { ...left.marks.completedBranches, ...marks.completedBranches },
       loopProgress: { ...left.marks.loopProgress, ...marks.loopProgress },
       path: [...chain.path],

@@ -21,6 +21,7 @@ export async function runChain(interpreter: Interpreter, chain: Chain): Promise<
     const { next } = chain.position;
     if (isEnd(next)) {
       await commitMarks(interpreter, chain, next, chain.end(next));
+      interpreter.run.leave(chain.claim());
       return next;
     }
     if (next === ENTRY) {

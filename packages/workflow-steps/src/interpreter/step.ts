@@ -51,10 +51,10 @@ function isLeftOut({ interpreter, context, step }: Task): boolean {
 
 async function carryOut(task: Task): Promise<string> {
   const { step, inside, type } = task;
-  const done = inside?.isBodyDone ? {} : await work(task);
+  const done: Done = inside?.body ?? (await work(task));
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done, done.marks ?? noChanges());
-  if (!inside?.isBodyDone && hasBody(task)) await commitBody(task, done);
+  if (!inside?.body && hasBody(task)) await commitBody(task, done);
   const { isBroken, marks } = await runFork(task, step.id, children);
   return await finish(task, isBroken ? { ...done, next: BREAK } : done, marks);
 }
@@ -63,7 +63,8 @@ async function carryOut(task: Task): Promise<string> {
 async function commitBody(task: Task, done: Done): Promise<void> {
   const { interpreter, chain, step } = task;
   const reached = reachedOf(task, done, "body", step.id);
-  await interpreter.commit(step.id, reached, chain, noChanges(), null);
+  const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
+  await interpreter.commit(step.id, body, chain, noChanges(), null);
 }
 
 async function finish(task: Task, done: Done, marks: MarkChanges): Promise<string> {
@@ -118,8 +119,10 @@ function reachedOf(
 /** What a failure leads to: the id of the step's handler, or a Failure. */
 function failed(task: Task, error: unknown): string {
   const { chain, context, interpreter, step } = task;
-  interpreter.run.leave(context.written);
-  if (error instanceof Failure || chain.signal.aborted) throw error;
+  const isOver = error instanceof Failure || chain.signal.aborted;
+  if (isOver || step.onError === undefined) interpreter.run.leave(context.written);
+  else chain.leave(context.written);
+  if (isOver) throw error;
   interpreter.run.tell("step_error", step.id, { error: messageOf(error) });
   if (step.onError === undefined) throw new Failure(step.id, error);
   chain.handled = buildErrorMap(error, step.id);

@@ -43,6 +43,8 @@ export type Commit = {
   loopProgress: Record<string, number | null>;
   path: PathPart[];
   next: string;
+  /** Of a body that led elsewhere than the step's `next`: where the chain goes on after the children. */
+  leadsTo?: string;
   phase: "done" | "body" | "mark";
   runID: string;
   eventSeq: number;

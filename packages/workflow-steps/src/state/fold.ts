@@ -43,6 +43,7 @@ export class Fold {
     for (const artifact of commit.artifacts) this.#state.artifacts[artifact.path] = artifact;
     applyMarks(this.#state.completedBranches, commit.completedBranches);
     applyMarks(this.#state.loopProgress, commit.loopProgress);
+    this.#state.answers.delete(answerKey(role, commit.path));
     if (commit.phase === "done") this.#finish(role, commit);
     moveTo(this.#state.position, role, commit);
     if (commit.stop) this.#state.stopped = { id: role, reason: commit.stop.reason };
@@ -71,7 +72,6 @@ export class Fold {
     const run = chainAt(this.#state.position, path).inside?.run;
     if (run) this.#children.delete(run);
     this.#state.completedSteps.add(role);
-    this.#state.answers.delete(answerKey(role, path));
   }
 
   #begin(role: string, path: readonly PathPart[], child: ChildRun): void {

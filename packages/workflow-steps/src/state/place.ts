@@ -48,7 +48,8 @@ const constructAt = (outline: Outline, id: string, marks: Marks): Position => ({
 });
 
 function enclosing(outline: Outline, way: Enclosure, marks: Marks, inner: Position): Position {
-  const inside = marked(outline, way.in, marks);
+  const inside = way.kind === "branch" ? entered() : marked(outline, way.in, marks);
+  if (way.kind === "fork") inside.body ??= {};
   const iteration = way.kind === "loop" ? inside.finished : undefined;
   inside.chains.set(chainKey(way.child, iteration), inner);
   return { next: way.in, inside };
@@ -60,8 +61,9 @@ function marked(outline: Outline, id: string, marks: Marks): Inside {
   if (step && getStepType(step) === "Loop") {
     return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
   }
-  const inside = entered(step !== undefined && getStepType(step) !== "Branch");
-  for (const child of marks.completedBranches[id] ?? []) inside.chains.set(child, startAt(RETURN));
+  const children = marks.completedBranches[id] ?? [];
+  const inside = entered(children.length > 0 ? {} : null);
+  for (const child of children) inside.chains.set(child, startAt(RETURN));
   return inside;
 }
 

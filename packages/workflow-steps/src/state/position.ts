@@ -8,12 +8,15 @@ import type { RunState } from "./state.ts";
  */
 export type Position = { next: string; inside: Inside | null };
 
+/** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
+export type BodyDone = { selected?: string | null; next?: string };
+
 /**
  * How far a construct is that was entered. `finished` counts a loop's whole iterations; `chains` are
  * its chains by `chainKey`; `run` is the state of the child workflow that the step started.
  */
 export type Inside = {
-  isBodyDone: boolean;
+  body: BodyDone | null;
   finished: number;
   chains: Map<string, Position>;
   run: RunState | null;
@@ -25,8 +28,8 @@ export type Inside = {
 export const startAt = (next: string): Position => ({ next, inside: null });
 
 /** A construct that was just entered. */
-export const entered = (isBodyDone = false): Inside => ({
-  isBodyDone,
+export const entered = (body: BodyDone | null = null): Inside => ({
+  body,
   finished: 0,
   chains: new Map(),
   run: null,
@@ -70,7 +73,7 @@ export function moveTo(root: Position, role: string, commit: Commit): void {
   const at = chainAt(root, commit.path);
   if (commit.phase === "body") {
     const inside = insideAt(at, role);
-    inside.isBodyDone = commit.child === undefined;
+    inside.body = commit.child === undefined ? bodyOf(commit) : null;
     inside.run = null;
   } else {
     at.next = commit.next;
@@ -80,6 +83,11 @@ export function moveTo(root: Position, role: string, commit: Commit): void {
     if (finished !== null) finishIterations(root, commit.path, loop, finished);
   }
 }
+
+const bodyOf = ({ leadsTo, selected }: Commit): BodyDone => ({
+  ...(selected !== undefined && { selected }),
+  ...(leadsTo !== undefined && { next: leadsTo }),
+});
 
 // What a finished iteration did stands in the variables: how its chains stood is of no use.
 function finishIterations(
