@@ -53,7 +53,7 @@ type Open = Omit<Run, "spent" | "unknown"> & {
 
 class RunReader {
   readonly #runs = new Map<string, Open>();
-  /** Who has told of each call: what it tells of all together counts for nothing then. */
+  /** Who has told of each call, and before which steps: what is told of all together counts for nothing then. */
   readonly #metered = new Set<string>();
   #driving = 0;
   #nth = 0;
@@ -83,7 +83,7 @@ class RunReader {
   #call(record: LedgerRecord, payload: Record<string, unknown>, usage: Usage | null): void {
     const { call_id: id, run_id: runId, model } = payload;
     if (typeof id !== "string" || usage === null) return;
-    this.#metered.add(this.#speaker(record));
+    for (const speaker of this.#speakers(record)) this.#metered.add(speaker);
     const cost = amountOf(payload.cost_usd);
     const state = payload.state === "whole" || payload.state === "broken" ? payload.state : "open";
     this.#run(record, runId).calls.set(id, { model: nameOf(model), usage, cost, state });
@@ -91,7 +91,7 @@ class RunReader {
 
   #allCalls(record: LedgerRecord, payload: Record<string, unknown>): void {
     const usage = usageOf(payload.usage);
-    if (usage === null || this.#metered.has(this.#speaker(record))) return;
+    if (usage === null || this.#speakers(record).some((one) => this.#metered.has(one))) return;
     const cost = amountOf(payload.cost_usd);
     const call: Call = { model: nameOf(payload.model), usage, cost, state: "whole" };
     this.#nth += 1;
@@ -122,8 +122,8 @@ class RunReader {
     return run;
   }
 
-  #speaker({ stepID = null }: LedgerRecord): string {
-    return JSON.stringify([this.#driving, stepID]);
+  #speakers({ stepID = null, step = 0 }: LedgerRecord): string[] {
+    return [{ stepID }, { step }].map((one) => JSON.stringify([this.#driving, one]));
   }
 }
 

@@ -126,6 +126,8 @@ describe("a step that says nothing of what it spent", () => {
     expect(ledger([silent], [foreign]).total).toMatchObject({ tokens: 5, cost: 0.5 });
     const ours = [...call(null, 1, 5), foreign];
     expect(ledger([silent], ours).total.tokens).toBe(5);
+    const others = [...call("a", 1, 5), { ...foreign, stepID: "a part of it" }];
+    expect(ledger([stepOf("coder", 5)], others)).toMatchObject({ total: { tokens: 5 } });
   });
 
   test("does not have what was broken off before it", () => {
