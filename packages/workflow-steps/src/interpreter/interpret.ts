@@ -1,3 +1,4 @@
+import { truncated } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
@@ -38,11 +39,10 @@ export async function* interpret(
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
   const { name, version } = run.workflow.document;
-  const { params } = run.state;
   run.tell("workflow_start", null, {
     name,
     version,
-    params,
+    params: truncated(run.state.params),
     ...(resumedFrom !== undefined && { resumedFrom }),
   });
   const ended = end(interpreter);
