@@ -202,6 +202,46 @@ test("what a step workflow tells is one line each", () => {
   ]);
 });
 
+test("what goes on beside a step of a step workflow is still shown when that step is done", () => {
+  const wide = { ...screen, columns: 80 };
+  const start = (id: string, type: string) => event("step_start", { type, meta: null }, 0, id);
+  const { text, view } = showAll(
+    [
+      start("Fork_A", "Noop"),
+      start("Tool_A", "Tool"),
+      start("LLM_B", "LLM"),
+      event("tool_start", { name: "Search", input: "tea" }, 0, "Tool_A"),
+      event("llm_token", { delta: "Dry" }, 0, "LLM_B"),
+      step(1, "LLM_B", "LLM_B: $b set (1 B), 1.0 s", 1000, { durationMs: 1000 }),
+    ],
+    wide,
+  );
+  expect(text).toBe("Dry\n  1  LLM_B         1.0s  $b set (1 B)\n");
+  expect(waitLine(view, 3000)).toBe("2.0s since 1 LLM_B: Tool_A runs Search tea");
+  const done = event("tool_done", { name: "Search", outputSummary: "3 hits" }, 500, "Tool_A");
+  expect(showItem(view, done, wide).text).toBe("     > Search tea → 3 hits (0.5s)\n");
+});
+
+test("a step that failed into its handler works no more", () => {
+  const start = (id: string) => event("step_start", { type: "LLM", meta: null }, 0, id);
+  const { view } = showAll(
+    [start("LLM_A"), start("LLM_B"), event("step_error", { error: "no key" }, 0, "LLM_B")],
+    screen,
+  );
+  expect(waitLine(view, 3000)).toBe("2.0s since the start: LLM_A");
+});
+
+test("models that speak at once each have lines of their own", () => {
+  const token = (delta: string, id: string) => event("llm_token", { delta }, 0, id);
+  const items = [
+    token("Tea ", "LLM_A"),
+    token("is ", "LLM_A"),
+    token("Dry", "LLM_B"),
+    token("!", "LLM_A"),
+  ];
+  expect(showAll(items, screen).text).toBe("Tea is \n     LLM_B: Dry\n     LLM_A: !");
+});
+
 test("what a workflow prints stands in a pipe too", () => {
   expect(showAll([event("step_print", { value: "half way" })], pipe).text).toBe("     half way\n");
 });

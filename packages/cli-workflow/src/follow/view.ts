@@ -5,7 +5,7 @@ import { saidBy, tookBy } from "../output/said.ts";
 import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
-import { closeInside, type Inside, insideText, noInside, showEvent } from "./inside.ts";
+import { closeInside, type Inside, insideText, noInside, partedBy, showEvent } from "./inside.ts";
 import { questionOf } from "./outcome.ts";
 
 /** How a live view is drawn: `terminal` also shows what happens inside a step. */
@@ -76,7 +76,9 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const role = oneLine(step.role);
   const isKept = number <= view.kept;
   const span = isKept ? "kept" : elapsed(tookBy(step) ?? step.timestamp - view.previousAt);
-  const spent = isKept ? noTally : spentBy(step, view.inside.told);
+  const { over, rest } = partedBy(view.inside, step);
+  const told = tookBy(step) === null ? over.told : noTally;
+  const spent = isKept ? noTally : spentBy(step, told);
   const width = Bun.stringWidth(role);
   const roleWidth = Math.min(widestRole, Math.max(view.roleWidth, width));
   const room = " ".repeat(Math.max(0, roleWidth - width));
@@ -86,7 +88,7 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const head = `${cells.join("  ")}  `;
   const said = cut(firstLine(saidBy(step)), Math.max(10, columns - Bun.stringWidth(head)));
   const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
-  const text = `${closeInside(view.inside, look)}${`${painted}  ${said}`.trimEnd()}\n`;
+  const text = `${closeInside(over, look)}${`${painted}  ${said}`.trimEnd()}\n`;
   return {
     view: {
       ...view,
@@ -94,7 +96,7 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
       previous: { number, role: step.role },
       question: questionOf(step),
       roleWidth,
-      inside: noInside,
+      inside: rest,
     },
     text,
   };
