@@ -15,8 +15,9 @@ import { fileURLToPath } from "node:url";
  * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
  * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
  *
- * The agents are built otherwise: file by file, and their dependencies stay dependencies. Who imports
- * them builds a bundle, and only so is what the bundle does not use left out of it.
+ * The agents and the steps are built otherwise: file by file, and their dependencies stay dependencies.
+ * Who imports them builds a bundle, and only so is what the bundle does not use left out of it. The
+ * command line depends on the steps for this reason: it builds bundles of step workflows.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -166,6 +167,7 @@ function stage(folder: string, fields: Record<string, unknown>): string {
 const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
 const agents = join(top, "packages/workflow-agents");
+const steps = join(top, "packages/workflow-steps");
 const bun = readManifest(core).dependencies.bun;
 
 /** Builds the programs of the core's processes into a folder. */
@@ -200,8 +202,8 @@ async function packCore(): Promise<string> {
 }
 
 async function packCli(): Promise<string> {
-  const { name, version } = readManifest(core);
-  const staged = stage(cli, { files: ["bin", "dist"], dependencies: { bun, [name]: version } });
+  const dependencies = { bun, ...versionsOf(core, steps) };
+  const staged = stage(cli, { files: ["bin", "dist"], dependencies });
   const dist = join(staged, "dist");
   const inputs = [
     ...(await buildOne("src/main.ts", "main", dist)),
@@ -214,16 +216,39 @@ async function packCli(): Promise<string> {
 }
 
 function packAgents(): string {
-  const { name, version } = readManifest(core);
   const { dependencies } = readManifest(agents);
   const staged = stage(agents, {
     exports: { ".": door("index"), "./ledger": door("ledger") },
     files: ["dist"],
-    dependencies: { ...dependencies, [name]: version },
+    dependencies: { ...dependencies, ...versionsOf(core) },
   });
   compile(agents, join(staged, "dist"), ["index", "ledger"], everyFile);
   return staged;
 }
+
+function packSteps(): string {
+  const { dependencies } = readManifest(steps);
+  const schema = "schema/workflow.schema.json";
+  const staged = stage(steps, {
+    exports: {
+      ".": door("index"),
+      "./adapters": door("adapters"),
+      "./source": door("source"),
+      "./schema.json": `./${schema}`,
+    },
+    files: ["dist", "schema"],
+    dependencies: { ...dependencies, ...versionsOf(core, agents) },
+  });
+  compile(steps, join(staged, "dist"), ["index", "adapters", "source"], everyFile);
+  cpSync(join(steps, "schema"), join(staged, "schema"), { recursive: true });
+  return staged;
+}
+
+/** The names of our packages with their versions. */
+const versionsOf = (...folders: string[]): Record<string, string> =>
+  Object.fromEntries(
+    folders.map(readManifest).map(({ name, version }) => [name, version] as const),
+  );
 
 const buildOne = (source: string, as: string, dist: string) =>
   build([{ source: join(cli, source), as }], dist, { readable: false });
@@ -235,12 +260,20 @@ function tarball(staged: string): string {
   return join(out, filename);
 }
 
-/** Packs the packages; the paths of the tarballs: the core's, the command line's, the agents'. */
-export async function pack(): Promise<[string, string, string]> {
+/** The paths of the tarballs. */
+export type Packed = { core: string; cli: string; agents: string; steps: string };
+
+/** Packs the packages. */
+export async function pack(): Promise<Packed> {
   mkdirSync(out, { recursive: true });
-  return [tarball(await packCore()), tarball(await packCli()), tarball(packAgents())];
+  return {
+    core: tarball(await packCore()),
+    cli: tarball(await packCli()),
+    agents: tarball(packAgents()),
+    steps: tarball(packSteps()),
+  };
 }
 
 if (import.meta.main) {
-  for (const path of await pack()) console.log(relative(process.cwd(), path));
+  for (const path of Object.values(await pack())) console.log(relative(process.cwd(), path));
 }

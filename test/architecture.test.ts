@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
-import { files, lineAt, type Node, readSource, type Source } from "./source.ts";
+import stepsManifest from "../packages/workflow-steps/package.json";
+import { files, lineAt, type Node, readSource, type Source, top } from "./source.ts";
 
 type Floors = Record<string, number>;
 
@@ -49,6 +51,27 @@ const serverFloors: Floors = {
   server: 3,
 };
 
+/** Those of the step workflows: the format, what is read of it, its interpreter, who drives that. */
+const stepFloors: Floors = {
+  document: 0,
+  expression: 0,
+  event: 0,
+  adapter: 0,
+  registry: 1,
+  target: 1,
+  outline: 1,
+  adapters: 1,
+  check: 2,
+  state: 2,
+  context: 3,
+  step: 3,
+  source: 3,
+  schema: 3,
+  interpreter: 4,
+  engine: 5,
+  bundle: 5,
+};
+
 /** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
   /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
@@ -64,6 +87,7 @@ const programs = [
 const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
 const server = "apps/server/src/";
+const steps = "packages/workflow-steps/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
 const sources: Source[] = files("{packages,apps}/*/src/**/*.ts")
   .filter((path) => !isTest(path))
@@ -83,6 +107,7 @@ describe.each([
   { home: core, floors: coreFloors },
   { home: agents, floors: agentFloors },
   { home: server, floors: serverFloors },
+  { home: steps, floors: stepFloors },
 ])("the folders of $home", ({ home, floors }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
 
@@ -115,6 +140,18 @@ describe("the folders", () => {
       (path) => empty.test(path) || /\/src\/.+\/index\.ts$/.test(path),
     );
     expect(bad).toEqual([]);
+  });
+});
+
+describe("a test", () => {
+  test("that makes a folder takes it away", () => {
+    const leaves = files("{packages/**,test}/*.test.ts").filter((path) => {
+      const text = readFileSync(join(top, path), "utf8");
+      return (
+        /mkdtemp|new Store\(|playStore\(/.test(text) && !/\brm(Sync)?\(|removeFolders/.test(text)
+      );
+    });
+    expect(leaves).toEqual([]);
   });
 });
 
@@ -185,12 +222,19 @@ const readers: { who: string; home: string; doors: string[] }[] = [
       "@uncaged/workflow/host",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-server",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
     ],
   },
   {
     who: "the server",
     home: server,
-    doors: ["@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+    doors: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
+    ],
   },
 ];
 
@@ -229,7 +273,10 @@ describe("the agents", () => {
   });
 
   test("read the thread's environment and folder, never the process's", () => {
-    const reads = own.flatMap(({ path, text, nodes }) =>
+    // It hides the process's environment from the providers' clients.
+    const hiding = `${agents}llm/client.ts`;
+    const readers = own.filter(({ path }) => path !== hiding);
+    const reads = readers.flatMap(({ path, text, nodes }) =>
       nodes
         .filter(({ type, object, property }) => {
           if (type !== "MemberExpression" || (object as Node).name !== "process") return false;
@@ -253,6 +300,44 @@ describe("the agents", () => {
         .map(({ start }) => `${path}:${lineAt(text, start)} imports as it runs`),
     ]);
     expect(strays).toEqual([]);
+  });
+});
+
+describe("the step workflows", () => {
+  const own = sources.filter(({ path }) => path.startsWith(steps));
+  const strays = (isRight: (path: string, from: string) => boolean): string[] =>
+    own.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => !from.startsWith(".") && !isRight(path, from))
+        .map(({ from, line }) => `${path}:${line} imports ${from}`),
+    );
+  const isOutside = (path: string) =>
+    ["adapters", "source"].includes(folderOf(path, steps) ?? path.slice(steps.length, -3));
+
+  test("reach Node and the agents by their adapters and their sources alone", () => {
+    const publishes = `${steps}bundle/publish.ts`;
+    const isRight = (path: string, from: string): boolean => {
+      if (path === publishes && from === "node:diagnostics_channel") return true;
+      return isOutside(path) || !/^(node:|@uncaged\/workflow-agents)/.test(from);
+    };
+    expect(strays(isRight)).toEqual([]);
+  });
+
+  test("know the core by its first door alone, and nothing that they do not depend on", () => {
+    const names = Object.keys(stepsManifest.dependencies);
+    const isRight = (_: string, from: string): boolean => {
+      if (from.startsWith("node:")) return true;
+      if (from.startsWith("@uncaged/workflow/")) return false;
+      return names.some((name) => from === name || from.startsWith(`${name}/`));
+    };
+    expect(strays(isRight)).toEqual([]);
+  });
+
+  test("use no global of Node or Bun where they are pure", () => {
+    const uses = own
+      .filter(({ path }) => !isOutside(path))
+      .flatMap((source) => globalsOf(source).map((use) => `${source.path}:${use}`));
+    expect(uses).toEqual([]);
   });
 });
 

@@ -1,33 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type Node, readSource, type Source } from "./source.ts";
+import { door, listOf } from "./door.ts";
+import type { Node } from "./source.ts";
 
 /*
  * What each door of the packages offers, types included. A change here is a change of the
- * public face: `bun test -u test/exports.test.ts` writes the new lists.
+ * public face: `bun test -u test/exports.test.ts test/exports-steps.test.ts` writes the new lists.
  */
-const door = (name: string) => readSource(`packages/${name}.ts`);
-
-function exportedNames({ nodes }: Source): string[] {
-  return nodes
-    .filter(({ type }) => type === "ExportSpecifier")
-    .map(({ exported, exportKind, parentKind }) => {
-      const kind = exportKind === "type" || parentKind === "type" ? "type " : "";
-      return `${kind}${(exported as Node).name as string}`;
-    })
-    .sort();
-}
-
-/** Gives each specifier the kind of its statement: `export type {A}` says it once for all. */
-function withKinds(source: Source): Source {
-  for (const { type, exportKind, specifiers } of source.nodes) {
-    if (type !== "ExportNamedDeclaration") continue;
-    for (const specifier of specifiers as Node[]) specifier.parentKind = exportKind;
-  }
-  return source;
-}
-
-const listOf = (name: string) => exportedNames(withKinds(door(name))).join("\n");
-
 describe("the exported names", () => {
   test("of @uncaged/workflow", () => {
     expect(listOf("workflow/src/index")).toMatchInlineSnapshot(`
@@ -95,6 +73,7 @@ describe("the exported names", () => {
       collectGarbage
       createRoot
       defaultMaxRounds
+      descriptorOf
       diffThreads
       findThread
       followThread
@@ -134,6 +113,7 @@ describe("the exported names", () => {
       statusOf
       statuses
       toErrorRecord
+      type AddOptions
       type Added
       type Ahead
       type BuiltBundle
@@ -165,6 +145,8 @@ describe("the exported names", () => {
       type ResumeOptions
       type Root
       type ServerAddress
+      type SourceKind
+      type SourceModule
       type StartOptions
       type StartedThread
       type Status
@@ -224,9 +206,12 @@ describe("the exported names of the agents", () => {
       noUsage
       openaiAgent
       openaiProvider
+      paid
+      placeInside
       publish
       readClaudeCode
       readFile
+      readInside
       role
       roleSteps
       runCommand
@@ -264,6 +249,8 @@ describe("the exported names of the agents", () => {
       type ModelExtractorOptions
       type ModelOptions
       type OpenAIOptions
+      type Paid
+      type Place
       type PresetOptions
       type ReadyTool
       type RoleEntry
@@ -293,8 +280,10 @@ describe("the exported names of the agents", () => {
       type ToolUse
       type ToolUseBlock
       type Usage
+      type WriteOptions
       withCall
-      writeFile"
+      writeFile
+      writeInside"
     `);
   });
 
@@ -303,11 +292,14 @@ describe("the exported names of the agents", () => {
       "addTally
       costOf
       ledgerOf
+      ledgerRecords
       noTally
       priceOf
       tallyOf
       type Ledger
       type LedgerEnd
+      type LedgerLog
+      type LedgerRecord
       type LedgerStep
       type Price
       type Prices
@@ -323,7 +315,8 @@ describe("the exported names of the agents", () => {
 test("a door only hands on what folders export, each by its name", () => {
   const core = ["index", "host", "testing"].map((name) => `workflow/src/${name}`);
   const agents = ["index", "ledger"].map((name) => `workflow-agents/src/${name}`);
-  const strays = [...core, ...agents].flatMap((name) =>
+  const steps = ["index", "adapters", "source"].map((name) => `workflow-steps/src/${name}`);
+  const strays = [...core, ...agents, ...steps].flatMap((name) =>
     door(name)
       .nodes.filter(({ type }) => type === "Program")
       .flatMap(({ body }) => body as Node[])

@@ -17,7 +17,7 @@ import { top } from "./source.ts";
 
 /*
  * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with
- * an empty home, and a PATH on which there is no Bun. The agents go into a folder of their own.
+ * an empty home, and a PATH on which there is no Bun. What takes Bun away does so in a folder of its own.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
@@ -62,6 +62,42 @@ export const run = createRoleModerator({
   roles: { planner },
   moderator: ({ steps }) => (steps.at(-1)?.meta.files.includes("a.ts") ? END : "planner"),
 });
+`;
+
+const flow = {
+  version: "3.16",
+  name: "count",
+  registry: { params: ['names([STRING]) = ["a", "b"]'], vars: ['$text(STRING) = ""'] },
+  steps: [
+    { id: "Loop_Names", source: "=names", children: ["Set_Text"], next: "Write_Text" },
+    { id: "Set_Text", target: "$text", value: "=$text + _item", next: "RETURN" },
+    { id: "Write_Text", target: "/text.txt", value: "=$text", next: "Stop_Done" },
+    { id: "Stop_Done", reason: "written" },
+  ],
+};
+
+const asking = {
+  ...flow,
+  steps: [
+    {
+      id: "LLM_Ask",
+      model: "claude-opus-4-6",
+      in: { prompt: "hi" },
+      out: "$text",
+      next: "Stop_Done",
+    },
+    { id: "Stop_Done" },
+  ],
+};
+
+const embedding = `import { Engine, type WorkflowDocument } from "@uncaged/workflow-steps";
+import { checkedDocument } from "@uncaged/workflow-steps/source";
+import { fileAdapter } from "@uncaged/workflow-steps/adapters";
+export const runOnce = async (text: string): Promise<string> => {
+  const document: WorkflowDocument = checkedDocument(text, "flow.json").document;
+  const context = await new Engine(document).execute({}, { file: fileAdapter({ cwd: "." }) });
+  return context.status;
+};
 `;
 
 const reader = `import { readThread, type Root } from "@uncaged/workflow/host";
@@ -110,11 +146,11 @@ const uncagedWithAgents = (...args: string[]): Done =>
 const installed = (name: string) => join(folder, "node_modules", name);
 
 beforeAll(async () => {
-  const [core, cli, agents] = await pack();
+  const tarballs = Object.values(await pack());
   for (const name of ["home", "bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
-  install(folder, [core, cli]);
-  install(withAgents, [core, cli, agents]);
+  install(folder, tarballs);
+  install(withAgents, tarballs);
 }, 300_000);
 
 function install(prefix: string, tarballs: string[]): void {
@@ -131,7 +167,9 @@ function install(prefix: string, tarballs: string[]): void {
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
 describe("the published packages", () => {
-  const names = ["@uncaged/workflow", "@uncaged/cli-workflow"];
+  const names = ["workflow", "cli-workflow", "workflow-agents", "workflow-steps"].map(
+    (name) => `@uncaged/${name}`,
+  );
 
   test.each(names)("%s names no workspace, no source and no missing file", (name) => {
     const text = readFileSync(join(installed(name), "package.json"), "utf8");
@@ -141,11 +179,19 @@ describe("the published packages", () => {
     expect(readdirSync(installed(name))).toContain("LICENSE");
   });
 
-  test("bring Bun and nothing else along", () => {
-    const strangers = readdirSync(join(folder, "node_modules")).filter(
-      (name) => !name.startsWith(".") && !["@uncaged", "@oven", "bun"].includes(name),
-    );
-    expect(strangers).toEqual([]);
+  test("bring Bun along, and what bundles are built of", () => {
+    const dependencies = (name: string) => {
+      const text = readFileSync(join(installed(`@uncaged/${name}`), "package.json"), "utf8");
+      return Object.keys((JSON.parse(text) as { dependencies: object }).dependencies).sort();
+    };
+    expect(dependencies("workflow")).toEqual(["bun"]);
+    expect(dependencies("cli-workflow")).toEqual([
+      ...["@uncaged/workflow", "@uncaged/workflow-steps", "bun"],
+    ]);
+    expect(dependencies("workflow-steps")).toContain("@uncaged/workflow-agents");
+    expect(readdirSync(installed("@uncaged")).sort()).toEqual([
+      ...["cli-workflow", "workflow", "workflow-agents", "workflow-steps"],
+    ]);
   });
 });
 
@@ -178,6 +224,38 @@ describe("the installed command", () => {
       planner: { description: "plans", schema: true } } };\n`;
     writeFileSync(join(folder, "plan.ts"), source + descriptor);
     expect(uncaged("add", "plan", "plan.ts")).toMatchObject(added);
+  });
+
+  test("adds a step workflow and runs a thread of it", () => {
+    writeFileSync(join(folder, "flow.json"), JSON.stringify(flow));
+    expect(uncaged("add", "count", "flow.json")).toMatchObject(added);
+    expect(uncaged("run", "count", "--wait")).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, "text.txt"), "utf8")).toBe("ab");
+    const rerun = ["rerun", "@last", "--from-step", "Write_Text", "--set", "$text=c", "--wait"];
+    expect(uncaged(...rerun)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, "text.txt"), "utf8")).toBe("c");
+    const { stdout } = uncaged("thread", "@last", "--checkpoint");
+    expect(JSON.parse(stdout)).toMatchObject({ status: "stopped", variables: { $text: "c" } });
+  });
+
+  test("builds into a step workflow the models that it asks, and no others", () => {
+    const built = (document: object): string => {
+      writeFileSync(join(folder, "some.json"), JSON.stringify(document));
+      expect(uncaged("build", "some.json", "--out", "some.esm.js").code).toBe(0);
+      return readFileSync(join(folder, "some.esm.js"), "utf8");
+    };
+    expect(built(flow)).not.toMatch(/ANTHROPIC_API_KEY|OPENAI_API_KEY/);
+    expect(built(asking)).toContain("ANTHROPIC_API_KEY");
+    expect(built(asking)).not.toContain("OPENAI_API_KEY");
+  });
+
+  test("makes a project of a step workflow, whose schema is at hand", () => {
+    expect(uncaged("new", "flow", "--template", "steps")).toMatchObject({ code: 0 });
+    const { $schema } = JSON.parse(readFileSync(join(folder, "flow/flow.json"), "utf8")) as {
+      $schema: string;
+    };
+    expect(readFileSync(join(folder, "flow", $schema), "utf8")).toContain("2020-12");
+    expect(uncaged("add", "flow", "flow/flow.json")).toMatchObject(added);
   });
 
   test("finds its Bun where npm ran no install scripts", () => {
@@ -228,12 +306,12 @@ test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
 ])("a consumer's types hold with the module resolution %s", (moduleResolution, module) => {
-  for (const [name, text] of Object.entries({ consumer, roles, reader })) {
+  for (const [name, text] of Object.entries({ consumer, roles, reader, embedding })) {
     writeFileSync(join(withAgents, `${name}.mts`), text);
   }
   const compilerOptions = { strict: true, noEmit: true, target: "esnext", types: [] };
   const settings = { compilerOptions: { ...compilerOptions, module, moduleResolution } };
-  const files = ["consumer.mts", "roles.mts", "reader.mts"];
+  const files = ["consumer.mts", "roles.mts", "reader.mts", "embedding.mts"];
   writeFileSync(join(withAgents, "tsconfig.json"), JSON.stringify({ ...settings, files }));
   const tsc = join(top, "node_modules/.bin/tsc");
   const { code, stdout } = perform([tsc, "-p", withAgents], process.env);

@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// A test that forgets to name a storage root writes here, and never to the home of who runs it.
+// A test that forgets to name a storage root writes here, and never to the home of who runs it. What
+// is made for a while stands here too, and goes with it.
 const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
+process.env.TMPDIR = scratch;
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
 process.env.HOME = join(scratch, "home");
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+afterAll(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
 // Bun makes a diagnostics channel anew once nobody held it, and then forgets its subscribers: with
 // many test files in one process the one that all use is held from the start.

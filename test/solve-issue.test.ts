@@ -16,6 +16,7 @@ import {
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
+import { readWhole } from "../packages/cli-workflow/src/ledger/ledger.ts";
 import { top } from "./source.ts";
 import { aloud, type Hands, team } from "./solve-issue/team.ts";
 
@@ -133,10 +134,9 @@ function claudeCodeFolder(): string {
   return dirname(createRequire(wrapper).resolve(own));
 }
 
-/** What the server counted of the answers that it could send whole. */
-function countedWhole(came: readonly { finished: boolean; counted: Counted }[]) {
-  const whole = came.filter(({ finished }) => finished);
-  const sum = (name: keyof Counted) => whole.reduce((all, { counted }) => all + counted[name], 0);
+/** What the server has told, the answer that was cut off included. */
+function toldBy(came: readonly { told: Counted }[]) {
+  const sum = (name: keyof Counted) => came.reduce((all, { told }) => all + told[name], 0);
   return {
     input_tokens: sum("input"),
     output_tokens: sum("output"),
@@ -178,10 +178,18 @@ describe.each([
 
     const broken = server.came.filter(({ finished }) => !finished);
     expect(broken).toHaveLength(1);
-    const { total } = ledgerOf(thread.steps);
-    expect(total.usage).toEqual(countedWhole(server.came));
-    expect(total.usage.thinking_tokens).toBeGreaterThan(0);
-    expect(total.cost).toBeGreaterThan(0);
+    const { ledger } = await readWhole(root, ref);
+    expect(ledger.total.usage).toEqual(toldBy(server.came));
+    expect(ledger.lost.usage).toEqual(toldBy(broken));
+    expect(ledger.lost.tokens).toBeGreaterThan(1);
+    // How much of the answer came until it was cut off, its provider had not told.
+    expect(ledger.unknown).toBe(1);
+    expect(ledger.steps).toContainEqual(
+      expect.objectContaining({ kind: "lost", number: 4, role: "coder" }),
+    );
+    expect(ledger.total.usage.thinking_tokens).toBeGreaterThan(0);
+    expect(ledger.total.cost).toBeGreaterThan(ledger.lost.cost);
+    expect(ledger.lost.cost).toBeGreaterThan(0);
     await server.stop();
   }, 60_000);
 });

@@ -19,7 +19,9 @@ const candidates = async (...words: string[]): Promise<string[]> => {
 };
 
 test("a command is completed from its beginning", async () => {
-  expect(await candidates("r")).toEqual(["rollback", "remove", "run", "resume", "retry"]);
+  expect(await candidates("r")).toEqual([
+    ...["rollback", "remove", "run", "resume", "retry", "rerun"],
+  ]);
   expect(await candidates("")).not.toContain("__complete");
 });
 
@@ -29,6 +31,8 @@ test("an option is completed, and what it takes", async () => {
   expect(await candidates("run", "play", "--durability", "")).toEqual(["step", "os"]);
   expect(await candidates("threads", "--workflow", "p")).toEqual(["play"]);
   expect(await candidates("fork", "@last", "--on", "")).toEqual(["play"]);
+  expect(await candidates("rerun", "@last", "--from-step", "p")).toEqual(["planner"]);
+  expect(await candidates("rerun", "@last", "--set", "")).toEqual([""]);
 });
 
 test("a workflow's name and a thread's id are completed from the store", async () => {

@@ -33,6 +33,44 @@ test("pause is seen in ps, and resume goes on", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
+test("resume waits for the end with --wait and shows it with --follow, and takes one thread then", async () => {
+  const paused = await store.play({ ms: 50, steps: 4, code: 3 });
+  await store.ok(["pause", paused]);
+  await store.until(paused, "paused");
+  const waited = await store.run(["resume", paused, "--wait", "--json"]);
+  expect(waited.code).toBe(3);
+  expect(JSON.parse(waited.stdout)).toMatchObject({ threadId: paused, result: { returnCode: 3 } });
+  const asks = await store.play({ ask: 2, steps: 3 }, "--wait").catch(String);
+  expect(asks).toContain("exit code 6");
+  const followed = await store.run(["resume", "@last", "--input", "yes", "--follow"]);
+  expect(followed.code).toBe(0);
+  expect(followed.stdout).toContain("__input__");
+  expect(followed.stdout).toEndWith("completed: played\n");
+  const two = await store.run(["resume", paused, ended, "--wait"]);
+  expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("take one thread") });
+});
+
+test("a refused answer names the thread to look at", async () => {
+  const id = await store.play({ ask: 2, steps: 3, token: "t1" });
+  await store.until(id, "waiting");
+  const { stderr } = await store.run(["resume", "@last", "--token", "t0", "--input", "yes"]);
+  expect(stderr).toContain(`uncaged-workflow thread ${id}\n`);
+  await store.ok(["kill", id]);
+});
+
+test("an answer with another question's token is refused, and one with none needs an answer", async () => {
+  const id = await store.play({ ask: 2, steps: 3, token: "t1" });
+  await store.until(id, "waiting");
+  const wrong = await store.run(["resume", id, "--token", "t0", "--input", "yes", "--json"]);
+  expect(wrong.code).toBe(1);
+  expect(JSON.parse(wrong.stdout)).toMatchObject({ error: { code: "ANSWER_TOKEN" } });
+  const alone = await store.run(["resume", id, "--token", "t1"]);
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--input TEXT") });
+  await store.ok(["resume", id, "--token", "t1", "--input", "yes"]);
+  const { steps } = await store.until<View>(id, "completed");
+  expect(steps.find(({ role }) => role === "__input__")?.meta.token).toBe("t1");
+});
+
 test("an answer to a thread that was paused while it waited says that it stays paused", async () => {
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");

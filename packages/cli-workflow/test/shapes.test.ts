@@ -18,7 +18,7 @@ const keysOf = (value: unknown): string[] => Object.keys(value as Shape).sort();
 const sorted = (keys: string): string[] => keys.split(" ").sort();
 
 const threadKeys =
-  "threadId workflow hash status prompt maxRounds createdAt steps result forkFrom pid";
+  "threadId workflow hash status prompt params maxRounds createdAt steps result forkFrom pid";
 
 test("run gives threadId, workflow and hash", async () => {
   const started = await store.json<Shape>(["run", "play"]);

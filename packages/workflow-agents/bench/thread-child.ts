@@ -16,7 +16,10 @@ export type Taken = { cpuMs: number; wallMs: number; grown: number; length: numb
 const [how = "", short = "", long = "", path = "", hash = ""] = process.argv.slice(2);
 const apiKey = "sk-bench-0123456789";
 
-async function bare(baseURL: string): Promise<number> {
+/** Reads a stream, and gives the way to the length of what came, which is not to be measured. */
+type Reading = (baseURL: string) => Promise<() => Promise<number>>;
+
+const bare: Reading = async (baseURL) => {
   const client = new Anthropic({ apiKey, baseURL });
   const messages = [{ role: "user" as const, content: "go" }];
   const asked = { model: "m", max_tokens: 10, messages, stream: true } as const;
@@ -25,8 +28,9 @@ async function bare(baseURL: string): Promise<number> {
     if (event.type !== "content_block_delta") continue;
     if (event.delta.type === "text_delta") parts.push(event.delta.text);
   }
-  return parts.join("").length;
-}
+  const { length } = parts.join("");
+  return async () => length;
+};
 
 const root = openRoot({ path });
 let over = () => {};
@@ -41,17 +45,19 @@ const threads: Threads = new Threads({
   },
 });
 
-async function thread(baseURL: string): Promise<number> {
+const thread: Reading = async (baseURL) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   over = resolve;
   const threadId = `01JBENCH${crypto.randomUUID().replace(/-/g, "").slice(0, 18).toUpperCase()}`;
   const env = { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL };
   await threads.start({ threadId, workflow: hash, prompt: "go", maxRounds: 9, env });
   await promise;
-  const log = await Bun.file(dataPath(root, hash, threadId)).text();
-  const { content = "" } = JSON.parse(log.split("\n")[1] ?? "{}") as { content?: string };
-  return content.length;
-}
+  return async () => {
+    const log = await Bun.file(dataPath(root, hash, threadId)).text();
+    const { content = "" } = JSON.parse(log.split("\n")[1] ?? "{}") as { content?: string };
+    return content.length;
+  };
+};
 
 const read = how === "bare" ? bare : thread;
 recordEvents();
@@ -64,10 +70,11 @@ const timer = setInterval(() => {
 }, 20);
 const cpu = process.cpuUsage();
 const began = performance.now();
-const length = await read(long);
+const lengthOf = await read(long);
 const { user, system } = process.cpuUsage(cpu);
 const wallMs = performance.now() - began;
 clearInterval(timer);
-const taken: Taken = { cpuMs: (user + system) / 1000, wallMs, grown: most - before, length };
+const grown = Math.max(most, process.memoryUsage().rss) - before;
+const taken: Taken = { cpuMs: (user + system) / 1000, wallMs, grown, length: await lengthOf() };
 console.log(JSON.stringify(taken));
 process.exit(0);

@@ -10,6 +10,7 @@ export {
   type RoleEntry,
   type RoleSpec,
 } from "./role/role.ts";
+export { type Paid, paid } from "./role/paid.ts";
 export type { Spending } from "./role/spending.ts";
 
 // Extraction
@@ -77,6 +78,10 @@ export {
   type ToolSource,
 } from "./tools/tools.ts";
 export { writeFile } from "./tools/write-file.ts";
+
+// Files
+export { readInside, writeInside, type WriteOptions } from "./tools/file.ts";
+export { type Place, placeInside } from "./tools/inside.ts";
 
 // Calls
 export { type Call, currentCall, publish, withCall } from "./call/call.ts";

@@ -2,17 +2,15 @@
 
 // Ledger
 export {
-  addTally,
   type Ledger,
   type LedgerEnd,
   type LedgerStep,
   ledgerOf,
-  noTally,
   type StepTally,
-  type Tally,
-  tallyOf,
-  usageOf,
 } from "./ledger/ledger.ts";
+export { type LedgerRecord, ledgerRecords } from "./ledger/runs.ts";
+export { addTally, noTally, type Tally, tallyOf, usageOf } from "./ledger/tally.ts";
+export type { LedgerLog } from "./ledger/told.ts";
 export type { Usage } from "./call/usage.ts";
 
 // Prices

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
@@ -8,7 +8,7 @@ import { noUsage } from "../src/call/usage.ts";
 import { type CommandOptions, commandAgent } from "../src/command/command.ts";
 import { fieldsOf, type LineReader, type Said } from "../src/command/said.ts";
 import { role } from "../src/role/role.ts";
-import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, type Heard, heard, payloadOf, spokenOf, threadOf, typesOf } from "./heard.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "commands/agent.mjs");
@@ -19,6 +19,7 @@ let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-agent-")));
 });
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 type Options = Partial<CommandOptions> & { args?: CommandOptions["argv"] };
 const agent = (what: string, { args = [], ...options }: Options = {}) =>
@@ -101,7 +102,7 @@ describe("a command agent", () => {
   test("is understood line by line, and what is no JSON is told apart", async () => {
     const run = await hear("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
-    const told = run.events.map(({ type, payload }) => [type, payload.delta ?? payload.message]);
+    const told = spokenOf(run).map(({ type, payload }) => [type, payload.delta ?? payload.message]);
     expect(told.slice(0, 4)).toEqual([
       ["tool_message", "not JSON"],
       ["llm_thinking", "hm"],
@@ -135,6 +136,36 @@ describe("a command agent", () => {
     const thread = threadOf({ cwd, env, role: "coder", steps });
     const run = await heard(() => lost(thread, ""), { memory });
     expect(run.text).toStartWith("fix the sum\n\n<step");
+  });
+
+  test("has spent what it told of its answers when it breaks off, and else what it tells of all", async () => {
+    const usageOf = (input_tokens: number) => ({ ...noUsage, input_tokens });
+    const counts: LineReader = () => (value) => {
+      const { answer, tokens, all, text } = value as Record<string, string & number>;
+      const spent = { model: "m", usage: usageOf(tokens ?? all ?? 0), cost: null };
+      if (answer !== undefined) return [{ kind: "told", id: answer, spent }];
+      if (all !== undefined) return [{ kind: "spent", spent }];
+      return [{ kind: "result", text: text ?? "" }];
+    };
+    const play = (lines: object[], exitCode: number) => {
+      const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line));
+        process.exitCode = ${exitCode};`;
+      const told = commandAgent({ argv: ["node", "-e", script], output: counts });
+      return heard(() => told(threadOf({ cwd, env }), ""));
+    };
+    const answers = [
+      { answer: "a", tokens: 1 },
+      { answer: "a", tokens: 5 },
+      { answer: "b", tokens: 3 },
+    ];
+    const lastOf = ({ events }: Heard) => events.findLast(({ type }) => type === "llm_usage");
+    const broken = await play(answers, 1);
+    expect(broken.spent).toEqual([{ model: "m", usage: usageOf(8), cost: null }]);
+    expect(lastOf(broken)?.payload).toMatchObject({ usage: usageOf(8), state: "broken" });
+    const whole = await play([...answers, { all: 9 }, { text: "done" }], 0);
+    expect(whole.spent).toEqual([{ model: "m", usage: usageOf(9), cost: null }]);
+    expect(lastOf(whole)?.payload).toMatchObject({ usage: usageOf(9), state: "whole" });
+    expect(whole.events.filter(({ type }) => type === "llm_start")).toHaveLength(1);
   });
 
   test("can't be made of an argv that makes no sense", () => {

@@ -26,7 +26,7 @@ export async function heard(
   };
   heardOn.subscribe(listen);
   try {
-    const own = { stepID, spent, admit: () => undefined, memory: {}, ...call };
+    const own = { stepID, spent, admit: () => () => undefined, memory: {}, ...call };
     result.text = await withCall(own, work);
   } catch (error) {
     result.error = error;
@@ -36,9 +36,17 @@ export async function heard(
   return result;
 }
 
-/** The types of events in order, each once where it repeats. */
-export const typesOf = ({ events }: Heard): string[] =>
-  events.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
+const forLedger = ["llm_start", "llm_usage"];
+
+/** What was published, without what only the ledger reads. */
+export const spokenOf = ({ events }: Heard): WorkflowEvent[] =>
+  events.filter(({ type }) => !forLedger.includes(type));
+
+/** The types of events in order, each once where it repeats, without those that only the ledger reads. */
+export const typesOf = (run: Heard): string[] =>
+  spokenOf(run)
+    .map(({ type }) => type)
+    .filter((type, at, all) => type !== all[at - 1]);
 
 /** The payload of the only event of a type. */
 export function payloadOf({ events }: Heard, type: string): Record<string, unknown> {

@@ -1,9 +1,10 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Store } from "../../cli-workflow/test/program.ts";
+import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import type { Ledger } from "../src/ledger/ledger.ts";
 
 const store = new Store();
+afterAll(removeFolders);
 
 beforeAll(async () => {
   await store.ok(["add", "spend", join(import.meta.dir, "spend/spend.ts")]);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
@@ -23,6 +23,7 @@ beforeEach(() => {
 afterEach(() => {
   abort.abort();
   server?.kill("SIGKILL");
+  rmSync(cwd, { recursive: true, force: true });
 });
 
 const context = (): ToolContext => ({ signal: abort.signal, cwd, env });

@@ -149,6 +149,30 @@ describe.each(models)("the $name agent", (model) => {
     });
   });
 
+  test("tells of each call what it uses, as soon as the provider does, with its price", async () => {
+    const server = await serve([{ tools: [{ name: "add" }] }, { text: "It is 3." }]);
+    const agent = model.agent({ tools: testTools() });
+    const run = await heard(() => agent(threadAt(model, server), ""), {
+      id: "the run",
+      priced: (spent) => ({ ...spent, cost: 0.5 }),
+    });
+    const begun = run.events.filter(({ type }) => type === "llm_start");
+    const ids = begun.map(({ payload }) => payload.call_id);
+    expect(new Set(ids).size).toBe(2);
+    expect(begun.map(({ payload }) => [payload.run_id, payload.model])).toEqual([
+      ["the run", "claude-opus-5-5"],
+      ["the run", "claude-opus-5-5"],
+    ]);
+    const told = run.events.filter(({ type }) => type === "llm_usage");
+    const whole = told.filter(({ payload }) => payload.state === "whole");
+    expect(whole.map(({ payload }) => payload.call_id)).toEqual(ids);
+    expect(whole.map(({ payload }) => payload.usage)).toEqual(run.spent.map(({ usage }) => usage));
+    expect(whole.map(({ payload }) => payload.cost_usd)).toEqual([0.5, 0.5]);
+    expect(told.length).toBeGreaterThan(2);
+    const [first] = told;
+    expect(first?.payload.state).toBe("open");
+  });
+
   test("asks before each call whether it may spend, and makes none when it may not", async () => {
     const server = await serve([{ text: "ok" }]);
     const admit = () => {

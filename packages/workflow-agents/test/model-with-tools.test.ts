@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
@@ -12,6 +12,12 @@ import { models, threadAt } from "./models.ts";
 import type { ReplyTool } from "./wire.ts";
 
 const server = join(import.meta.dir, "mcp/server.ts");
+
+let cwd: string;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-model-")));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const edit = { path: "sum.ts", oldText: "a - b", newText: "a + b" };
 const calls: ReplyTool[][] = [
@@ -31,7 +37,6 @@ const calls: ReplyTool[][] = [
 test.each(models.map((model) => [model.name, model] as const))(
   "%s works on files, with commands and with an MCP server, and learns from its mistakes",
   async (_, model) => {
-    const cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-work-")));
     writeFileSync(join(cwd, "sum.ts"), "const sum = (a, b) => a - b;\n");
     const replies = calls.map((tools) => ({ text: "Now.", tools }));
     const at = await model.serve([...replies, { text: "The sum is mended." }]);

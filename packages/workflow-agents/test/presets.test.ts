@@ -1,11 +1,11 @@
-import { beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { AgentFn } from "@uncaged/workflow";
 import { codex } from "../src/command/codex.ts";
 import { cursor } from "../src/command/cursor.ts";
-import { type Heard, heard, threadOf } from "./heard.ts";
+import { type Heard, heard, spokenOf, threadOf } from "./heard.ts";
 
 const commands = join(import.meta.dir, "commands");
 
@@ -13,6 +13,7 @@ let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-preset-")));
 });
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 /** Runs an agent whose command, found in PATH, plays recorded lines and writes down its arguments. */
 async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Heard> {
@@ -27,8 +28,8 @@ async function play(agent: AgentFn, name: string, lines: string, memory = {}): P
 }
 
 const argv = () => JSON.parse(readFileSync(join(cwd, "argv.json"), "utf8")) as string[];
-const told = ({ events }: Heard) =>
-  events.map(({ type, payload }) => {
+const told = (run: Heard) =>
+  spokenOf(run).map(({ type, payload }) => {
     const { delta, tool_use_id, name, input, content, is_error } = payload;
     return [type, delta ?? { tool_use_id, name, input, content, is_error }];
   });

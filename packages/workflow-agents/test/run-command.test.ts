@@ -1,6 +1,6 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toolRegistry } from "../src/tools/registry.ts";
@@ -11,6 +11,7 @@ let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-command-")));
 });
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const path = process.env.PATH ?? "";
 type Input = Record<string, unknown>;

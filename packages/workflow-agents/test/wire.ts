@@ -46,12 +46,16 @@ export type Counted = {
   cacheWrite: number;
 };
 
-/** A request that came, as JSON, and what was counted of it; `closed` is resolved when its connection is. */
+/**
+ * A request that came, as JSON, and what was counted of it, and of that what had been told by the events
+ * that were sent; `closed` is resolved when its connection is.
+ */
 export type Came<Body> = {
   path: string;
   body: Body;
   headers: IncomingMessage["headers"];
   counted: Counted;
+  told: Counted;
   closed: Promise<void>;
   /** Whether the whole answer had been sent when the connection closed. */
   readonly finished: boolean;
@@ -69,6 +73,9 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
+/** What is counted of an answer, and what its events have told of it. */
+export type Sums = { counted: Counted; told: Counted };
+
 /** How a server writes the protocol that it speaks. */
 export type Protocol<Body> = {
   /** Answers a request that is not of the model's: 404 when it returns false. */
@@ -77,8 +84,8 @@ export type Protocol<Body> = {
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
-  /** The events of a whole answer, each as it stands on the wire; counts what it says. */
-  events: (body: Body, reply: Reply, counted: Counted, nth: number) => Iterable<string>;
+  /** The events of a whole answer, each as it stands on the wire; counts what it says, and has told. */
+  events: (body: Body, reply: Reply, sums: Sums, nth: number) => Iterable<string>;
   /** The answer as one JSON document. */
   document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;
 };
@@ -120,12 +127,13 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     response.on("close", closed.resolve);
     const nth = came.length;
     const finished = () => response.writableFinished;
-    const own = { ...nothing };
+    const sums = { counted: { ...nothing }, told: { ...nothing } };
+    const { counted: own } = sums;
     came.push({
       path,
       body,
       headers,
-      counted: own,
+      ...sums,
       closed: closed.promise,
       get finished() {
         return finished();
@@ -156,7 +164,7 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
       return;
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-    await stream(protocol, protocol.events(body, reply, own, nth), reply, response);
+    await stream(protocol, protocol.events(body, reply, sums, nth), reply, response);
   }
 
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));

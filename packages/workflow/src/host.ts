@@ -8,12 +8,14 @@ export { checkWorkflowName } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows
-export { type Added, addWorkflow } from "./client/add.ts";
+export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
+export { type Added, type AddOptions, addWorkflow } from "./client/add.ts";
 export { type BuiltBundle, buildSource } from "./client/build.ts";
 export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
 export { resolveWorkflow } from "./client/resolve.ts";
 export {
+  descriptorOf,
   historyOf,
   listWorkflows,
   removeWorkflow,
@@ -52,7 +54,7 @@ export {
   showPosition,
 } from "./client/position.ts";
 export { removeThread } from "./client/remove.ts";
-export { type StartedThread, type StartOptions, mostRounds, startThread } from "./client/start.ts";
+export { type StartedThread, type StartOptions, startThread } from "./client/start.ts";
 export {
   type ListOptions,
   allThreads,
@@ -63,7 +65,7 @@ export {
   readThread,
 } from "./client/threads.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
-export { type Durability, defaultMaxRounds } from "./control/control.ts";
+export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";

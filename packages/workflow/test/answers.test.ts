@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { pauseThread, resumeThread } from "../src/client/control.ts";
 import { killThread } from "../src/client/kill.ts";
 import { dataPath } from "../src/storage/paths.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
 import { asker } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";
@@ -124,3 +125,89 @@ describe("an answer (F23)", () => {
     expect(steps[1]?.content.replace(/[\ud800\ufffd]/, "?")).toBe(odd.replace("\ud800", "?"));
   });
 });
+
+describe("an answer with a token", () => {
+  const wait = { token: "t1", stepID: "Pause_Ask" };
+  const giver = (store: TestStore, ref: ThreadRef) => (content: string, meta: object) =>
+    codeOf(resumeThread(store.root, ref, { env: {}, input: { content, meta: { ...meta } } }));
+
+  test("must bring the question's own, and what is refused is an event of its step", async () => {
+    const { store, ref } = await asked(wait);
+    const give = giver(store, ref);
+    expect(await give("no", { token: "t0" })).toBe("ANSWER_TOKEN");
+    await until(() => store.notes(ref).includes("pause_rejected"));
+    expect(eventsOf(store, ref, "pause_rejected")).toEqual([
+      {
+        stepID: "Pause_Ask",
+        payload: { reason: "the answer's token is not that of leave" },
+      },
+    ]);
+    expect(await give("yes", { token: "t1" })).toStartWith("no error");
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps[1]?.meta).toEqual({ token: "t1", for: "leave" });
+  });
+
+  test("is refused by a question that has none, and one without a token is taken", async () => {
+    const { store, ref } = await asked();
+    expect(await giver(store, ref)("no", { token: "t0" })).toBe("ANSWER_TOKEN");
+    const other = await asked(wait);
+    expect(await giver(other.store, other.ref)("yes", {})).toStartWith("no error");
+  });
+
+  test("to a thread that no worker drives and that asks nothing is an event too", async () => {
+    const { store, ref } = await asked({}, { delayMs: 1_000 });
+    const give = giver(store, ref);
+    await give("yes", {});
+    await store.signalWorkers("SIGKILL");
+    expect(await give("again", { token: "t1" })).toBe("NOT_WAITING");
+    await until(() => store.notes(ref).includes("pause_rejected"));
+    expect(eventsOf(store, ref, "pause_rejected")).toMatchObject([{ stepID: null }]);
+  });
+});
+
+describe("an answer with a request id", () => {
+  const input = { content: "yes", meta: { requestId: "r1" } };
+
+  test("has one effect, however often it is given and whatever has become of the thread", async () => {
+    const { store, ref } = await asked({}, { delayMs: 300 });
+    const give = () => resumeThread(store.root, ref, { env: {}, input });
+    const replies = await Promise.all([give(), give(), give()]);
+    await store.signalWorkers("SIGKILL");
+    expect((await store.read(ref)).status).toBe("interrupted");
+    replies.push(await give());
+    expect((await store.read(ref)).status).toBe("interrupted");
+    await resumeThread(store.root, ref, { env: {} });
+    await store.whenStatus(ref, "completed");
+    replies.push(await give());
+    await store.signalWorkers("SIGKILL");
+    replies.push(await give());
+    expect(replies.map(({ threadId }) => threadId)).toEqual(Array(6).fill(ref.threadId));
+    expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__", "told", "__end__"]);
+    expect(eventsOf(store, ref, "pause_rejected")).toEqual([]);
+  });
+
+  test("is judged when it was not taken", async () => {
+    const { store, ref } = await asked({ schema: { type: "boolean" } });
+    const give = (value: unknown, requestId: string) =>
+      codeOf(
+        resumeThread(store.root, ref, {
+          env: {},
+          input: { content: String(value), value, meta: { requestId } },
+        }),
+      );
+    expect(await give("maybe", "r1")).toBe("ANSWER_INVALID");
+    expect(await give(true, "r1")).toStartWith("no error");
+    await store.whenStatus(ref, "completed");
+    expect(await give(true, "r2")).toBe("THREAD_ENDED");
+  });
+});
+
+/** The events of a type in a thread's debug log. */
+const eventsOf = (store: TestStore, ref: ThreadRef, type: string) =>
+  store
+    .notes(ref)
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => line.type === type)
+    .map(({ stepID, payload }) => ({ stepID, payload }));

@@ -81,4 +81,42 @@ describe("fork and retry", () => {
     const more = await retryThread(store.root, done, { env: {}, maxRounds: 200 });
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });
+
+  test("may begin with an input of any meta, after steps that ask for nothing", async () => {
+    const store = new TestStore();
+    const tell =
+      'yield step("tell", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';
+    const hash = await store.add(bundleOf(`yield step("first"); ${tell} yield step("last");`));
+    const ref = await store.start(hash);
+    await store.whenStatus(ref, "completed");
+    const meta = { for: "rerun", stepID: "tell", overrides: { $a: 1 } };
+    const { threadId } = await forkThread(store.root, ref, {
+      env: {},
+      keep: { atStep: 1 },
+      input: { content: "", meta },
+    });
+    const { steps } = await store.whenStatus({ hash, threadId }, "completed");
+    expect(steps[1]).toMatchObject({ role: "__input__", content: "", meta });
+    expect(steps[3]).toMatchObject({ role: "tell", content: "__input__", meta });
+  });
+});
+
+describe("maxRounds", () => {
+  const described = (rounds: unknown) =>
+    counter.replace("roles: {}", `roles: {}, maxRounds: ${JSON.stringify(rounds)}`);
+
+  test("is the starter's, else the descriptor's, else 100; a fork has its source's", async () => {
+    const store = new TestStore();
+    const roundsOf = async (source: string, maxRounds?: number) => {
+      const ref = await store.start(await store.add(source), "", { maxRounds });
+      return { ref, rounds: (await store.whenStatus(ref, "completed")).maxRounds };
+    };
+    expect((await roundsOf(counter)).rounds).toBe(100);
+    expect((await roundsOf(described(2000))).rounds).toBe(2000);
+    expect((await roundsOf(described("many"))).rounds).toBe(100);
+    const { ref, rounds } = await roundsOf(described(2000), 7);
+    expect(rounds).toBe(7);
+    const { threadId } = await forkThread(store.root, ref, { env: {} });
+    expect((await store.read({ ...ref, threadId })).maxRounds).toBe(7);
+  });
 });

@@ -95,7 +95,9 @@ describe("a path that leads to no bundle", () => {
       expect([name, code, kind]).toEqual([name, "NOT_A_BUNDLE", "usage"]);
     }
     for (const name of ["b.json", "b.yaml", "b.yml"]) {
-      expect((await refusal(await write(name, "{}"))).message).toContain("can't be built yet");
+      expect((await refusal(await write(name, "{}"))).message).toContain(
+        "nothing here makes a workflow",
+      );
     }
   });
 

@@ -1,12 +1,20 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { resumeThread } from "../src/client/control.ts";
 import { type FollowItem, followThread, waitThread } from "../src/client/follow.ts";
 import { killThread } from "../src/client/kill.ts";
 import { listLive } from "../src/client/live.ts";
 import { listThreads } from "../src/client/threads.ts";
-import { dataPath, holderPath } from "../src/storage/paths.ts";
+import { dataPath, holderPath, runDir, socketName } from "../src/storage/paths.ts";
 import { identify, readHolder } from "../src/worker/holder.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -20,6 +28,25 @@ async function running() {
   await store.whenSteps(ref, 1);
   return { store, ref, path: dataPath(store.root, ref.hash, ref.threadId) };
 }
+
+test("a worker that ends as a thread is started leaves that to the next one", async () => {
+  const store = new TestStore();
+  const hash = await store.add(counter);
+  const path = join(runDir(store.root), socketName(hash));
+  mkdirSync(runDir(store.root), { recursive: true, mode: 0o700 });
+  let taken = 0;
+  const ending = createServer((connection) => {
+    taken += 1;
+    ending.close();
+    rmSync(path, { force: true });
+    connection.destroy();
+  });
+  await new Promise<void>((listening) => ending.listen(path, listening));
+  const ref = await store.start(hash);
+  await store.whenStatus(ref, "completed");
+  expect(taken).toBe(1);
+  expect(await listThreads(store.root)).toHaveLength(1);
+});
 
 describe("a worker that is killed", () => {
   test("leaves nothing in ps, and its threads interrupted", async () => {

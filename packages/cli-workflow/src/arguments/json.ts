@@ -37,7 +37,8 @@ function optionOf(pair: string): [string, unknown] {
   return [name, looseJson(`--option ${name}`, value)];
 }
 
-function looseJson(option: string, text: string): unknown {
+/** A text as JSON when it is JSON, else itself. @throws WorkflowError `BAD_JSON` for what begins like JSON and is none. */
+export function looseJson(option: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -5,7 +5,7 @@ import { wholeNumber } from "./number.ts";
 /** Adds `--max-rounds`, with the default that it has when it is left out. */
 export function maxRoundsOption(
   command: Command,
-  without = `default ${defaultMaxRounds}`,
+  without = `default: the workflow's own, else ${defaultMaxRounds}`,
 ): Command {
   return command.option(
     "--max-rounds <n>",

@@ -6,21 +6,17 @@ import type { Session } from "../program/session.ts";
 /** The options of every command that starts a thread or goes on with one. */
 export type StartingOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };
 
-/** Adds `--wait`, `--follow` and `--durability`. */
+/** Adds `--durability`, `--wait` and `--follow`. */
 export function startingOptions(command: Command): Command {
-  return durabilityOption(command)
+  return command
+    .addOption(
+      new Option(
+        "--durability <level>",
+        "a step is committed when the disk has it (step), or the system (os)",
+      ).choices(["step", "os"]),
+    )
     .addOption(new Option("--wait", "wait for the end and exit with its return code"))
     .addOption(new Option("--follow", "show the thread live").conflicts("wait"));
-}
-
-/** Adds `--durability`. */
-export function durabilityOption(command: Command): Command {
-  return command.addOption(
-    new Option(
-      "--durability <level>",
-      "a step is committed when the disk has it (step), or the system (os)",
-    ).choices(["step", "os"]),
-  );
 }
 
 type Started = { threadId: string; workflow: string; hash: string };

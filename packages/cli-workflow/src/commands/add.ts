@@ -1,18 +1,23 @@
 import { addWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
+import { sourcesFor } from "../arguments/sources.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<name>", "the workflow's name")
-    .argument("<file>", "a bundle (.esm.js), or a source that is built first (.ts, .mts, .tsx)")
+    .argument(
+      "<file>",
+      "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml)",
+    )
     .option("--types <file>", "keep this .d.ts file beside the bundle")
     .action(perform(add));
   examples(
     command,
     "uncaged-workflow add review review.esm.js",
     "uncaged-workflow add review workflow.ts",
+    "uncaged-workflow add review flow.json",
   );
 }
 
@@ -22,7 +27,8 @@ async function add(
   name: string,
   file: string,
 ): Promise<void> {
-  const added = await addWorkflow(session.root, name, file, types === undefined ? {} : { types });
+  const sources = await sourcesFor(session, file);
+  const added = await addWorkflow(session.root, name, file, { types, sources });
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);
   session.show(added, () => `${added.hash}\n`);

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { buildSource, show, WorkflowError } from "@uncaged/workflow/host";
 import type { Command } from "commander";
+import { sourcesFor } from "../arguments/sources.ts";
 import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 
@@ -9,13 +10,14 @@ const bundleEnding = ".esm.js";
 
 export function define(command: Command, perform: Perform): void {
   command
-    .argument("<file>", "the source: .ts, .mts or .tsx")
+    .argument("<file>", "the source: .ts, .mts or .tsx, or a step workflow: .json or .yaml")
     .option("-o, --out <file>", "the bundle to write (default: <source>.esm.js in this folder)")
     .action(perform(build));
   examples(
     command,
     "uncaged-workflow build workflow.ts",
     "uncaged-workflow build src/workflow.ts -o review.esm.js",
+    "uncaged-workflow build flow.json -o review.esm.js",
   );
 }
 
@@ -24,7 +26,9 @@ async function build(session: Session, options: { out?: string }, file: string):
   if (!out.endsWith(bundleEnding)) throw badEnding(out);
   const path = resolve(session.cwd, out);
   const mapPath = `${path.slice(0, -bundleEnding.length)}.map`;
-  const { hash, bytes, map } = await buildSource(file);
+  const { hash, bytes, map } = await buildSource(file, {
+    sources: await sourcesFor(session, file),
+  });
   session.withUsersUmask(() => {
     write(path, bytes);
     write(mapPath, map);

@@ -1,4 +1,10 @@
-import { listThreads, listWorkflows, openRoot } from "@uncaged/workflow/host";
+import {
+  descriptorOf,
+  findThread,
+  listThreads,
+  listWorkflows,
+  openRoot,
+} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
@@ -41,6 +47,16 @@ function stored(session: Session, words: string[]): Dynamic {
         return rows.map(({ threadId, status, workflow, createdAt }) => ({
           value: threadId,
           about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
+        }));
+      }),
+    steps: () =>
+      quietly(async () => {
+        const id = words.slice(1).find((word) => /^(@last|[0-9A-Za-z]{4,26})$/.test(word)) ?? "";
+        const { hash } = await findThread(root(), id);
+        const descriptor = await descriptorOf(root(), hash);
+        return Object.entries(descriptor?.roles ?? {}).map(([value, { description }]) => ({
+          value,
+          about: description,
         }));
       }),
   };

@@ -1,5 +1,5 @@
 import { type LiveRow, listLive } from "@uncaged/workflow/host";
-import { noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import { type Ledger, noTally } from "@uncaged/workflow-agents/ledger";
 import type { Command } from "commander";
 import { readWhole } from "../ledger/ledger.ts";
 import { statusStyle, statusText } from "../output/status.ts";
@@ -23,16 +23,20 @@ async function ps(session: Session): Promise<void> {
   session.show(rows, () => text(session, rows, spent));
 }
 
+type Spent = Pick<Ledger, "total" | "unknown">;
+
+const nothing: Spent = { total: noTally, unknown: 0 };
+
 /** What each thread has spent by now, as `thread` tells it. */
-async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Tally>> {
-  const tallies = rows.map(async ({ threadId, hash }): Promise<[string, Tally]> => {
+async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Spent>> {
+  const ledgers = rows.map(async ({ threadId, hash }): Promise<[string, Spent]> => {
     const whole = await readWhole(session.root, { threadId, hash }).catch(() => null);
-    return [threadId, whole?.ledger.total ?? noTally];
+    return [threadId, whole?.ledger ?? nothing];
   });
-  return new Map(await Promise.all(tallies));
+  return new Map(await Promise.all(ledgers));
 }
 
-function text(session: Session, rows: LiveRow[], spent: Map<string, Tally>): string {
+function text(session: Session, rows: LiveRow[], spent: Map<string, Spent>): string {
   if (rows.length === 0) return "";
   if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
   const { terminal, columns } = session.output.results;
@@ -55,11 +59,18 @@ function text(session: Session, rows: LiveRow[], spent: Map<string, Tally>): str
 }
 
 /** Tokens and cost, where any thread has spent some. */
-function spentColumns(spent: Map<string, Tally>): Column<LiveRow>[] {
-  const tallyOf = ({ threadId }: LiveRow): Tally => spent.get(threadId) ?? noTally;
-  if ([...spent.values()].every(({ tokens, cost }) => tokens + cost === 0)) return [];
+function spentColumns(spent: Map<string, Spent>): Column<LiveRow>[] {
+  const spentOf = ({ threadId }: LiveRow): Spent => spent.get(threadId) ?? nothing;
+  if ([...spent.values()].every(isNothing)) return [];
   return [
-    { title: "TOKENS", cell: (row) => tokensText(tallyOf(row).tokens), right: true },
-    { title: "COST", cell: (row) => costCell(tallyOf(row)), right: true },
+    { title: "TOKENS", cell: (row) => tokensCell(spentOf(row)), right: true },
+    { title: "COST", cell: (row) => costCell(spentOf(row).total), right: true },
   ];
 }
+
+const isNothing = ({ total: { tokens, cost }, unknown }: Spent): boolean =>
+  tokens + cost + unknown === 0;
+
+/** Tokens in a table; `?` stands for those that calls which broke off had not told. */
+const tokensCell = ({ total, unknown }: Spent): string =>
+  `${tokensText(total.tokens)}${unknown > 0 ? " + ?" : ""}`;

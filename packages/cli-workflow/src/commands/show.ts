@@ -18,10 +18,18 @@ export function define(command: Command, perform: Perform): void {
 
 async function show(session: Session, _options: unknown, name: string): Promise<void> {
   const view = await withName(session, name, () => showWorkflow(session.root, name));
-  session.show(view, () => text(session, view));
+  const params = await paramsOf(view.descriptor);
+  session.show(view, () => text(session, view, params));
 }
 
-function text({ paint }: Session, view: WorkflowView): string {
+/** The params that a step workflow declares; null for any other. */
+async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[] | null> {
+  if (descriptor === null || !("stepWorkflow" in descriptor)) return null;
+  const { documentsIn } = await import("@uncaged/workflow-steps");
+  return documentsIn(descriptor)?.document?.registry.params ?? [];
+}
+
+function text({ paint }: Session, view: WorkflowView, params: readonly string[] | null): string {
   const { name, hash, timestamp, history, descriptor } = view;
   const head = pairs(
     [
@@ -30,6 +38,7 @@ function text({ paint }: Session, view: WorkflowView): string {
       ["added", `${isoTime(timestamp)} (${ago(timestamp, Date.now())})`],
       ["versions", `${history.length + 1}`],
       ["about", descriptor ? plain(descriptor.description) : "its descriptor can't be read"],
+      ...(params?.length ? [["params", params.map(oneLine).join(", ")] as [string, string]] : []),
     ],
     paint,
   );

@@ -1,4 +1,4 @@
-import { findThread } from "@uncaged/workflow/host";
+import { findThread, type ThreadRef } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { whatNext } from "../follow/outcome.ts";
 import { readWhole } from "../ledger/ledger.ts";
@@ -8,7 +8,7 @@ import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 import { defineRemove } from "./thread-rm.ts";
 
-type Options = { full?: boolean; steps?: boolean; ledger?: boolean };
+type Options = { full?: boolean; steps?: boolean; ledger?: boolean; checkpoint?: boolean };
 
 export function define(command: Command, perform: Perform): void {
   command
@@ -16,18 +16,26 @@ export function define(command: Command, perform: Perform): void {
     .option("--full", "every step whole, with its meta")
     .option("--steps", "the steps alone")
     .addOption(new Option("--ledger", "what it spent alone").conflicts("steps"))
+    .addOption(
+      new Option(
+        "--checkpoint",
+        "the state that the steps of a step workflow make, as JSON",
+      ).conflicts(["steps", "ledger"]),
+    )
     .action(perform(thread));
   examples(
     command,
     "uncaged-workflow thread @last --full",
     "uncaged-workflow thread @last --ledger --json | jq .total.cost",
     "uncaged-workflow thread @last --steps --json | jq '.[-1].content'",
+    "uncaged-workflow thread @last --checkpoint | jq .variables",
   );
   defineRemove(command.command("rm"), perform);
 }
 
 async function thread(session: Session, options: Options, id: string): Promise<void> {
   const ref = await findThread(session.root, id);
+  if (options.checkpoint) return await showCheckpoint(session, ref);
   const whole = await readWhole(session.root, ref);
   const { view, ledger } = whole;
   const { terminal, columns } = session.output.results;
@@ -47,4 +55,10 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   }
   const next = whatNext(view);
   if (next) session.note(next);
+}
+
+async function showCheckpoint(session: Session, ref: ThreadRef): Promise<void> {
+  const { checkpointOf } = await import("../steps/checkpoint.ts");
+  const checkpoint = await checkpointOf(session.root, ref);
+  session.show(checkpoint, () => `${JSON.stringify(checkpoint, null, 2)}\n`);
 }

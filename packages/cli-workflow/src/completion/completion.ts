@@ -7,6 +7,8 @@ export type Candidate = { value: string; about: string };
 export type Dynamic = {
   workflows(): Promise<Candidate[]>;
   threads(): Promise<Candidate[]>;
+  /** Those of the thread that the command line names. */
+  steps(): Promise<Candidate[]>;
 };
 
 /** Said instead of candidates where a path stands: the shell completes those best. */
@@ -90,7 +92,7 @@ function optionsOf(command: Command): Candidate[] {
 
 async function valuesOf(option: Option, dynamic: Dynamic): Promise<Candidate[] | typeof files> {
   if (option.argChoices) return option.argChoices.map(bare);
-  return await valuesNamed(/<([a-z]+)/.exec(option.flags)?.[1] ?? "", dynamic);
+  return await valuesNamed(/<([a-z]+)>/.exec(option.flags)?.[1] ?? "", dynamic);
 }
 
 async function argumentValues(
@@ -112,6 +114,8 @@ async function valuesNamed(name: string, dynamic: Dynamic): Promise<Candidate[] 
     case "name":
     case "workflow":
       return await dynamic.workflows();
+    case "step":
+      return await dynamic.steps();
     case "file":
     case "dir":
       return files;

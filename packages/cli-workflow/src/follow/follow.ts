@@ -1,11 +1,5 @@
-import {
-  type FailureRecord,
-  type FollowItem,
-  followThread,
-  readFailure,
-  readThread,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
+import { type FollowItem, followThread, readThread, type ThreadRef } from "@uncaged/workflow/host";
+import { readWhole } from "../ledger/ledger.ts";
 import type { Session } from "../program/session.ts";
 import {
   hintOf,
@@ -16,7 +10,7 @@ import {
   whatNext,
 } from "./outcome.ts";
 import { startSpinner } from "./spinner.ts";
-import { spentText } from "../output/spent.ts";
+import { ledgerLine } from "../output/ledger.ts";
 import { beginView, showItem, type View, waitLine } from "./view.ts";
 
 /**
@@ -68,8 +62,7 @@ async function drawItems(
   );
   try {
     for await (const item of items) {
-      const failure = isFailed(item) ? readFailure(session.root, ref) : null;
-      const shown = showItem(view, { ...item, failure }, look);
+      const shown = showItem(view, item, look);
       view = shown.view;
       if (shown.text) {
         spinner.clear();
@@ -80,7 +73,7 @@ async function drawItems(
       }
       if (item.kind === "end") {
         spinner.stop();
-        return endView(session, ref, view, { ...item, failure });
+        return await endView(session, ref, view, item);
       }
     }
   } finally {
@@ -92,21 +85,21 @@ async function drawItems(
 // Where there is no spinner to say so.
 const isPaused = (item: FollowItem): boolean => item.kind === "status" && item.status === "paused";
 
-const isFailed = (item: FollowItem): boolean => item.kind === "end" && item.status === "failed";
+type EndItem = Extract<FollowItem, { kind: "end" }>;
 
-type EndItem = Extract<FollowItem, { kind: "end" }> & { failure: FailureRecord | null };
-
-function endView(
+async function endView(
   session: Session,
   ref: ThreadRef,
-  { question, ...view }: View,
-  { status, result, failure }: EndItem,
-): Outcome {
+  { question }: View,
+  { status, result }: EndItem,
+): Promise<Outcome> {
   const outcome = { threadId: ref.threadId, status, result, question };
   session.write(outcomeText(outcome, session.paint, session.output.results.terminal));
-  const spent = spentText(view.spent);
+  // Removed since, it is told without what it spent.
+  const whole = await readWhole(session.root, ref).catch(() => null);
+  const spent = whole && ledgerLine(whole.ledger);
   if (spent) session.note(spent);
-  const hint = hintOf(failure);
+  const hint = hintOf(whole?.failure ?? null);
   if (hint) session.note(hint);
   const next = whatNext(outcome);
   if (next) session.note(next);

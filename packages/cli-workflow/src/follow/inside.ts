@@ -1,31 +1,45 @@
-import type { InfoRecord } from "@uncaged/workflow/host";
+import type { InfoRecord, Step } from "@uncaged/workflow/host";
 import { addTally, noTally, type Tally, tallyOf, usageOf } from "@uncaged/workflow-agents/ledger";
+import { tookBy } from "../output/said.ts";
 import { cut, oneLine, plain } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
+import { isObject, type Payload, textOf } from "./payload.ts";
+import { remarkOf } from "./remark.ts";
 import type { Look } from "./view.ts";
 
-/** A tool that runs. `id` is the model's for its call, null for one that the workflow itself called. */
-type ToolCall = { id: string | null; name: string; given: string; at: number };
+/**
+ * A tool that runs in a step. `id` is the model's for its call, null for one that the workflow itself
+ * called.
+ */
+type ToolCall = { step: StepID; id: string | null; name: string; given: string; at: number };
 
-/** What has happened in the step that is being made. Times are in milliseconds since the epoch. */
+type StepID = string | null;
+
+/**
+ * What has happened in the steps that are being made: one, or several side by side. Times are in
+ * milliseconds since the epoch.
+ */
 export type Inside = {
   /** Whether streamed text stands on the line that the cursor is on. */
   midLine: boolean;
-  /** The role that works, when it has said so. */
-  role: string;
+  /** Whose text was streamed last. */
+  speaker: StepID;
+  /** The steps that work and have said so, each with its name; the last one began last. */
+  working: readonly { step: StepID; name: string }[];
   /** The beginning of what is being thought. */
-  thinking: { text: string; since: number } | null;
+  thinking: { step: StepID; text: string; since: number } | null;
   calls: readonly ToolCall[];
   /** The error that was shown last: a step fails by the error of its call. */
   error: string;
-  /** What events told of: tokens, and a cost if they know it. */
+  /** What the ends of its calls told of: tokens, and a cost if they know it. */
   told: Tally;
 };
 
 /** Nothing yet. */
 export const noInside: Inside = {
   midLine: false,
-  role: "",
+  speaker: null,
+  working: [],
   thinking: null,
   calls: [],
   error: "",
@@ -33,23 +47,23 @@ export const noInside: Inside = {
 };
 
 type Shown = { inside: Inside; text: string };
-type Payload = Record<string, unknown>;
-
 const indent = "     ";
 const longestThought = 500;
 
 /**
  * What an event adds, and the text that it writes: streamed text as it comes; thinking as one line
- * when it is over; a tool with its result as one line when it is done. Only on a terminal.
+ * when it is over; a tool with its result as one line when it is done. Only on a terminal: a pipe gets
+ * no more than what a workflow prints.
  */
 export function showEvent(inside: Inside, event: InfoRecord, look: Look): Shown {
   const payload = isObject(event.payload) ? event.payload : {};
-  const counted = { ...inside, told: addTally(inside.told, tallyOfEvent(payload)) };
-  if (!look.terminal) return { inside: counted, text: "" };
   const { type = "", timestamp } = event;
-  if (type === "llm_thinking") return think(counted, textOf(payload.delta), timestamp);
+  const told = type === "llm_done" ? addTally(inside.told, tallyOfEvent(payload)) : inside.told;
+  const counted = { ...inside, told };
+  if (!look.terminal && type !== "step_print") return { inside: counted, text: "" };
+  if (type === "llm_thinking") return think(counted, event, textOf(payload.delta), look);
   const folded = fold(counted, timestamp, look);
-  const shown = showOther(folded.inside, type, payload, timestamp, look);
+  const shown = showOther(folded.inside, { ...event, type }, payload, look);
   return { inside: shown.inside, text: folded.text + shown.text };
 }
 
@@ -61,51 +75,87 @@ export function closeInside(inside: Inside, look: Look): string {
   return `${text}${folded.midLine ? "\n" : ""}${unanswered.join("")}`;
 }
 
+/**
+ * What goes on when a step is committed: nothing, but in a step workflow what is done in the steps beside
+ * it. `over` is what belongs to the step itself.
+ */
+export function partedBy(inside: Inside, step: Step): { over: Inside; rest: Inside } {
+  if (tookBy(step) === null) return { over: inside, rest: noInside };
+  const isOwn = ({ step: id }: { step: StepID }): boolean => id === step.role;
+  const { thinking, calls, working } = inside;
+  const isThought = thinking !== null && isOwn(thinking);
+  return {
+    over: { ...inside, thinking: isThought ? thinking : null, calls: calls.filter(isOwn) },
+    rest: {
+      ...noInside,
+      thinking: isThought ? null : thinking,
+      calls: calls.filter((call) => !isOwn(call)),
+      working: working.filter((one) => !isOwn(one)),
+    },
+  };
+}
+
 /** What is being done, for the line that waits. */
-export function insideText({ role, thinking, calls }: Inside): string {
+export function insideText({ working, thinking, calls }: Inside): string {
   const call = calls.at(-1);
   const doing = call ? `runs ${call.name} ${call.given}`.trim() : thinking ? "thinks" : "";
-  return `${role} ${doing}`.trim();
+  const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
+  return `${working.at(-1)?.name ?? ""}${others} ${doing}`.trim();
 }
+
+const constructs = new Set(["Noop", "Branch", "Loop"]);
 
 function showOther(
   inside: Inside,
-  type: string,
+  { type, stepID = null, timestamp }: InfoRecord & { type: string },
   payload: Payload,
-  timestamp: number,
   look: Look,
 ): Shown {
   switch (type) {
     case "step_start": {
       const meta = isObject(payload.meta) ? payload.meta : {};
-      return { inside: { ...inside, role: oneLine(textOf(meta.title)) }, text: "" };
+      // What only holds others does not work itself.
+      if (constructs.has(textOf(payload.type))) return { inside, text: "" };
+      const name = oneLine(textOf(meta.title) || (stepID ?? ""));
+      const others = inside.working.filter(({ step }) => step !== stepID);
+      return { inside: { ...inside, working: [...others, { step: stepID, name }] }, text: "" };
     }
     case "llm_token":
-      return stream(inside, textOf(payload.delta), look);
+      return stream(inside, stepID, textOf(payload.delta), look);
     case "llm_tool_use":
-      return begin(inside, callOf(payload, textOf(payload.tool_use_id), timestamp));
+      return begin(inside, callOf(payload, stepID, textOf(payload.tool_use_id), timestamp));
     case "tool_start":
       // A tool that a model called is shown once, by the model's call.
-      if (byModel(inside, payload)) return { inside, text: "" };
-      return begin(inside, callOf(payload, null, timestamp));
+      if (byModel(inside, stepID, payload)) return { inside, text: "" };
+      return begin(inside, callOf(payload, stepID, null, timestamp));
     case "llm_tool_result":
     case "tool_done":
     case "tool_error":
-      return finish(inside, type, payload, timestamp, look);
+      return finish(inside, { type, stepID, timestamp }, payload, look);
     case "llm_error":
-    case "step_error":
       return fail(inside, oneLine(textOf(payload.error)), look);
+    case "step_error": {
+      const working = inside.working.filter(({ step }) => step !== stepID);
+      return fail({ ...inside, working }, oneLine(textOf(payload.error)), look);
+    }
     default: {
-      const line = lineOf(type, payload);
+      const line = remarkOf(type, stepID ?? "", payload);
       return line === null ? { inside, text: "" } : write(inside, line, look);
     }
   }
 }
 
-function think(inside: Inside, delta: string, now: number): Shown {
-  const { text, since } = inside.thinking ?? { text: "", since: now };
-  const thinking = { text: `${text}${delta}`.slice(0, longestThought), since };
-  return { inside: { ...inside, thinking }, text: "" };
+function think(
+  inside: Inside,
+  { stepID: step = null, timestamp }: InfoRecord,
+  delta: string,
+  look: Look,
+): Shown {
+  const isOther = inside.thinking !== null && inside.thinking.step !== step;
+  const { inside: before, text } = isOther ? fold(inside, timestamp, look) : { inside, text: "" };
+  const { text: begun, since } = before.thinking ?? { text: "", since: timestamp };
+  const thinking = { step, text: `${begun}${delta}`.slice(0, longestThought), since };
+  return { inside: { ...before, thinking }, text };
 }
 
 /** Writes what was thought as one line. */
@@ -116,13 +166,21 @@ function fold(inside: Inside, now: number | null, look: Look): Shown {
   return write({ ...inside, thinking: null }, `thought${span}: ${oneLine(text)}`, look);
 }
 
-function stream(inside: Inside, delta: string, { paint }: Look): Shown {
+function stream(inside: Inside, step: StepID, delta: string, { paint }: Look): Shown {
   if (delta === "") return { inside, text: "" };
   const shown = plain(delta);
-  return { inside: { ...inside, midLine: !shown.endsWith("\n") }, text: paint("dim", shown) };
+  // Of models that speak at once each begins a line of its own, with its name.
+  const isOther = inside.midLine && inside.speaker !== step;
+  const before = isOther ? `\n${indent}${oneLine(step ?? "")}: ` : "";
+  const midLine = !shown.endsWith("\n");
+  return {
+    inside: { ...inside, midLine, speaker: step },
+    text: paint("dim", `${before}${shown}`),
+  };
 }
 
-const callOf = (payload: Payload, id: string | null, at: number): ToolCall => ({
+const callOf = (payload: Payload, step: StepID, id: string | null, at: number): ToolCall => ({
+  step,
   id,
   name: oneLine(textOf(payload.name)),
   given: oneLine(textOf(payload.inputSummary ?? payload.input)),
@@ -134,23 +192,25 @@ const begin = (inside: Inside, call: ToolCall): Shown => ({
   text: "",
 });
 
-const byModel = ({ calls }: Inside, { name }: Payload): boolean =>
-  calls.some((call) => call.id !== null && call.name === oneLine(textOf(name)));
+const byModel = ({ calls }: Inside, step: StepID, { name }: Payload): boolean =>
+  calls.some(
+    (call) => call.step === step && call.id !== null && call.name === oneLine(textOf(name)),
+  );
 
 function finish(
   inside: Inside,
-  type: string,
+  { type, stepID, timestamp }: { type: string; stepID: StepID; timestamp: number },
   payload: Payload,
-  timestamp: number,
   look: Look,
 ): Shown {
   const name = oneLine(textOf(payload.name));
   const isOurs = (call: ToolCall): boolean =>
     type === "llm_tool_result"
       ? call.id === textOf(payload.tool_use_id)
-      : call.id === null && call.name === name;
+      : call.step === stepID && call.id === null && call.name === name;
   const call = inside.calls.find(isOurs);
-  if (!call && type !== "llm_tool_result" && byModel(inside, payload)) return { inside, text: "" };
+  if (!call && type !== "llm_tool_result" && byModel(inside, stepID, payload))
+    return { inside, text: "" };
   const calls = inside.calls.filter((other) => other !== call);
   const failed = type === "tool_error" || payload.is_error === true;
   const said = oneLine(textOf(payload.content ?? payload.outputSummary ?? payload.error));
@@ -169,17 +229,6 @@ function toolLine(name: string, given: string, result: string, look: Look): stri
   return `${look.paint("dim", `${indent}${cut(whole, room)}`)}\n`;
 }
 
-function lineOf(type: string, payload: Payload): string | null {
-  switch (type) {
-    case "tool_message":
-      return oneLine(`${textOf(payload.name)}: ${textOf(payload.message)}`);
-    case "step_print":
-      return oneLine(textOf(payload.value));
-    default:
-      return null;
-  }
-}
-
 function fail(inside: Inside, error: string, look: Look): Shown {
   if (error === inside.error) return { inside, text: "" };
   return write({ ...inside, error }, `error: ${error}`, look);
@@ -193,17 +242,6 @@ function write(inside: Inside, line: string, look: Look): Shown {
 
 function tallyOfEvent({ usage, cost_usd: cost }: Payload): Tally {
   const counted = usageOf(usage);
-  const amount = typeof cost === "number" && Number.isFinite(cost) ? cost : 0;
-  if (counted === null) return amount === 0 ? noTally : { ...noTally, cost: amount };
-  const tally = tallyOf(counted, amount);
-  const { total_tokens: total } = usage as Payload;
-  return typeof total === "number" && Number.isFinite(total) ? { ...tally, tokens: total } : tally;
-}
-
-const isObject = (value: unknown): value is Payload => typeof value === "object" && value !== null;
-
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (isObject(value) && value._truncated === true) return textOf(value.preview);
-  return value === undefined ? "" : (JSON.stringify(value) ?? "");
+  if (counted === null) return noTally;
+  return tallyOf(counted, typeof cost === "number" && Number.isFinite(cost) ? cost : null);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Status } from "@uncaged/workflow/host";
 import { noPaint } from "../output/colour.ts";
-import { outcomeExitCode, outcomeText, whatNext } from "./outcome.ts";
+import { outcomeExitCode, outcomeText, questionOf, whatNext } from "./outcome.ts";
 
 const outcome = (status: Status, returnCode: number | null) => ({
   threadId: "01KQXKW18CT8G75T53R8F4G7YG",
@@ -42,4 +42,15 @@ test("what a person can do is a command to type", () => {
   expect(whatNext(outcome("waiting", null))).toContain("resume 01KQXKW18CT8G75T53R8F4G7YG --input");
   expect(whatNext(outcome("failed", 1))).toContain("retry");
   expect(whatNext(outcome("completed", 0))).toBeNull();
+});
+
+test("a question tells until when it can be answered", () => {
+  const asked = (meta: Record<string, unknown>, role = "__wait__") =>
+    questionOf({ role, content: "Go on?", meta, timestamp: 1 });
+  expect(asked({ expiresAt: Date.UTC(2026, 4, 6, 12) })).toBe(
+    "Go on? (until 2026-05-06T12:00:00.000Z)",
+  );
+  expect(asked({})).toBe("Go on?");
+  expect(asked({ expiresAt: 1e300 })).toBe("Go on?");
+  expect(asked({}, "coder")).toBeNull();
 });

@@ -1,7 +1,8 @@
-import type { FailureRecord, Status } from "@uncaged/workflow/host";
+import type { FailureRecord, Status, Step } from "@uncaged/workflow/host";
 import type { Paint } from "../output/colour.ts";
 import { statusStyle, statusText } from "../output/status.ts";
 import { plain } from "../output/text.ts";
+import { isoTime } from "../output/time.ts";
 
 /** How a thread stands that nobody drives on: it has ended, waits, or needs a person. */
 export type Outcome = {
@@ -14,6 +15,9 @@ export type Outcome = {
 
 /** The exit code for a thread that waits for an answer: it is neither done nor failed. */
 export const waitingExitCode = 6;
+// Of a Date, in milliseconds since the epoch.
+const latestTime = 8.64e15;
+
 /** The exit code after Ctrl-C. */
 export const interruptedExitCode = 130;
 
@@ -34,6 +38,14 @@ export function outcomeText(outcome: Outcome, paint: Paint, terminal: boolean): 
   const head = `${paint(statusStyle(status), statusText(status, terminal))}${code}${summary}`;
   const asked = status === "waiting" && question ? `: ${plain(question)}` : "";
   return `${head}${asked}\n`;
+}
+
+/** What a step asks, and until when; null when it asks nothing. */
+export function questionOf(step: Step | undefined): string | null {
+  if (step?.role !== "__wait__") return null;
+  const { expiresAt } = step.meta;
+  const isTimed = typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime;
+  return isTimed ? `${step.content} (until ${isoTime(expiresAt)})` : step.content;
 }
 
 /** What the error that a thread failed by says is to be done, or null. */

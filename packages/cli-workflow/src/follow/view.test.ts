@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import type { FollowItem } from "@uncaged/workflow/host";
 import { noPaint } from "../output/colour.ts";
-import { spentText } from "../output/spent.ts";
-import { beginView, type Look, showItem, type View, type ViewItem, waitLine } from "./view.ts";
+import { beginView, type Look, showItem, type View, waitLine } from "./view.ts";
 
 const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 const screen: Look = { paint: noPaint, terminal: true, columns: 40 };
@@ -15,12 +14,17 @@ const step = (
   meta: Record<string, unknown> = {},
 ): FollowItem => ({ kind: "step", number, step: { role, content, meta, timestamp } });
 
-const event = (type: string, payload: unknown, timestamp = 0): FollowItem => ({
+const event = (
+  type: string,
+  payload: unknown,
+  timestamp = 0,
+  stepID: string | null = null,
+): FollowItem => ({
   kind: "event",
-  event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID: null, payload, seq: 1 },
+  event: { tag: "QK4DX8TM", content: type, timestamp, type, stepID, payload, seq: 1 },
 });
 
-function showAll(items: ViewItem[], look: Look, kept = 0): { view: View; text: string } {
+function showAll(items: FollowItem[], look: Look, kept = 0): { view: View; text: string } {
   let view = beginView(1000, kept);
   let all = "";
   for (const item of items) {
@@ -136,42 +140,28 @@ test("a long value of an event is shown by its preview", () => {
   expect(showAll(items, { ...screen, columns: 80 }).text).toContain('> write {"path":"a… → ok');
 });
 
-test("a step's line has what it spent, and so has the end", () => {
+test("a step's line has what it spent, by its calls when it doesn't say so itself", () => {
   const usage = { input_tokens: 1200, output_tokens: 34 };
-  const { view, text } = showAll(
+  const { text } = showAll(
     [
-      event("llm_done", { usage: { total_tokens: 1234 } }),
+      event("llm_usage", { usage }),
+      event("llm_done", { usage: { input_tokens: 1234 } }),
       step(1, "planner", "Plan", 1500, { usage, model: "m", cost: 0.0125 }),
-      event("llm_done", { usage: { total_tokens: 10 } }),
+      event("llm_usage", { usage }),
+      event("llm_done", { usage: { input_tokens: 10 }, cost_usd: 0.5 }),
       step(2, "coder", "x", 2500),
-      event("llm_done", { usage, cost_usd: 0.5 }),
-      { kind: "end", status: "failed", result: null },
     ],
     pipe,
   );
   expect(text).toBe(
-    "  1  planner       0.5s  1,234 tokens, $0.0125  Plan\n  2  coder         1.0s  10 tokens  x\n",
+    "  1  planner       0.5s  1,234 tokens, $0.0125  Plan\n  2  coder         1.0s  10 tokens, $0.5000  x\n",
   );
-  expect(spentText(view.spent)).toBe("2,478 tokens, $0.5125");
-  expect(spentText(beginView(0, 0).spent)).toBe("");
-});
-
-test("what the end record says of a failed step goes before what its events told", () => {
-  const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m", cost: 0.25 };
-  const failure = { name: "LLMError", step: 1, kept };
-  const told = event("llm_done", { usage: { total_tokens: 10 }, cost_usd: 0.5 });
-  const end = { kind: "end" as const, status: "failed" as const, result: null };
-  const { view } = showAll([told, { ...end, failure }], pipe);
-  expect(spentText(view.spent)).toBe("7 tokens, $0.2500");
-  const silent = showAll([told, { ...end, failure: { name: "E", step: 1 } }], pipe).view;
-  expect(spentText(silent.spent)).toBe("10 tokens, $0.5000");
 });
 
 test("a step that a fork brought along has cost this thread nothing", () => {
   const spent = { usage: { input_tokens: 5 }, cost: 1, model: "m" };
-  const { view, text } = showAll([step(1, "planner", "a", 10, spent)], pipe, 1);
+  const { text } = showAll([step(1, "planner", "a", 10, spent)], pipe, 1);
   expect(text).toBe("  1  planner       kept  a\n");
-  expect(spentText(view.spent)).toBe("");
 });
 
 test("a price that is not known is told", () => {
@@ -184,6 +174,103 @@ test("a price that is not known is told", () => {
 test("events that are nonsense are passed over", () => {
   const items = [event("llm_done", "nonsense"), event("llm_done", { usage: [] }), event("x", null)];
   expect(showAll(items, screen).text).toBe("");
+});
+
+test("what a step workflow tells is one line each", () => {
+  const { text } = showAll(
+    [
+      event("step_skipped", { condition: "=$n > 3" }, 0, "LLM_More"),
+      event("tool_message", { name: "Search", level: "info", message: "3 hits" }),
+      event("tool_message", { name: "Search", level: "warn", message: "slow" }),
+      event("file_done", { path: "out/notes.md", size_bytes: 1500 }, 0, "Write_Notes"),
+      event("step_print", { value: { all: "good" } }),
+      event("pause_rejected", { reason: "the answer's token is not that of pause" }),
+      event("pause_timeout", { nodeId: "Pause_Ask", timeoutAction: "Stop_Late" }, 0, "Pause_Ask"),
+      event("var_changed", { name: "$n", oldValue: 1, newValue: 2 }),
+    ],
+    { ...screen, columns: 80 },
+  );
+  expect(text.split("\n").map((line) => line.trim())).toEqual([
+    "skipped LLM_More: =$n > 3",
+    "Search: 3 hits",
+    "Search: warn: slow",
+    "wrote out/notes.md (1.5 KB)",
+    '{"all":"good"}',
+    "an answer was refused: the answer's token is not that of pause",
+    "nobody answered Pause_Ask in time: on to Stop_Late",
+    "",
+  ]);
+});
+
+test("what goes on beside a step of a step workflow is still shown when that step is done", () => {
+  const wide = { ...screen, columns: 80 };
+  const start = (id: string, type: string) => event("step_start", { type, meta: null }, 0, id);
+  const { text, view } = showAll(
+    [
+      start("Fork_A", "Noop"),
+      start("Tool_A", "Tool"),
+      start("LLM_B", "LLM"),
+      event("tool_start", { name: "Search", input: "tea" }, 0, "Tool_A"),
+      event("llm_token", { delta: "Dry" }, 0, "LLM_B"),
+      step(1, "LLM_B", "LLM_B: $b set (1 B), 1.0 s", 1000, { durationMs: 1000 }),
+    ],
+    wide,
+  );
+  expect(text).toBe("Dry\n  1  LLM_B         1.0s  $b set (1 B)\n");
+  expect(waitLine(view, 3000)).toBe("2.0s since 1 LLM_B: Tool_A runs Search tea");
+  const done = event("tool_done", { name: "Search", outputSummary: "3 hits" }, 500, "Tool_A");
+  expect(showItem(view, done, wide).text).toBe("     > Search tea → 3 hits (0.5s)\n");
+});
+
+test("a step that failed into its handler works no more", () => {
+  const start = (id: string) => event("step_start", { type: "LLM", meta: null }, 0, id);
+  const { view } = showAll(
+    [start("LLM_A"), start("LLM_B"), event("step_error", { error: "no key" }, 0, "LLM_B")],
+    screen,
+  );
+  expect(waitLine(view, 3000)).toBe("2.0s since the start: LLM_A");
+});
+
+test("models that speak at once each have lines of their own", () => {
+  const token = (delta: string, id: string) => event("llm_token", { delta }, 0, id);
+  const items = [
+    token("Tea ", "LLM_A"),
+    token("is ", "LLM_A"),
+    token("Dry", "LLM_B"),
+    token("!", "LLM_A"),
+  ];
+  expect(showAll(items, screen).text).toBe("Tea is \n     LLM_B: Dry\n     LLM_A: !");
+});
+
+test("what a workflow prints stands in a pipe too", () => {
+  expect(showAll([event("step_print", { value: "half way" })], pipe).text).toBe("     half way\n");
+});
+
+test("the column of roles is as wide as the widest role so far", () => {
+  const items = [step(1, "LLM_Summarize", "a", 1000), step(2, "Set_A", "b", 1000)];
+  expect(showAll(items, pipe).text).toBe(
+    "  1  LLM_Summarize    0.0s  a\n  2  Set_A            0.0s  b\n",
+  );
+});
+
+test("the role and the time of a step workflow's step are told once", () => {
+  const took = { durationMs: 2500 };
+  const { text } = showAll(
+    [
+      step(1, "Set_A", "Set_A: $a set (1 B), 2.5 s", 9000, took),
+      step(2, "Noop_B", "Noop_B: 2.5 s", 9000, took),
+      step(3, "coder", "coder: took 2.5 s", 9000),
+    ],
+    pipe,
+  );
+  expect(text).toBe(
+    "  1  Set_A         2.5s  $a set (1 B)\n  2  Noop_B        2.5s\n  3  coder         0.0s  took 2.5 s\n",
+  );
+});
+
+test("the line that waits names the step that works, where it has no title", () => {
+  const { view } = showAll([event("step_start", { meta: null }, 0, "LLM_A")], screen);
+  expect(waitLine(view, 3500)).toBe("2.5s since the start: LLM_A");
 });
 
 test("the line that waits tells what is being done", () => {

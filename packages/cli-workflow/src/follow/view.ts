@@ -1,11 +1,12 @@
-import type { FailureRecord, FollowItem, Step } from "@uncaged/workflow/host";
-import { addTally, ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
-import { lostOf } from "../ledger/ledger.ts";
+import type { FollowItem, Step } from "@uncaged/workflow/host";
+import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "../output/colour.ts";
+import { saidBy, tookBy } from "../output/said.ts";
 import { spentText } from "../output/spent.ts";
 import { cut, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
-import { closeInside, type Inside, insideText, noInside, showEvent } from "./inside.ts";
+import { closeInside, type Inside, insideText, noInside, partedBy, showEvent } from "./inside.ts";
+import { questionOf } from "./outcome.ts";
 
 /** How a live view is drawn: `terminal` also shows what happens inside a step. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
@@ -20,11 +21,13 @@ export type View = {
   previous: { number: number; role: string } | null;
   status: string;
   question: string | null;
-  /** What the thread's own steps have spent. */
-  spent: Tally;
+  /** How wide the column of roles is: as the widest role so far, within bounds. */
+  roleWidth: number;
   /** What goes on in the step that is being made. */
   inside: Inside;
 };
+
+const widestRole = 30;
 
 /** The view of a thread that began at this moment, with so many steps of another. */
 export function beginView(createdAt: number, kept: number): View {
@@ -34,16 +37,13 @@ export function beginView(createdAt: number, kept: number): View {
     previous: null,
     status: "running",
     question: null,
-    spent: noTally,
+    roleWidth: 10,
     inside: noInside,
   };
 }
 
-/** What a live view shows: at the end also why the thread failed, if it did. */
-export type ViewItem = FollowItem & { failure?: FailureRecord | null };
-
 /** What an item adds to the view, and the text that it writes. */
-export function showItem(view: View, item: ViewItem, look: Look): { view: View; text: string } {
+export function showItem(view: View, item: FollowItem, look: Look): { view: View; text: string } {
   switch (item.kind) {
     case "step":
       return showStep(view, item, look);
@@ -53,11 +53,8 @@ export function showItem(view: View, item: ViewItem, look: Look): { view: View; 
       const { inside, text } = showEvent(view.inside, item.event, look);
       return { view: { ...view, inside }, text };
     }
-    case "end": {
-      const lost = lostOf(item.failure ?? null) ?? view.inside.told;
-      const spent = addTally(view.spent, lost);
-      return { view: { ...view, spent, inside: noInside }, text: closeInside(view.inside, look) };
-    }
+    case "end":
+      return { view: { ...view, inside: noInside }, text: closeInside(view.inside, look) };
   }
 }
 
@@ -78,23 +75,28 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const { paint, columns } = look;
   const role = oneLine(step.role);
   const isKept = number <= view.kept;
-  const span = isKept ? "kept" : elapsed(step.timestamp - view.previousAt);
-  const spent = isKept ? noTally : spentBy(step, view.inside.told);
-  const cells = [String(number).padStart(3), role.padEnd(10), span.padStart(6)];
+  const span = isKept ? "kept" : elapsed(tookBy(step) ?? step.timestamp - view.previousAt);
+  const { over, rest } = partedBy(view.inside, step);
+  const told = tookBy(step) === null ? over.told : noTally;
+  const spent = isKept ? noTally : spentBy(step, told);
+  const width = Bun.stringWidth(role);
+  const roleWidth = Math.min(widestRole, Math.max(view.roleWidth, width));
+  const room = " ".repeat(Math.max(0, roleWidth - width));
+  const cells = [String(number).padStart(3), role + room, span.padStart(6)];
   const price = spentText(spent);
   if (price !== "") cells.push(price);
   const head = `${cells.join("  ")}  `;
-  const said = cut(firstLine(step.content), Math.max(10, columns - Bun.stringWidth(head)));
+  const said = cut(firstLine(saidBy(step)), Math.max(10, columns - Bun.stringWidth(head)));
   const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
-  const text = `${closeInside(view.inside, look)}${`${painted}  ${said}`.trimEnd()}\n`;
+  const text = `${closeInside(over, look)}${`${painted}  ${said}`.trimEnd()}\n`;
   return {
     view: {
       ...view,
       previousAt: isKept ? view.previousAt : step.timestamp,
       previous: { number, role: step.role },
-      question: step.role === "__wait__" ? step.content : null,
-      spent: addTally(view.spent, spent),
-      inside: noInside,
+      question: questionOf(step),
+      roleWidth,
+      inside: rest,
     },
     text,
   };

@@ -1,7 +1,14 @@
 import { readFailure, type ThreadRef, type ThreadView, waitThread } from "@uncaged/workflow/host";
 import type { Session } from "../program/session.ts";
 import { leave } from "./follow.ts";
-import { hintOf, type Outcome, outcomeExitCode, outcomeText, whatNext } from "./outcome.ts";
+import {
+  hintOf,
+  type Outcome,
+  outcomeExitCode,
+  outcomeText,
+  questionOf,
+  whatNext,
+} from "./outcome.ts";
 
 /** What `fork --wait --json` and `run --wait --json` add to what was started. */
 type Started = { threadId: string; workflow: string; hash: string };
@@ -12,7 +19,7 @@ export async function waitFor(session: Session, ref: ThreadRef, started: Started
   const view = await waitOrNull(session, ref, signal);
   if (!view) return leave(session, ref);
   const { status, result } = view;
-  const question = status === "waiting" ? (view.steps.at(-1)?.content ?? null) : null;
+  const question = status === "waiting" ? questionOf(view.steps.at(-1)) : null;
   const outcome = { threadId: ref.threadId, status, result, question };
   if (session.json) session.show({ ...started, status, result }, () => "");
   else tell(session, ref, outcome);

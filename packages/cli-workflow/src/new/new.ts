@@ -6,37 +6,67 @@ import gitignore from "./template/gitignore.template" with { type: "text" };
 import manifest from "./template/package.json.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
+import stepsIgnore from "./template/steps/gitignore.template" with { type: "text" };
+import stepsReadme from "./template/steps/README.md.template" with { type: "text" };
+import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-const templates: Record<string, string> = {
-  ".gitignore": gitignore,
-  "README.md": readme,
-  "package.json": manifest,
-  "tsconfig.json": tsconfig,
-  "workflow.ts": workflow,
+/** The kinds of projects that can be made. */
+export const templateNames = ["typescript", "steps"] as const;
+export type TemplateName = (typeof templateNames)[number];
+
+/** `link` is the package that a project needs beside it before anything is installed. */
+type Template = {
+  files: Record<string, string>;
+  source: string;
+  link: string;
 };
 
-/** A project that was made: its folder, the workflow's name, and the files in it. */
-export type Project = { name: string; dir: string; files: string[] };
+const templates: Record<TemplateName, Template> = {
+  typescript: {
+    files: {
+      ".gitignore": gitignore,
+      "README.md": readme,
+      "package.json": manifest,
+      "tsconfig.json": tsconfig,
+      "workflow.ts": workflow,
+    },
+    source: "workflow.ts",
+    link: "@uncaged/workflow",
+  },
+  steps: {
+    files: { ".gitignore": stepsIgnore, "README.md": stepsReadme, "flow.json": flow },
+    source: "flow.json",
+    link: "@uncaged/workflow-steps",
+  },
+};
+
+/** A project that was made: its folder, the workflow's name, its files, and which of them to add. */
+export type Project = { name: string; dir: string; files: string[]; source: string };
 
 /**
  * Makes a project with a small workflow. It builds and type-checks at once: where this program's own
- * `@uncaged/workflow` is at hand the project's `node_modules` points to it.
+ * copy of the package that it needs is at hand the project's `node_modules` points to it.
  *
  * @throws WorkflowError `BAD_NAME`, `DIR_NOT_EMPTY`, `NOT_A_DIR` (usage); nothing is then written.
  */
-export function makeProject(path: string, cwd: string, name?: string): Project {
+export function makeProject(
+  path: string,
+  cwd: string,
+  { name, template = "typescript" }: { name?: string; template?: TemplateName },
+): Project {
+  const { files, source, link } = templates[template];
   const dir = resolve(cwd, path);
   const checked = checkWorkflowName(name ?? basename(dir));
   refuseUsed(path, dir);
-  const own = ownPackage();
+  const own = ownPackage(link);
   const values = { name: checked, package: checked.toLowerCase(), workflow: own.spec };
   mkdirSync(dir, { recursive: true, mode: 0o777 });
-  for (const [file, template] of Object.entries(templates)) {
-    writeFileSync(join(dir, file), filled(template, values), { flag: "wx", mode: 0o666 });
+  for (const [file, text] of Object.entries(files)) {
+    writeFileSync(join(dir, file), filled(text, values), { flag: "wx", mode: 0o666 });
   }
-  linkOwn(dir, own);
-  return { name: checked, dir, files: Object.keys(templates) };
+  linkOwn(dir, link, own);
+  return { name: checked, dir, files: Object.keys(files), source };
 }
 
 function refuseUsed(path: string, dir: string): void {
@@ -63,9 +93,9 @@ function filled(template: string, values: Record<string, string>): string {
   return template.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
 }
 
-function linkOwn(dir: string, { folder }: OwnPackage): void {
+function linkOwn(dir: string, name: string, { folder }: OwnPackage): void {
   if (folder === null) return;
-  const link = join(dir, "node_modules", "@uncaged", "workflow");
+  const link = join(dir, "node_modules", name);
   mkdirSync(dirname(link), { recursive: true, mode: 0o777 });
   symlinkSync(folder, link, "dir");
 }

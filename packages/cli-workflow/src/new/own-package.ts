@@ -2,20 +2,18 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 
-/** The `@uncaged/workflow` that stands beside this program, and what a package.json calls it. */
+/** A package of ours that stands beside this program, and what a package.json calls it. */
 export type OwnPackage = { folder: string | null; spec: string };
 
-const name = "@uncaged/workflow";
-
-/** Finds it. A copy that is not published (a checkout) can only be named by its folder. */
-export function ownPackage(): OwnPackage {
-  const folder = folderOf();
+/** Finds it by its name. A copy that is not published (a checkout) can only be named by its folder. */
+export function ownPackage(name: string): OwnPackage {
+  const folder = folderOf(name);
   const spec = `^${manifest.version}`;
   if (folder === null) return { folder, spec };
   return { folder, spec: manifestIn(folder)?.private === true ? `file:${folder}` : spec };
 }
 
-function folderOf(): string | null {
+function folderOf(name: string): string | null {
   try {
     let folder = dirname(Bun.resolveSync(name, import.meta.dir));
     while (manifestIn(folder)?.name !== name) {

@@ -1,8 +1,8 @@
 import type { Ledger, Tally } from "@uncaged/workflow-agents/ledger";
 import type { Paint } from "./colour.ts";
-import { costCell, tokensText } from "./spent.ts";
+import { costCell, spentText, tokensText } from "./spent.ts";
 import { type Column, table } from "./table.ts";
-import { oneLine } from "./text.ts";
+import { count, oneLine } from "./text.ts";
 
 type Row = Tally & { name: string; kind: "role" | "model" | "sum" };
 
@@ -15,22 +15,36 @@ const columnsOf = (several: boolean): Column<Row>[] => [
   { title: "COST", cell: costCell, right: true },
 ];
 
+/** What a thread spent, in a few words; "" for nothing. */
+export const ledgerLine = ({ total, unknown }: Ledger): string =>
+  [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
+
+/** How many calls broke off before all of their tokens were told; "" for none. */
+export const unknownText = (unknown: number): string =>
+  unknown === 0
+    ? ""
+    : `what ${count(unknown, "call")} had not told when ${unknown === 1 ? "it" : "they"} broke off`;
+
 /**
- * What a thread spent, a line a role, then a line a model when there are several, then all of it, and
- * what a fork brought along. "" when nothing was spent or saved.
+ * What a thread spent, a line a role, then a line a model when there are several, then all of it, what
+ * no step came of, and what a fork brought along. "" when nothing was spent or saved.
  */
 export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number }): string {
-  const { total, saved, roles, models } = ledger;
-  if (total.tokens + total.cost + saved.tokens + saved.cost === 0) return "";
+  const { total, saved, lost, unknown, roles, models } = ledger;
+  if (total.tokens + total.cost + saved.tokens + saved.cost === 0) {
+    return unknown === 0 ? "" : `${ledgerLine(ledger)}\n`;
+  }
   const several = Object.keys(models).length > 1;
   const rows: Row[] = [
     ...rowsOf(roles, "role"),
     ...(several ? rowsOf(models, "model") : []),
     { ...total, name: "all", kind: "sum" },
   ];
+  if (lost.tokens + lost.cost > 0) rows.push({ ...lost, name: "of it lost", kind: "sum" });
   if (saved.tokens + saved.cost > 0)
     rows.push({ ...saved, name: "saved by the fork", kind: "sum" });
-  return table(columnsOf(several), rows, look);
+  const rest = unknown === 0 ? "" : `without ${unknownText(unknown)}\n`;
+  return `${table(columnsOf(several), rows, look)}${rest}`;
 }
 
 const rowsOf = (tallies: Record<string, Tally>, kind: Row["kind"]): Row[] =>

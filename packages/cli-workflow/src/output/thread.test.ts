@@ -71,14 +71,15 @@ test("each own step has what it spent, and what the failed one spent is told", (
   expect(lines).toContain("  1  planner  kept");
   expect(lines).toContain("  2  coder  2.5s  1,200 tokens, $0.5000");
   expect(lines).toContain("spent     1,207 tokens, $0.7500");
-  expect(lines).toContain("lost      7 tokens, $0.2500, by the step that failed");
+  expect(lines).toContain("lost      7 tokens, $0.2500, by what failed or broke off");
   expect(lines.find((line) => line.startsWith("ROLE"))).toStartWith("ROLE, MODEL  ");
-  expect(lines.map((line) => line.split(/,? /)[0]).slice(-7)).toEqual([
+  expect(lines.map((line) => line.split(/,? /)[0]).slice(-8)).toEqual([
     "ROLE",
     "coder",
     "m1",
     "m2",
     "all",
+    "of",
     "saved",
     "",
   ]);

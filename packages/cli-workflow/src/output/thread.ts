@@ -1,8 +1,9 @@
 import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
-import { noTally } from "@uncaged/workflow-agents/ledger";
-import { lostOf, type WholeThread } from "../ledger/ledger.ts";
+import { addTally, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import type { WholeThread } from "../ledger/ledger.ts";
 import type { Paint } from "./colour.ts";
-import { ledgerText } from "./ledger.ts";
+import { ledgerLine, ledgerText } from "./ledger.ts";
+import { saidBy, tookBy } from "./said.ts";
 import { spentText } from "./spent.ts";
 import { statusStyle, statusText } from "./status.ts";
 import { versionText } from "./short.ts";
@@ -26,7 +27,7 @@ const indent = "     ";
 export function threadText({ view, failure, ledger }: WholeThread, look: ThreadLook): string {
   const { paint, terminal } = look;
   const { status, result } = view;
-  const lost = spentText(lostOf(failure) ?? noTally);
+  const lost = spentText(ledger.lost);
   const entries: [string, string][] = [
     ["thread", paint("bold", view.threadId)],
     ["workflow", versionText(view.workflow, view.hash, terminal)],
@@ -40,9 +41,9 @@ export function threadText({ view, failure, ledger }: WholeThread, look: ThreadL
     entries.push(["forked", `from ${threadId}, with ${count(steps, "step")}`]);
   }
   if (view.pid !== null) entries.push(["worker", `pid ${view.pid}`]);
-  const spent = spentText(ledger.total);
+  const spent = ledgerLine(ledger);
   if (spent) entries.push(["spent", spent]);
-  if (lost) entries.push(["lost", `${lost}, by the step that failed`]);
+  if (lost) entries.push(["lost", `${lost}, by what failed or broke off`]);
   if (result) entries.push(["result", resultText(result, look)]);
   if (failure) entries.push(...failureEntries(failure, look));
   const steps = view.steps.length > 0 ? `\n${stepsText({ view, ledger }, look)}` : "";
@@ -69,11 +70,17 @@ export function stepsText(
   look: ThreadLook,
 ): string {
   const kept = view.forkFrom?.steps ?? 0;
-  const spent = new Map(ledger.steps.map((tally) => [tally.number, spentText(tally)]));
+  const spent = new Map<number, Tally>();
+  for (const { number, kind, ...tally } of ledger.steps) {
+    if (kind === "own") spent.set(number, addTally(spent.get(number) ?? noTally, tally));
+  }
   let before = view.createdAt;
   const texts = view.steps.map((step, index) => {
     if (index < kept) return stepText(step, index + 1, "kept", look);
-    const facts = [elapsed(step.timestamp - before), spent.get(index + 1)];
+    const facts = [
+      elapsed(tookBy(step) ?? step.timestamp - before),
+      spentText(spent.get(index + 1) ?? noTally),
+    ];
     const text = stepText(step, index + 1, facts.filter(Boolean).join("  "), look);
     before = step.timestamp;
     return text;
@@ -84,7 +91,7 @@ export function stepsText(
 function stepText(step: Step, number: number, facts: string, look: ThreadLook): string {
   const { paint } = look;
   const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", facts)}`;
-  const body = shortened(step.content, look, indent.length);
+  const body = shortened(saidBy(step), look, indent.length);
   const said = body === "" ? "" : `${hanging(body)}\n`;
   const meta = look.full ? `${paint("dim", hanging(JSON.stringify(step.meta, null, 2)))}\n` : "";
   return `${head}\n${said}${meta}`;

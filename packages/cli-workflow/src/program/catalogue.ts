@@ -121,6 +121,12 @@ export const catalogue: { group: string; entries: Entry[] }[] = [
         load: () => import("../commands/retry.ts"),
         quiet: true,
       },
+      {
+        name: "rerun",
+        summary: "run a step workflow again from one of its steps, in a new thread",
+        load: () => import("../commands/rerun.ts"),
+        quiet: true,
+      },
     ],
   },
   {

@@ -27,9 +27,13 @@ export async function* run(input, options) {
     if (ms) await sleep(ms, undefined, { signal: options.signal });
     if (fail === number && !options.env.PLAY_WELL)
       throw Object.assign(new Error("it broke"), { kept });
-    tell("llm_done", { usage: { total_tokens: 5 } });
+    tell("llm_done", { usage: { input_tokens: 5 }, cost_usd: 0 });
     if (ask === number) {
-      yield { role: "__wait__", content: "Go on?", meta: { for: "approval" } };
+      yield {
+        role: "__wait__",
+        content: "Go on?",
+        meta: { for: "approval", token: input.params?.token },
+      };
       number++;
       continue;
     }

@@ -45,13 +45,11 @@ export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
       case "message_start":
         this.#id = event.message.id;
         this.#model = event.message.model;
-        this.#usage = counted(this.#usage, event.message.usage);
-        return;
+        return this.#count(event.message.usage);
       case "message_delta":
         this.#stopReason = event.delta.stop_reason;
         this.#detail = detailOf(event.delta.stop_details);
-        this.#usage = counted(this.#usage, event.usage);
-        return;
+        return this.#count(event.usage);
       case "message_stop":
         this.#ended = true;
         return;
@@ -80,6 +78,11 @@ export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
       finishReason: this.#stopReason ?? "no reason",
       ...(this.#detail !== undefined && { detail: this.#detail }),
     };
+  }
+
+  #count(usage: WireUsage | MessageDeltaUsage): void {
+    this.#usage = counted(this.#usage, usage);
+    if (this.told !== null) this.#sink.onUsage?.(this.told);
   }
 
   #part(index: number): Part {

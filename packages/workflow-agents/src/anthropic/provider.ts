@@ -1,6 +1,8 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
+import { made } from "../llm/client.ts";
 import { LLMError } from "../llm/error.ts";
+import { headersIn } from "../llm/headers.ts";
 import type { LLMProvider, LLMRequest, Surroundings } from "../llm/provider.ts";
 import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";
@@ -20,7 +22,8 @@ const provider = "Anthropic";
 
 /**
  * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or
- * `ANTHROPIC_AUTH_TOKEN` of the environment that a request comes with.
+ * `ANTHROPIC_AUTH_TOKEN` of the environment that a request comes with; `ANTHROPIC_CUSTOM_HEADERS` adds
+ * headers.
  */
 export function anthropicProvider(access: AnthropicAccess = {}): LLMProvider {
   const patience = patienceOf(access);
@@ -29,13 +32,13 @@ export function anthropicProvider(access: AnthropicAccess = {}): LLMProvider {
     const credential = credentialOf(access, env);
     const baseURL = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || officialUrl);
     const secrets = Object.values(credential).filter((secret) => secret !== null);
+    const defaultHeaders = headersIn(env, "ANTHROPIC_CUSTOM_HEADERS");
     const asked = { provider, model, baseUrl: baseURL, secrets, timeoutMs };
-    // What is left out the client would read from this process's environment.
-    const settings = { webhookKey: null, logLevel: "off", openTelemetry: false } as const;
+    const settings = { logLevel: "off", openTelemetry: false, defaultHeaders } as const;
     const messages = ({ fetch }: Watch) => {
       const timeout = timeoutMs;
       const own = { ...settings, ...credential, baseURL, maxRetries, timeout, fetch };
-      return new Messages(new BaseAnthropic(own));
+      return new Messages(made(() => new BaseAnthropic(own)));
     };
     return { messages, within: { asked, patience, signal } };
   };

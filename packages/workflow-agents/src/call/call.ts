@@ -11,8 +11,16 @@ import type { Spent } from "./usage.ts";
 export type Call = {
   stepID: string;
   spent: Spent[];
-  /** Asked before each limited call with what it may cost at most; throws when a limit would be passed. */
-  admit: (most: Spent) => void;
+  /** Tells this run apart from all others, in the events of its calls. */
+  id?: string;
+  /**
+   * Asked before each limited call with what it may cost at most; throws when a limit would be passed.
+   * So much is kept for the call until what it gives back is called: once the call is over, and what it
+   * spent is in `spent`.
+   */
+  admit: (most: Spent) => () => void;
+  /** Puts the price to what a call spent. */
+  priced?: (spent: Spent) => Spent;
   /** What is left of the thread's limit, in US dollars; null when it has none. */
   left?: () => number | null;
   /** Whether there is a limit: then `admit` is asked, and a model for no answer without a bound. */
@@ -22,6 +30,8 @@ export type Call = {
    * last step left it, and is recorded in the step's `meta.agent`.
    */
   memory: Record<string, unknown>;
+  /** Hears each event before the channel does, and says whether it keeps it for itself. */
+  hear?: (event: WorkflowEvent) => boolean;
 };
 
 const calls = new AsyncLocalStorage<Call>();
@@ -31,10 +41,14 @@ export const withCall = <T>(call: Call, fn: () => T): T => calls.run(call, fn);
 
 /** The call that the running code belongs to; one of its own when there is none (a bare agent). */
 export const currentCall = (): Call =>
-  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => undefined, memory: {} };
+  calls.getStore() ?? { stepID: "agent", spent: [], admit: () => nothing, memory: {} };
 
-/** Publishes an event of the running call on the workflow's channel. */
+const nothing = (): void => undefined;
+
+/** Publishes an event of the running call on the workflow's channel, unless the call keeps it. */
 export function publish(type: EventType, payload: Record<string, unknown>): void {
-  const event: WorkflowEvent = { type, stepID: currentCall().stepID, payload };
+  const { stepID, hear } = currentCall();
+  const event: WorkflowEvent = { type, stepID, payload };
+  if (hear?.(event)) return;
   channel(eventsChannel).publish(event);
 }

@@ -1,4 +1,5 @@
 const secretName = /(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH)/i;
+const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const shortestSecret = 8;
 const stars = "***";
 
@@ -13,12 +14,12 @@ export type Mask = {
 
 /**
  * Masks the values of variables whose names say so (`…_KEY`, `…TOKEN…`), from 8 characters on, and
- * each line of them.
+ * each line of them; of `…_HEADERS` the values of those headers whose names say so.
  */
 export function maskOf(env: Readonly<Record<string, string>>): Mask {
   const secrets = Object.entries(env)
-    .filter(([name]) => secretName.test(name))
-    .flatMap(([, value]) => [value, JSON.stringify(value).slice(1, -1), ...value.split("\n")])
+    .flatMap(secretsOf)
+    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1), ...value.split("\n")])
     .filter((value) => value.length >= shortestSecret)
     .sort((a, b) => b.length - a.length);
   const longest = secrets[0]?.length ?? 0;
@@ -54,4 +55,12 @@ export function maskOf(env: Readonly<Record<string, string>>): Mask {
     };
   };
   return { text, value, stream };
+}
+
+function secretsOf([name, value]: [string, string]): string[] {
+  if (secretName.test(name)) return [value];
+  if (!name.endsWith("_HEADERS")) return [];
+  return [...value.matchAll(headerLine)].flatMap(([, header = "", text = ""]) =>
+    secretName.test(header) || /COOKIE/i.test(header) ? [text, ...text.split(/\s+/)] : [],
+  );
 }

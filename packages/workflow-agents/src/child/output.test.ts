@@ -97,6 +97,12 @@ test("the values of secrets are masked in texts and in JSON, and no others", () 
   expect(pem.value({ key: 'line one is "long"\nline two is too' })).toEqual({ key: "***" });
 });
 
+test("headers are secrets by their own names", () => {
+  const headers = "X-Team: the-builders\nAuthorization: Bearer abc12345678";
+  const { text } = maskOf({ ANTHROPIC_CUSTOM_HEADERS: headers });
+  expect(text("the-builders have abc12345678")).toBe("the-builders have ***");
+});
+
 test("a command gets what is no secret, and what its list names", () => {
   const env = { PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2", B_KEY: "3" };
   expect(allowed(env, ["A_*", "B"])).toEqual({ PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2" });

@@ -1,5 +1,5 @@
 import type { AgentFn } from "@uncaged/workflow";
-import type { Spent } from "../call/usage.ts";
+import { noUsage, type Spent, type Usage } from "../call/usage.ts";
 import { commandAgent } from "./command.ts";
 import { type PresetOptions, proxies } from "./preset.ts";
 import {
@@ -51,6 +51,7 @@ export function claudeCode(options: PresetOptions & { permissionMode?: string } 
 /** The lines of `--output-format stream-json --include-partial-messages`. */
 export const readClaudeCode: LineReader = () => {
   let model = "claude-code";
+  const answers = new Answers();
   return (value) => {
     const line = fieldsOf(value);
     switch (line.type) {
@@ -58,7 +59,7 @@ export const readClaudeCode: LineReader = () => {
         if (line.subtype === "init") model = stringOf(line.model) || model;
         return [];
       case "stream_event":
-        return deltaOf(fieldsOf(fieldsOf(line.event).delta));
+        return [...answers.told(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
         return blocksOf(line).flatMap(toolUseOf);
       case "user":
@@ -70,6 +71,41 @@ export const readClaudeCode: LineReader = () => {
     }
   };
 };
+
+/** What the API counts of each answer while it arrives; those of subagents arrive side by side. */
+class Answers {
+  readonly #open = new Map<unknown, { id: string; spent: Spent }>();
+
+  told({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): Said[] {
+    const event = fieldsOf(value);
+    const message = fieldsOf(event.message);
+    const counts = fieldsOf(event.type === "message_start" ? message.usage : event.usage);
+    if (event.type === "message_start") {
+      const spent = { model: stringOf(message.model) || model, usage: noUsage, cost: null };
+      this.#open.set(agent, { id: stringOf(message.id), spent });
+    } else if (event.type !== "message_delta") return [];
+    const answer = this.#open.get(agent);
+    if (!answer) return [];
+    const { id } = answer;
+    const spent = { ...answer.spent, usage: counted(counts, answer.spent.usage) };
+    this.#open.set(agent, { id, spent });
+    return [{ kind: "told", id, spent }];
+  }
+}
+
+/** The API's counts of one answer: each replaces the one before it. */
+function counted(used: Fields, before: Usage): Usage {
+  const of = (value: unknown, known: number): number =>
+    typeof value === "number" ? countOf(value) : known;
+  const thinking = fieldsOf(used.output_tokens_details).thinking_tokens;
+  return {
+    input_tokens: of(used.input_tokens, before.input_tokens),
+    output_tokens: of(used.output_tokens, before.output_tokens),
+    thinking_tokens: of(thinking, before.thinking_tokens),
+    cache_read_tokens: of(used.cache_read_input_tokens, before.cache_read_tokens),
+    cache_write_tokens: of(used.cache_creation_input_tokens, before.cache_write_tokens),
+  };
+}
 
 function deltaOf({ type, text, thinking }: Fields): Said[] {
   if (type === "text_delta") return [{ kind: "text", delta: stringOf(text) }];
@@ -117,13 +153,6 @@ function spentIn(line: Fields, model: string): Spent[] {
       return { model: name, usage, cost: typeof used.costUSD === "number" ? used.costUSD : null };
     });
   }
-  const used = fieldsOf(line.usage);
-  const usage = {
-    input_tokens: countOf(used.input_tokens),
-    output_tokens: countOf(used.output_tokens),
-    thinking_tokens: countOf(fieldsOf(used.output_tokens_details).thinking_tokens),
-    cache_read_tokens: countOf(used.cache_read_input_tokens),
-    cache_write_tokens: countOf(used.cache_creation_input_tokens),
-  };
+  const usage = counted(fieldsOf(line.usage), noUsage);
   return Object.values(usage).some((count) => count > 0) ? [{ model, usage, cost: null }] : [];
 }

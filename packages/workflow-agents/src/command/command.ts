@@ -76,13 +76,15 @@ export function commandAgent(options: CommandOptions): AgentFn {
     const session =
       memory.command === name && has(settings.argv, "session") ? memory.session : null;
     const isKnown = typeof session === "string";
-    const start = (known: string | null): Promise<Run> => {
-      const budget = budgetFor(name, settings);
-      return runOnce(name, settings, ctx, { system: systemPrompt, session: known, budget });
+    const start = async (known: string | null): Promise<Run> => {
+      const { told: budget, release } = budgetFor(name, settings);
+      const given = { system: systemPrompt, session: known, budget };
+      return await runOnce(name, settings, ctx, given).finally(release);
     };
     let run = await start(isKnown ? session : null);
     if (run.error && isKnown && settings.lostSession.test(run.error.message)) {
       run.report.note("warn", `the session ${session} is not there: the whole thread is told`);
+      run.report.unasked();
       run = await start(null);
     }
     if (run.error) {
@@ -100,18 +102,21 @@ export function commandAgent(options: CommandOptions): AgentFn {
 
 const least = { usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
 
+type Budget = { told: string | null; release: () => void };
+
 /** Admits a run, with all that is left of the limit if the command can be told so; else with the least. */
-function budgetFor(name: string, { argv }: Settings): string | null {
+function budgetFor(name: string, { argv }: Settings): Budget {
   const { admit, left } = currentCall();
   const budget = has(argv, "budget") ? (left?.() ?? null) : null;
-  admit({ model: name, usage: least.usage, cost: Math.max(budget ?? 0, least.cost) });
-  return budget === null ? null : String(budget);
+  const cost = Math.max(budget ?? 0, least.cost);
+  const release = admit({ model: name, usage: least.usage, cost });
+  return { told: budget === null ? null : String(budget), release };
 }
 
 /** Why no other run is admitted: the thread's limit, or `error` when that one is not reached. */
 function exceeded(name: string, settings: Settings, error: WorkflowError): WorkflowError {
   try {
-    budgetFor(name, settings);
+    budgetFor(name, settings).release();
     return error;
   } catch (refusal) {
     return isWorkflowError(refusal) ? refusal : error;
@@ -130,7 +135,7 @@ async function runOnce(
   const { signal = new AbortController().signal } = ctx;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env);
-  const report = new Report(name, mask);
+  const report = new Report(name, mask, settings.output !== "text");
   const errors = lastLine((line) => report.note("info", line));
   const output =
     settings.output === "text"

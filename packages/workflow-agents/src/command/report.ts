@@ -3,6 +3,9 @@ import { currentCall, publish } from "../call/call.ts";
 import { addUsage, noUsage, type Usage } from "../call/usage.ts";
 import type { Mask } from "../child/mask.ts";
 import type { Said } from "./said.ts";
+import { RunSpending } from "./spending.ts";
+
+const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 
 type Stream = ReturnType<Mask["stream"]>;
 
@@ -13,7 +16,7 @@ export class Report {
   readonly #name: string;
   readonly #text: Stream;
   readonly #thinking: Stream;
-  readonly #call = currentCall();
+  readonly #spending: RunSpending | null;
   #usage: Usage = noUsage;
   #model: string | null = null;
   #hasToolUse = false;
@@ -22,9 +25,11 @@ export class Report {
   failure: string | null = null;
   isOverBudget = false;
 
-  constructor(name: string, mask: Mask) {
+  /** `tellsSpending`: what it says is read for what it spends, so that a run without it is one cut short. */
+  constructor(name: string, mask: Mask, tellsSpending: boolean) {
     this.#name = name;
     this.#mask = mask;
+    this.#spending = tellsSpending ? new RunSpending(currentCall(), name) : null;
     this.#text = mask.stream();
     this.#thinking = mask.stream();
   }
@@ -44,8 +49,10 @@ export class Report {
       case "session":
         this.session = said.id;
         return;
+      case "told":
+        return this.#spending?.tell(said.id, said.spent);
       case "spent":
-        this.#call.spent.push(said.spent);
+        this.#spending?.add(said.spent);
         this.#usage = addUsage(this.#usage, said.spent.usage);
         this.#model = said.spent.model;
         return;
@@ -66,8 +73,14 @@ export class Report {
     publish("tool_message", { name: this.#name, level, message: truncated(message), data: null });
   }
 
+  /** The command ended before it asked a model anything. */
+  unasked(): void {
+    this.#spending?.end();
+  }
+
   done(): void {
     this.#flush();
+    this.#spending?.end();
     const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = this.#usage;
     const total_tokens = input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
     publish("llm_done", {
@@ -83,6 +96,8 @@ export class Report {
   failed(error: unknown): void {
     this.#flush();
     const known = isWorkflowError(error) ? error : null;
+    if (known && notStarted.has(known.code)) this.#spending?.end();
+    else this.#spending?.breakOff();
     publish("llm_error", {
       error: known?.message ?? "the command agent failed",
       type: known?.code === "COMMAND_TIMEOUT" ? "timeout" : "unknown_error",

@@ -8,6 +8,9 @@ export type Said =
   | { kind: "toolResult"; id: string; content: unknown; isError: boolean }
   /** The session that a later step may go on with. */
   | { kind: "session"; id: string }
+  /** What was counted so far of one of the models' answers, by its id: it counts if the run breaks off. */
+  | { kind: "told"; id: string; spent: Spent }
+  /** What a model used in the whole run. */
   | { kind: "spent"; spent: Spent }
   /** The answer, whole: the last one counts. */
   | { kind: "result"; text: string }

@@ -17,11 +17,13 @@ const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async (
     schema: z.object({}),
     agent: async () => {
       const { admit, spent } = currentCall();
-      admit({ model, usage: { ...noUsage, input_tokens: 2000, output_tokens: 1000 }, cost: null });
+      const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
+      const release = admit({ model, usage: most, cost: null });
       asked += 1;
       await wait();
       const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
       spent.push({ model, usage, cost: null });
+      release();
       return "said";
     },
   });
@@ -106,6 +108,52 @@ describe("a budget", () => {
   test("is refused when the environment's prices are no JSON", async () => {
     const { error } = await drive({}, { env: { UNCAGED_WORKFLOW_PRICES: "{" } });
     expect(error).toMatchObject({ code: "BAD_PRICES" });
+  });
+});
+
+describe("agents that run side by side in one role", () => {
+  const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
+  const model = "claude-sonnet-5-5";
+  /** A role that asks so many times at once: each call may cost $0.015, and costs $0.003. */
+  const asking = (times: number, turns = 1) =>
+    role({
+      description: "Asks",
+      systemPrompt: "",
+      schema: z.object({}),
+      agent: async () => {
+        const { admit, spent } = currentCall();
+        const ask = async () => {
+          for (let turn = 0; turn < turns; turn += 1) {
+            const release = admit({ model, usage: most, cost: null });
+            asked += 1;
+            await new Promise((resolve) => setImmediate(resolve));
+            const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
+            spent.push({ model, usage, cost: null });
+            release();
+          }
+        };
+        await Promise.all(Array.from({ length: times }, ask));
+        return "said";
+      },
+    });
+
+  async function askAtOnce(times: number, turns: number, maxCost: number) {
+    asked = 0;
+    const run = createRoleModerator({
+      roles: { caller: asking(times, turns) },
+      moderator: ({ steps }) => (steps.length === 0 ? "caller" : END),
+    });
+    const { status } = await runThread(run, { options: { maxCost } });
+    return { status, asked };
+  }
+
+  test("each keep their own most: what is on its way can't pass the limit", async () => {
+    expect(await askAtOnce(3, 1, 0.031)).toEqual({ status: "failed", asked: 2 });
+    expect(await askAtOnce(3, 1, 0.046)).toEqual({ status: "completed", asked: 3 });
+  });
+
+  test("give it back when they are answered", async () => {
+    expect(await askAtOnce(2, 4, 0.048)).toEqual({ status: "completed", asked: 8 });
   });
 });
 

@@ -1,28 +1,29 @@
 import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import type { Spent } from "../call/usage.ts";
-import { addTally, ledgerOf, noTally, type Tally, tallyOf } from "./ledger.ts";
+import { ledgerOf } from "./ledger.ts";
 import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
+import { addTally, noTally, type Tally, tallyOf } from "./tally.ts";
 
 /** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
 export type Limits = { maxCost?: number; maxTokens?: number };
 
 /**
  * What one running role spends and may spend. `admit` is asked before each model call with the most
- * that it may use; `close` is called when the role is over, and `told` says whether its step tells what
- * it spent.
+ * that it may use, which is kept for it until what it gives back is called; `close` is called when the
+ * role is over, and `told` says whether its step tells what it spent.
  */
 export type Account = {
   spent: Spent[];
-  admit: (most: Spent) => void;
+  admit: (most: Spent) => () => void;
   /** What is left of `maxCost`, in US dollars; null without one. */
   left: () => number | null;
   isLimited: boolean;
+  priced: (spent: Spent) => Spent;
   close: (told: boolean) => void;
 };
 
-/** A call that was admitted and has not been answered: `after` is how many were answered before it. */
-type Reserved = { most: Tally; after: number };
-type Open = { spent: Spent[]; reserved: Reserved | null };
+/** `reserved` is what is kept for the calls that are being answered. */
+type Open = { spent: Spent[]; reserved: Set<Tally> };
 
 // By thread, which is known by its list of steps: roles that run side by side share one limit, and one
 // that failed has spent what no step tells.
@@ -38,29 +39,28 @@ const open = new WeakMap<object, Set<Open>>();
  */
 export function openAccount(ctx: ThreadContext, prices: Prices): Account {
   const limits = limitsOf(ctx);
-  const mine: Open = { spent: [], reserved: null };
+  const mine: Open = { spent: [], reserved: new Set() };
   const accounts = open.get(ctx.steps) ?? new Set();
   open.set(ctx.steps, accounts.add(mine));
-  const spentSoFar = (): Tally => {
-    mine.reserved = null;
-    return [...accounts].map((one) => runningOf(one, prices)).reduce(addTally, spentBefore(ctx));
-  };
+  const spentSoFar = (): Tally =>
+    [...accounts].map((one) => runningOf(one, prices)).reduce(addTally, spentBefore(ctx));
   const left = (): number | null => {
     const { maxCost } = limits;
     return maxCost === undefined ? null : Math.max(0, floored(maxCost - spentSoFar().cost));
   };
-  const admit = (most: Spent): void => {
-    const sofar = spentSoFar();
-    const tally = mostOf(most, prices, limits);
-    check(ctx.threadId, limits, sofar, tally, most.model);
-    mine.reserved = { most: tally, after: mine.spent.length };
+  const admit = (most: Spent): (() => void) => {
+    const tally = { ...mostOf(most, prices, limits) };
+    check(ctx.threadId, limits, spentSoFar(), tally, most.model);
+    mine.reserved.add(tally);
+    return () => void mine.reserved.delete(tally);
   };
   const close = (told: boolean): void => {
-    mine.reserved = null;
+    mine.reserved.clear();
     if (told) accounts.delete(mine);
   };
   const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
-  return { spent: mine.spent, admit, left, isLimited, close };
+  const pricedHere = (spent: Spent): Spent => priced(spent, prices);
+  return { spent: mine.spent, admit, left, isLimited, priced: pricedHere, close };
 }
 
 // In millionths: what a command takes, and no more than there is.
@@ -98,8 +98,7 @@ function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
     const { usage, cost } = priced(one, prices);
     return tallyOf(usage, cost);
   });
-  const sum = answered.reduce(addTally, noTally);
-  return reserved?.after === spent.length ? addTally(sum, reserved.most) : sum;
+  return [...answered, ...reserved].reduce(addTally, noTally);
 }
 
 function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { addUsage, noUsage, type Usage } from "../call/usage.ts";
-import { addTally, ledgerOf, noTally, type Tally } from "./ledger.ts";
+import { ledgerOf } from "./ledger.ts";
+import { addTally, noTally, type Tally } from "./tally.ts";
 
 const used = (input_tokens: number, output_tokens = 0): Usage => ({
   ...noUsage,

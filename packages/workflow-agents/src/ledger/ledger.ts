@@ -1,15 +1,10 @@
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
-import { rounded } from "./prices.ts";
-
-/**
- * What was spent. `tokens` are all of `usage`, `cost` is what is known of the price in US dollars, and
- * `unpriced` counts the steps (each of their models, if a step has several) whose price is not known.
- */
-export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
+import { addTally, isObject, noTally, spentOf, type Tally } from "./tally.ts";
+import { type LedgerLog, untold } from "./told.ts";
 
 /**
  * What one step spent. `model` is the last that it called. `saved` steps were copied from another
- * thread, which paid for them; the `lost` one failed after it had called a model.
+ * thread, which paid for them; `lost` is what was spent for no step, which failed or broke off: its
+ * `number` is that of the step that it would have been.
  */
 export type StepTally = Tally & {
   number: number;
@@ -19,12 +14,16 @@ export type StepTally = Tally & {
 };
 
 /**
- * What a thread spent, `total`, by role and by model; what a fork brought along is in `saved` alone.
- * `steps` are those that spent anything.
+ * What a thread spent, `total`, by role and by model; what a fork brought along is in `saved` alone, and
+ * `lost` is the part of `total` that no step came of. `steps` are those that spent anything. `unknown`
+ * counts the model calls that broke off before their provider had told all of their tokens: what it had
+ * told is counted, the rest is not.
  */
 export type Ledger = {
   total: Tally;
   saved: Tally;
+  lost: Tally;
+  unknown: number;
   roles: Record<string, Tally>;
   models: Record<string, Tally>;
   steps: StepTally[];
@@ -36,52 +35,36 @@ export type LedgerStep = { role: string; meta: Record<string, unknown> };
 /** An end record as the ledger reads it: a failed step has left what it spent in `meta.error.kept`. */
 export type LedgerEnd = { meta: Record<string, unknown> };
 
-export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
-
 /**
  * The ledger of a thread: a fold of its steps' `meta.usage`, `meta.model`, `meta.models` and
- * `meta.cost`. Steps without them spent nothing.
+ * `meta.cost`. Steps without them spent nothing, as far as the log doesn't tell otherwise.
  *
  * @param saved How many of the first steps a fork brought along.
  * @param end The end record, if there is one.
+ * @param log The debug log: it tells what calls spent that no step tells of.
  */
 export function ledgerOf(
   steps: readonly LedgerStep[],
   saved = 0,
   end: LedgerEnd | null = null,
+  log: LedgerLog | null = null,
 ): Ledger {
   const book = new Book();
   for (const [index, { role, meta }] of steps.entries()) {
     book.add(index + 1, role, meta, index < saved ? "saved" : "own");
   }
-  const lost = lostOf(end);
-  if (lost !== null) {
-    book.add(steps.length + 1, String(lost.role), lost, "lost");
-  }
-  return book.ledger();
-}
-
-/** All tokens of a usage; thinking is part of the output. */
-export const tokensOf = (usage: Usage): number =>
-  usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-
-/** The sum of two tallies. */
-export const addTally = (a: Tally, b: Tally): Tally => ({
-  usage: addUsage(a.usage, b.usage),
-  tokens: a.tokens + b.tokens,
-  cost: rounded(a.cost + b.cost),
-  unpriced: a.unpriced + b.unpriced,
-});
-
-/** The tally of one usage; `cost` is null when its price is not known. */
-export function tallyOf(usage: Usage, cost: number | null): Tally {
-  const tokens = tokensOf(usage);
-  return { usage, tokens, cost: cost ?? 0, unpriced: cost === null && tokens > 0 ? 1 : 0 };
+  const kept = keptOf(end);
+  if (kept !== null) book.add(steps.length + 1, kept.role, kept.meta, "lost");
+  if (log === null) return book.ledger(0);
+  const { entries, unknown } = untold(steps, saved, kept, log);
+  for (const { number, role, meta, kind } of entries) book.add(number, role, meta, kind);
+  return book.ledger(unknown);
 }
 
 class Book {
   #total = noTally;
   #saved = noTally;
+  #lost = noTally;
   readonly #roles = new Map<string, Tally>();
   readonly #models = new Map<string, Tally>();
   readonly #steps: StepTally[] = [];
@@ -97,32 +80,28 @@ class Book {
       return;
     }
     this.#total = addTally(this.#total, tally);
+    if (kind === "lost") this.#lost = addTally(this.#lost, tally);
     put(this.#roles, role, tally);
     for (const [name, part] of parts ?? [[model ?? "unknown", tally]]) {
       put(this.#models, name, part);
     }
   }
 
-  ledger(): Ledger {
+  ledger(unknown: number): Ledger {
     return {
       total: this.#total,
       saved: this.#saved,
+      lost: this.#lost,
+      unknown,
       roles: Object.fromEntries(this.#roles),
       models: Object.fromEntries(this.#models),
-      steps: this.#steps,
+      steps: this.#steps.sort((a, b) => a.number - b.number),
     };
   }
 }
 
 const put = (tallies: Map<string, Tally>, name: string, tally: Tally): void =>
   void tallies.set(name, addTally(tallies.get(name) ?? noTally, tally));
-
-function spentOf({ usage, cost }: Record<string, unknown>): Tally | null {
-  const counted = usageOf(usage);
-  if (counted === null) return null;
-  const tally = tallyOf(counted, amountOf(cost));
-  return tally.tokens === 0 && tally.cost === 0 ? null : tally;
-}
 
 /** What each model of a step spent, when it called more than one. */
 function partsOf({ models }: Record<string, unknown>): [string, Tally][] | null {
@@ -134,27 +113,9 @@ function partsOf({ models }: Record<string, unknown>): [string, Tally][] | null 
   return parts.length > 0 ? parts : null;
 }
 
-function lostOf(end: LedgerEnd | null): Record<string, unknown> | null {
+function keptOf(end: LedgerEnd | null): LedgerStep | null {
   const error = end?.meta.error;
-  return isObject(error) && isObject(error.kept) && typeof error.kept.role === "string"
-    ? error.kept
-    : null;
+  if (!isObject(error) || !isObject(error.kept)) return null;
+  const { role } = error.kept;
+  return typeof role === "string" ? { role, meta: error.kept } : null;
 }
-
-/** A recorded usage, each count that is none as 0; null when it is no object. */
-export function usageOf(value: unknown): Usage | null {
-  if (!isObject(value)) return null;
-  return {
-    input_tokens: amountOf(value.input_tokens) ?? 0,
-    output_tokens: amountOf(value.output_tokens) ?? 0,
-    thinking_tokens: amountOf(value.thinking_tokens) ?? 0,
-    cache_read_tokens: amountOf(value.cache_read_tokens) ?? 0,
-    cache_write_tokens: amountOf(value.cache_write_tokens) ?? 0,
-  };
-}
-
-const amountOf = (value: unknown): number | null =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -7,9 +7,12 @@ import type { LLMProvider, LLMRequest, Surroundings } from "./provider.ts";
 
 const outputIfUnbounded = 16_384;
 
+/** A request with a bound of its answer. `release` gives back what is kept for it. */
+export type Admitted = { request: LLMRequest; release: () => void };
+
 /**
- * Has the thread's limits judge a call before it is made, and gives the request back with a bound of
- * its answer. Its input is counted by the service only when its bytes alone would be too much.
+ * Has the thread's limits judge a call before it is made. Its input is counted by the service only when
+ * its bytes alone would be too much.
  *
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; what `countInput` throws.
  */
@@ -17,22 +20,25 @@ export async function admitCall(
   provider: LLMProvider,
   request: LLMRequest,
   around: Surroundings,
-): Promise<LLMRequest> {
+): Promise<Admitted> {
   const { admit, isLimited = false } = currentCall();
-  if (!isLimited) return request;
+  if (!isLimited) return { request, release: () => undefined };
   const { model, maxTokens = outputIfUnbounded } = request;
   const bounded = { ...request, maxTokens };
-  const judge = (input: number): void => {
+  const judge = (input: number): (() => void) => {
     const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
-    admit({ model, usage, cost: null });
+    return admit({ model, usage, cost: null });
   };
-  const refusal = refusalOf(() => judge(mostInput(request)));
-  if (!provider.countInput) {
-    if (refusal !== null) throw refusal;
-  } else if (refusal !== null || !isText(request)) {
-    judge(await counted(provider.countInput(bounded, around), refusal));
+  const judged = judgedBy(() => judge(mostInput(request)));
+  const refusal = judged instanceof Error ? judged : null;
+  if (judged instanceof Error) {
+    if (!provider.countInput) throw judged;
+  } else {
+    if (isText(request) || !provider.countInput) return { request: bounded, release: judged };
+    judged();
   }
-  return bounded;
+  const count = await counted(provider.countInput(bounded, around), refusal);
+  return { request: bounded, release: judge(count) };
 }
 
 // A service of the same protocol may not count: then its refusal stands.
@@ -43,11 +49,10 @@ async function counted(counting: Promise<number>, refusal: Error | null): Promis
   });
 }
 
-/** Why a call is not admitted, where that depends on how much it may spend; null when it is. */
-function refusalOf(judge: () => void): Error | null {
+/** What an admitted call gives back; why it is not admitted, where that depends on how much it may spend. */
+function judgedBy(judge: () => () => void): (() => void) | WorkflowError {
   try {
-    judge();
-    return null;
+    return judge();
   } catch (error) {
     if (isExceeded(error)) return error;
     throw error;

@@ -1,6 +1,7 @@
 import { currentCall } from "../call/call.ts";
+import { Meter } from "../call/meter.ts";
 import { admitCall } from "./admit.ts";
-import { LLMError } from "./error.ts";
+import { LLMError, type Told } from "./error.ts";
 import type { Block, Message, ToolResultBlock } from "./message.ts";
 import type {
   LLMAnswer,
@@ -71,15 +72,25 @@ async function ask(
 ): Promise<LLMAnswer> {
   around.signal?.throwIfAborted();
   const { spent } = currentCall();
-  const bounded = await admitCall(provider, request, around);
-  const answer = await provider.answer(bounded, observer, around).catch((error: unknown) => {
+  const admitted = await admitCall(provider, request, around);
+  const meter = new Meter(request.model);
+  const sink = { ...observer, onUsage: (told: Told) => meter.tell(told) };
+  try {
+    const answer = await provider.answer(admitted.request, sink, around);
+    const all = { model: answer.model, usage: answer.usage, cost: null };
+    spent.push(all);
+    meter.end(all);
+    observer.onAnswer(answer);
+    return answer;
+  } catch (error) {
     // What broke off is paid for too, as far as it was counted.
     if (error instanceof LLMError && error.told) spent.push({ ...error.told, cost: null });
+    if (error instanceof LLMError && error.isFree) meter.free();
+    else meter.breakOff();
     throw error;
-  });
-  spent.push({ model: answer.model, usage: answer.usage, cost: null });
-  observer.onAnswer(answer);
-  return answer;
+  } finally {
+    admitted.release();
+  }
 }
 
 function judge(name: string, answer: LLMAnswer, { allowTruncated }: Bounds): void {

@@ -59,26 +59,38 @@ function again(type: LLMErrorType, hint: string): Kind {
 /** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
 export type LLMErrorCode = keyof typeof kinds;
 
+/** Those that are found before a provider is asked. */
+const beforeAsking: ReadonlySet<LLMErrorCode> = new Set([
+  "LLM_NO_KEY",
+  "LLM_AUTH",
+  "LLM_BAD_REQUEST",
+]);
+
+type More = { status?: number; hint?: string; isFree?: boolean };
+
 /** What a provider has counted of an answer so far, and of which model. */
 export type Told = { model: string; usage: Usage };
 
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
  * the provider answered with one, and `told` what it had counted of an answer that it began and did
- * not end. It has no `cause`: what a client throws may quote a key.
+ * not end. `isFree` when it cost nothing: the provider was not asked, or declined with a status. It has
+ * no `cause`: what a client throws may quote a key.
  */
 export class LLMError extends WorkflowError {
   readonly type: LLMErrorType;
   readonly retryable: boolean;
   readonly status: number | null;
+  readonly isFree: boolean;
   told: Told | null = null;
 
-  constructor(code: LLMErrorCode, message: string, more: { status?: number; hint?: string } = {}) {
+  constructor(code: LLMErrorCode, message: string, more: More = {}) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
     this.name = "LLMError";
     this.type = type;
     this.retryable = retryable;
     this.status = more.status ?? null;
+    this.isFree = more.isFree ?? beforeAsking.has(code);
   }
 }

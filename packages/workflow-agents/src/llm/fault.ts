@@ -24,7 +24,18 @@ const longestMessage = 300;
 export function llmError(fault: Fault, asked: Asked): LLMError {
   const { code, message } = judged(withoutSecrets(fault, asked.secrets), asked);
   const status = fault.kind === "http" && fault.status > 0 ? fault.status : undefined;
-  return new LLMError(code, message, { status });
+  return new LLMError(code, message, { status, isFree: isFree(fault) });
+}
+
+const unmade = /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
+const overloaded = new Set([503, 529]);
+
+// After a time-out at a gateway (504) the model may have answered all the same.
+function isFree(fault: Fault): boolean {
+  if (fault.kind === "connection") return unmade.test(fault.reason);
+  if (fault.kind !== "http") return false;
+  const { status } = fault;
+  return (status >= 400 && status < 500 && status !== 408) || overloaded.has(status);
 }
 
 // Before anything is shortened: half a key would not be found.

@@ -1,5 +1,6 @@
 import type { Usage } from "../call/usage.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
+import type { Told } from "./error.ts";
 import type { Block, Message, ToolUseBlock } from "./message.ts";
 
 /** How hard a model is to try. Not every model knows every word. */
@@ -29,10 +30,12 @@ export type LLMRequest = {
   format?: Format;
 };
 
-/** Where an answer goes while it arrives. Neither may throw. */
+/** Where an answer goes while it arrives. None may throw. */
 export type LLMSink = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
+  /** What the service has counted of the answer so far, each time that it says so. */
+  onUsage?: (told: Told) => void;
 };
 
 /** What a call takes from the thread: its environment, for keys, and its signal. */

@@ -43,7 +43,9 @@ export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
       this.#grow(choice.delta);
       this.#finishReason = choice.finish_reason ?? this.#finishReason;
     }
-    if (usage) this.#usage = usageOf(usage);
+    if (!usage) return;
+    this.#usage = usageOf(usage);
+    this.#sink.onUsage?.({ model: this.#model, usage: this.#usage });
   }
 
   answer(): LLMAnswer | null {

@@ -1,6 +1,8 @@
-import { OpenAI } from "openai/client";
+import { type ClientOptions, OpenAI } from "openai/client";
+import { made } from "../llm/client.ts";
 import { LLMError } from "../llm/error.ts";
 import { hostOf } from "../llm/fault.ts";
+import { headersIn } from "../llm/headers.ts";
 import type { LLMProvider } from "../llm/provider.ts";
 import { type Access, answered, patienceOf } from "../llm/stream.ts";
 import type { Watch } from "../llm/watch.ts";
@@ -12,7 +14,8 @@ const officialUrl = "https://api.openai.com/v1";
 
 /**
  * OpenAI's chat completions, or those of another server, as a provider. The key is `apiKey`, or
- * `OPENAI_API_KEY` of the environment that a request comes with.
+ * `OPENAI_API_KEY` of the environment that a request comes with; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
+ * `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: Access = {}): LLMProvider {
   const patience = patienceOf(access);
@@ -29,21 +32,20 @@ export function openaiProvider(access: Access = {}): LLMProvider {
       const asked = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
       const organization = env.OPENAI_ORG_ID || null;
       const project = env.OPENAI_PROJECT_ID || null;
+      const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
       const open = ({ fetch, signal: watched }: Watch) => {
-        const client = new OpenAI({
+        const settings: ClientOptions = {
           apiKey: key ?? "none",
           baseURL: baseUrl,
           maxRetries,
           timeout: timeoutMs,
           fetch,
-          // What is left out the client would read from this process's environment.
-          adminAPIKey: null,
-          webhookSecret: null,
           organization,
           project,
           logLevel: "off",
-          ...(key === null && { defaultHeaders: { Authorization: null } }),
-        });
+          defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
+        };
+        const client = made(() => new OpenAI(settings));
         return client.chat.completions.create(bodyOf(request, official), { signal: watched });
       };
       const arriving = new ArrivingCompletion(sink);

@@ -64,8 +64,9 @@ const spends =
   async () => {
     const { admit, spent } = currentCall();
     const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
-    admit({ model, usage, cost: null });
+    const release = admit({ model, usage, cost: null });
     spent.push({ model, usage, cost: null });
+    release();
     return text;
   };
 

@@ -75,7 +75,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const play: Role<AgentMeta<S>> = async (ctx) => {
     const prices = ownPrices(ctx);
     const { close, ...account } = openAccount(ctx, prices);
-    const call: Call = { ...callOf(ctx), ...account };
+    const call: Call = { ...callOf(ctx), ...account, id: crypto.randomUUID() };
     let told = false;
     try {
       const result = await withCall(call, () => run(spec, form, ctx, call, prices));
@@ -107,8 +107,12 @@ async function run<S extends $ZodObject>(
     publish("step_start", { type: "Role", meta: { title: ctx.role, description }, resolvedInputs });
     raw = textOf(await agent(ctx, systemPrompt));
     const fields = await extract(raw, form, { extractor, repairs }, ctx);
-    const meta = { ...fields, ...spendingOf(call, prices) };
-    publish("step_done", { outputs: { content: truncated(raw), meta: truncated(meta) } });
+    const spending = spendingOf(call, prices);
+    const meta = { ...fields, ...spending };
+    publish("step_done", {
+      outputs: { content: truncated(raw), meta: truncated(meta) },
+      ...accountOf(call, spending),
+    });
     return { content: raw, meta };
   } catch (error) {
     throw failure(error, raw, ctx, call, prices);
@@ -151,18 +155,26 @@ function failure(
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
   const message = error instanceof Error ? error.message : String(error);
+  const spending = spendingOf(call, prices);
   publish("step_error", {
     error: message,
     code: known?.code ?? null,
     ...(known?.details && { problems: known.details }),
     ...(raw !== null && { raw }),
+    ...accountOf(call, spending),
   });
   if (typeof error !== "object" || error === null) return error;
-  const spending = call.spent.length > 0 ? spendingOf(call, prices) : {};
-  const kept = { role: ctx.role ?? call.stepID, ...(raw !== null && { raw }), ...spending };
+  const spent = call.spent.length > 0 ? spending : {};
+  const kept = { role: ctx.role ?? call.stepID, ...(raw !== null && { raw }), ...spent };
   // Not every object lets itself be written to: then the message alone is kept.
   Reflect.defineProperty(error, "kept", { value: kept, configurable: true, writable: true });
   return error;
+}
+
+/** What the events of a run's end tell the ledger: which run it was, and what it spent. */
+function accountOf({ id }: Call, spending: Spending) {
+  const { agent: _, ...spent } = spending;
+  return { run_id: id, spent };
 }
 
 /** The call of a role's next step; its memory is that of the role's last. */

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,7 +19,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { editFile } from "./edit-file.ts";
-import { openInside, placeInside } from "./inside.ts";
+import { Folder } from "./folder.ts";
+import { placeInside } from "./inside.ts";
+import { openInside } from "./open.ts";
 import { listFiles } from "./list-files.ts";
 import { readFile } from "./read-file.ts";
 import { toolRegistry } from "./registry.ts";
@@ -29,10 +32,11 @@ let top: string;
 let cwd: string;
 beforeEach(() => {
   top = mkdtempSync(join(tmpdir(), "uncaged-tools-"));
-  cwd = join(top, "work");
+  cwd = join(top, "project");
   mkdirSync(cwd);
   writeFileSync(join(top, "secret.txt"), "secret");
 });
+afterEach(() => rmSync(top, { recursive: true, force: true }));
 
 const registry = toolRegistry([readFile, writeFile, editFile, listFiles, search]);
 const call = (name: string, input: unknown) =>
@@ -65,13 +69,18 @@ describe("no tool leaves the thread's directory", () => {
       symlinkSync("..", join(cwd, "up"));
       const paths = ["../secret.txt", "a/../../secret.txt", join(top, "secret.txt"), "file-link"];
       paths.push("folder-link/secret.txt", "up/secret.txt", "/etc/passwd", "/dev/zero", "environ");
-      paths.push("folder-link/work/../secret.txt", "..", "folder-link/new.txt", "../work2/new.txt");
+      paths.push(
+        "folder-link/project/../secret.txt",
+        "..",
+        "folder-link/new.txt",
+        "../project2/new.txt",
+      );
       for (const path of paths) {
         expect(await said(name, input(path))).toContain("leads out of the thread's directory");
       }
       expect(await said(name, input("a\0b"))).toContain("error:");
       expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
-      expect(readdirSync(top).sort()).toEqual(["secret.txt", "work"]);
+      expect(readdirSync(top).sort()).toEqual(["project", "secret.txt"]);
     });
 
     test(`${name}: stops at no FIFO`, async () => {
@@ -93,6 +102,48 @@ describe("no tool leaves the thread's directory", () => {
     writeFileSync(join(top, "other/a.txt"), "outside");
     symlinkSync(join(top, "other"), join(cwd, "folder"));
     expect(openInside(place, 0)).rejects.toThrow("leads out");
+  });
+
+  test("what is written into an open folder stays there, though its name leads out by now", async () => {
+    put("folder/a.txt", "inside");
+    const folder = await Folder.open(await placeInside(cwd, "folder"));
+    renameSync(join(cwd, "folder"), join(cwd, "moved"));
+    mkdirSync(join(top, "other"));
+    symlinkSync(join(top, "other"), join(cwd, "folder"));
+    writeFileSync(folder.path("b.txt"), "still inside");
+    const below = await folder.into("below");
+    await below.close();
+    expect(readdirSync(join(cwd, "moved")).sort()).toEqual(["a.txt", "b.txt", "below"]);
+    expect(readdirSync(join(top, "other"))).toEqual([]);
+    expect(Folder.open({ root: cwd, path: join(cwd, "folder"), name: "folder" })).rejects.toThrow();
+  });
+
+  test("a folder that is swapped for a link all the time lets nothing out", async () => {
+    put("folder/a.txt", "inside");
+    mkdirSync(join(top, "other"));
+    // The tool makes the folder anew where it is missing: then the next turn puts that one away.
+    const swap = `const { renameSync, symlinkSync, unlinkSync } = require("fs");
+      const attempt = (act) => { try { act(); } catch {} };
+      console.log("on");
+      for (let n = 0; ; n += 1) {
+        attempt(() => renameSync("folder", "kept" + n));
+        attempt(() => symlinkSync("../other", "folder"));
+        attempt(() => unlinkSync("folder"));
+        attempt(() => renameSync("kept" + n, "folder"));
+      }`;
+    const child = Bun.spawn([process.execPath, "-e", swap], { cwd, stdout: "pipe" });
+    try {
+      await child.stdout.getReader().read();
+      for (let n = 0; n < 300; n += 1) {
+        await said("writeFile", { path: `folder/${n}.txt`, content: "x" });
+        await said("writeFile", { path: `folder/below${n}/a.txt`, content: "x" });
+      }
+    } finally {
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+    expect(readdirSync(join(top, "other"))).toEqual([]);
+    expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
   });
 
   test("a link to a place inside is followed, and the directory may be named by a link", async () => {

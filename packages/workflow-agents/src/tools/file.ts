@@ -1,16 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import {
-  isInside,
-  nearestInside,
-  nullIfMissing,
-  openInside,
-  type Place,
-  pathError,
-  placeInside,
-} from "./inside.ts";
+import { type FileHandle, link, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { Folder } from "./folder.ts";
+import { nearestInside, type Place, pathError, placeInside } from "./inside.ts";
+import { openInside } from "./open.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;
@@ -25,23 +19,38 @@ export async function readText(
   cwd: string,
   given: string,
 ): Promise<{ place: Place; text: string }> {
+  const { place, bytes } = await readInside(cwd, given);
+  return { place, text: decoded(place.name, bytes) };
+}
+
+/**
+ * A file's bytes.
+ *
+ * @param most The longest that it may be.
+ * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link placeInside} and {@link openInside}.
+ */
+export async function readInside(
+  cwd: string,
+  given: string,
+  most = longestFile,
+): Promise<{ place: Place; bytes: Uint8Array }> {
   const place = await placeInside(cwd, given);
   const file = await openInside(place, constants.O_RDONLY);
   try {
     const { size } = await file.stat();
-    if (size > longestFile) throw tooLong(place.name, size);
-    const bytes = await readAll(file, size);
-    if (bytes.length > longestFile) throw tooLong(place.name, bytes.length);
-    return { place, text: decoded(place.name, bytes) };
+    if (size > most) throw tooLong(place.name, size, most);
+    const bytes = await readAll(file, size, most);
+    if (bytes.length > most) throw tooLong(place.name, bytes.length, most);
+    return { place, bytes };
   } finally {
     await file.close();
   }
 }
 
 // A file may grow while it is read, and what is in /proc has no size.
-async function readAll(file: FileHandle, size: number): Promise<Buffer> {
+async function readAll(file: FileHandle, size: number, most: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for (let length = 0; length <= longestFile; ) {
+  for (let length = 0; length <= most; ) {
     const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
     const { bytesRead } = await file.read(piece, 0, piece.length);
     if (bytesRead === 0) break;
@@ -59,13 +68,10 @@ function decoded(name: string, bytes: Uint8Array): string {
   throw pathError("NOT_TEXT", name, "is no text", "it is a binary file: leave it as it is");
 }
 
-const tooLong = (name: string, size: number) =>
-  pathError(
-    "FILE_TOO_LONG",
-    name,
-    `is too long: ${size} bytes, and 10 MB is the most`,
-    "search it",
-  );
+const tooLong = (name: string, size: number, most: number) => {
+  const problem = `is too long: ${size} bytes, and ${most / 1024 / 1024} MB is the most`;
+  return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
+};
 
 /**
  * Writes a text file whole, or leaves it as it was: a new file takes the old one's place and its
@@ -79,48 +85,91 @@ export async function writeText(
   given: string,
   text: string,
 ): Promise<{ place: Place; created: boolean }> {
-  const bytes = Buffer.from(text);
-  if (bytes.length > longestFile) throw tooLong(given, bytes.length);
-  const place = await placeToWrite(cwd, given);
+  return await writeInside(cwd, given, Buffer.from(text));
+}
+
+/** How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. */
+export type WriteOptions = { isNew?: boolean; most?: number };
+
+/**
+ * Writes a file's bytes as {@link writeText} does a text.
+ *
+ * @throws WorkflowError `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link writeText}.
+ */
+export async function writeInside(
+  cwd: string,
+  given: string,
+  bytes: Uint8Array,
+  { isNew = false, most = longestFile }: WriteOptions = {},
+): Promise<{ place: Place; created: boolean }> {
+  if (bytes.length > most) throw tooLong(given, bytes.length, most);
+  const { folder, base, place } = await placeToWrite(cwd, given);
+  try {
+    const created = await writeIn(folder, { ...place, path: folder.path(base) }, bytes, isNew);
+    return { place, created };
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Writes a file into an open folder, and says whether it is new. */
+async function writeIn(
+  folder: Folder,
+  place: Place,
+  bytes: Uint8Array,
+  isNew: boolean,
+): Promise<boolean> {
   const old = await openInside(place, constants.O_RDONLY).catch((error: { code?: string }) => {
     if (error.code === "FILE_MISSING") return null;
     throw error;
   });
   const mode = old ? (await old.stat()).mode & 0o777 : 0o644;
   await old?.close();
-  const path = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
+  if (old && isNew) throw exists(place);
+  const path = folder.path(`.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
-  const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
   try {
-    await file.writeFile(bytes);
-    if (old) await file.chmod(mode);
-    await file.close();
-    await rename(path, place.path);
+    const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
+    try {
+      await file.writeFile(bytes);
+      if (old) await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+    await (isNew ? linkNew(path, place) : rename(path, place.path));
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
-  return { place, created: old === null };
+  return old === null;
 }
 
-async function placeToWrite(cwd: string, given: string): Promise<Place> {
-  const { place, missing } = await nearestInside(cwd, given);
-  const whole: Place = {
-    root: place.root,
-    path: join(place.path, ...missing),
-    name: join(place.name, ...missing),
-  };
+// A rename would take the place of a file that another has made since.
+async function linkNew(path: string, place: Place): Promise<void> {
+  await link(path, place.path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EEXIST" ? exists(place) : error;
+  });
+  await rm(path);
+}
+
+const exists = ({ name }: Place) =>
+  pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
+
+type Target = { folder: Folder; base: string; place: Place };
+
+/** Where a file is to be written: its folder, made and open, and its name there. */
+async function placeToWrite(cwd: string, given: string): Promise<Target> {
+  const { place: found, missing } = await nearestInside(cwd, given);
+  const { root } = found;
+  const path = join(found.path, ...missing);
+  const place: Place = { root, path, name: join(found.name, ...missing) };
   // A hook or a setting in there is a command that Git runs, outside of any tool.
-  if (/(^|[\\/])\.git([\\/]|$)/i.test(whole.name)) {
+  if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw pathError("GIT_FOLDER", given, "is Git's own", "use Git's commands to change it");
   }
-  if (missing.length > 1) {
-    const folder = dirname(whole.path);
-    await mkdir(folder, { recursive: true });
-    const real = await realpath(folder).catch(nullIfMissing);
-    if (real === null || !isInside(place.root, real) || real !== folder) {
-      throw pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
-    }
-  }
-  return whole;
+  if (path === root) throw pathError("NOT_A_FILE", given, "is no plain file");
+  const above = missing.length > 0 ? found.path : dirname(path);
+  let folder = await Folder.open({ root, path: above, name: relative(root, above) || "." });
+  for (const name of missing.slice(0, -1)) folder = await folder.into(name);
+  return { folder, base: basename(path), place };
 }

@@ -1,12 +1,11 @@
-import { constants } from "node:fs";
-import { type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { WorkflowError } from "@uncaged/workflow";
 
 /*
  * Keeps a tool's paths inside the thread's directory, links followed. A path is judged by where it
- * really leads, opened without following a last link, and judged again once it is open: so a link
- * that is made in between leads nowhere either.
+ * really leads, opened (open.ts) without following a last link, and judged again once it is open: so a
+ * link that is made in between leads nowhere either.
  */
 
 /** A place inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
@@ -65,58 +64,19 @@ export async function nearestInside(
   }
 }
 
-/**
- * Opens a plain file. Waits at no FIFO, and opens no device and no folder.
- *
- * @throws WorkflowError `FILE_MISSING`, `NOT_A_FILE`, `PATH_OUTSIDE`
- */
-export async function openInside(place: Place, flags: number, mode?: number): Promise<FileHandle> {
-  const { O_NOFOLLOW, O_NONBLOCK } = constants;
-  const file = await open(place.path, flags | O_NOFOLLOW | O_NONBLOCK, mode).catch(
-    (error: NodeJS.ErrnoException) => {
-      throw openError(place, error);
-    },
-  );
-  try {
-    const stats = await file.stat({ bigint: true });
-    if (!stats.isFile()) throw pathError("NOT_A_FILE", place.name, "is no plain file");
-    const path = await realpath(place.path).catch(nullIfMissing);
-    const now = path === null ? null : await stat(path, { bigint: true }).catch(nullIfMissing);
-    const isSame = now?.dev === stats.dev && now.ino === stats.ino;
-    if (path === null || !isInside(place.root, path) || !isSame) throw outside(place.name);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
 /** Whether a path without links is a folder or stands below it. */
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
-function openError(place: Place, error: NodeJS.ErrnoException): WorkflowError {
-  switch (error.code) {
-    case "ENOENT":
-    case "ENOTDIR":
-      return pathError("FILE_MISSING", place.name, "is not there");
-    case "ELOOP":
-      return outside(place.name);
-    case "EISDIR":
-    case "ENXIO":
-      return pathError("NOT_A_FILE", place.name, "is no plain file");
-    default:
-      return pathError("FILE_FAILED", place.name, `can't be opened: ${error.code}`);
-  }
-}
-
-export const nullIfMissing = (error: NodeJS.ErrnoException): null => {
+/** For `catch`: nothing is there. What else went wrong is thrown again. */
+export const nullIfMissing = (error: Error & { code?: string }): null => {
   if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
   if (error.code === "ELOOP" || error.code === "ENAMETOOLONG") return null;
   throw error;
 };
 
-const outside = (given: string): WorkflowError =>
+/** The error of a path that leads out. */
+export const outside = (given: string): WorkflowError =>
   pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
 
 const hints: Record<string, string> = {

@@ -6,12 +6,14 @@ import * as z from "zod/mini";
 const agent: AgentFn = async (ctx) => {
   const { admit, spent } = currentCall();
   const model = "claude-sonnet-5-5";
-  admit({ model, usage: { ...noUsage, input_tokens: 2000, output_tokens: 1000 }, cost: null });
+  const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
+  const release = admit({ model, usage: most, cost: null });
   publish("llm_thinking", { delta: "What is it worth?" });
   publish("llm_token", { delta: "Let me pay." });
   publish("llm_tool_use", { tool_use_id: "1", name: "pay", input: { with: ctx.env?.PURSE } });
   publish("llm_tool_result", { tool_use_id: "1", content: "paid", is_error: false });
   spent.push({ model, usage: { ...noUsage, input_tokens: 1000, output_tokens: 100 }, cost: null });
+  release();
   const { prose } = (ctx.params ?? {}) as { prose?: boolean };
   return prose ? "I paid\nsomething." : '{"paid": true}';
 };

@@ -54,6 +54,10 @@ export type LLMResult = {
   finish_reason?: string;
   stop_reason?: string;
   usage?: LLMUsage;
+  /** In US dollars, null when the price is not known. */
+  cost?: number | null;
+  /** Who answered, when the call did not name a provider. */
+  provider?: string;
   tool_calls?: ToolUseBlock[];
   tool_use?: ToolUseBlock[];
   thinking?: string;
@@ -110,6 +114,8 @@ export type ApiRequest = {
   body?: unknown;
   /** Milliseconds. */
   timeout?: number;
+  /** Whether `data` is wanted as bytes (`Uint8Array`), whatever its type. */
+  bytes?: boolean;
   signal: AbortSignal;
 };
 

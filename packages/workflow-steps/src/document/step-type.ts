@@ -20,7 +20,12 @@ export const StepType = {
 } as const;
 export type StepType = (typeof StepType)[keyof typeof StepType];
 
-const aliases: Readonly<Record<string, StepType>> = { Fork: "Noop", Check: "Branch", Done: "Stop" };
+/** Other names of types. */
+export const aliases: Readonly<Record<string, StepType>> = {
+  Fork: "Noop",
+  Check: "Branch",
+  Done: "Stop",
+};
 
 /** The types that call something outside: they have `in`, `out` and `onError`. */
 export const callTypes: ReadonlySet<string> = new Set<StepType>([
@@ -35,7 +40,10 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
 ]);
 
 /** The text before an id's first `_`; the whole id when it has none. */
-export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
+export function prefixOf(id: string): string {
+  const end = id.indexOf("_");
+  return end < 0 ? id : id.slice(0, end);
+}
 
 /**
  * The canonical type of a step or of a step's id: an explicit `type` wins over the id's prefix, and an

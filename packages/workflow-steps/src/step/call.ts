@@ -13,6 +13,8 @@ export type Call = {
   /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
   env: Readonly<Record<string, string>>;
   runID: string;
+  /** The step's id, behind those of the steps that its workflow runs in. */
+  place: string;
   signal: AbortSignal;
   emit: Emit;
   /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
@@ -24,7 +26,12 @@ export type Called = {
   locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
   model?: string;
   usage?: LLMUsage;
+  /** In US dollars, null when the price is not known. */
+  cost?: number | null;
 };
 
-/** Carries a step out. What it throws fails the step. */
+/**
+ * Carries a step out. What it throws fails the step; an error whose call had been answered and paid
+ * for has `spent: {model, usage, cost}`.
+ */
 export type Executor = (call: Call) => Promise<Called>;

@@ -8,10 +8,10 @@ import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
 import { bunFlags } from "./child.ts";
 import { openChannel } from "./child-channel.ts";
 import { finishBuild, portableNames } from "./finish.ts";
-import { ownName, ownPackage } from "./own-package.ts";
+import { ownName, ownPackages } from "./own-package.ts";
 
 const { request, answer } = openChannel();
-const { source, tsconfig, out } = request as BuildRequest;
+const { source, tsconfig, out, resolve } = request as BuildRequest;
 const define = {
   "process.env.NODE_ENV": '"production"',
   "import.meta.main": "false",
@@ -37,7 +37,8 @@ function refuseMacros(): void {
     `${name}:${value}`,
   ]);
   const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
-  const config = [`--tsconfig-override=${tsconfig}`, `--external=${ownName}`];
+  const external = [ownName, ...Object.keys(resolve)].map((name) => `--external=${name}`);
+  const config = [`--tsconfig-override=${tsconfig}`, ...external];
   const { status, stderr } = spawnSync(
     process.execPath,
     [
@@ -84,7 +85,7 @@ async function build(): Promise<void> {
     tsconfig,
     define,
     throw: false,
-    plugins: [ownPackage],
+    plugins: [ownPackages(resolve)],
   });
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");

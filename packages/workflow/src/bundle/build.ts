@@ -5,12 +5,21 @@ import { type ErrorRecord, fromErrorRecord, WorkflowError } from "../contract/er
 import { runChild } from "./child.ts";
 import { projectConfig } from "./project.ts";
 import { statSource } from "./source-file.ts";
+import type { SourceModule } from "./source-kind.ts";
 
 /** A built bundle: `map` is its source map; its sources are named from the source's folder. */
 export type Built = { code: Uint8Array; map: string };
 
-/** What `build-child` is asked. It writes `code.js` and `code.map` into the folder `out`. */
-export type BuildRequest = { source: string; tsconfig: string; out: string };
+/**
+ * What `build-child` is asked. It writes `code.js` and `code.map` into the folder `out`. `resolve` has
+ * the files of packages that the source's folder need not have.
+ */
+export type BuildRequest = {
+  source: string;
+  tsconfig: string;
+  out: string;
+  resolve: Readonly<Record<string, string>>;
+};
 
 /** What `build-child` answers. */
 export type BuildAnswer = { done: true } | { refused: ErrorRecord };
@@ -31,27 +40,44 @@ const maxMemory = 4 * 2 ** 30;
 export async function buildBundle(sourceFile: string): Promise<Built> {
   await statSource(sourceFile);
   const source = await realpath(sourceFile);
-  const out = await mkdtemp(join(tmpdir(), "uncaged-build-"));
+  const shown = (text: string) => text.replaceAll(join(dirname(source), "/"), folderOf(sourceFile));
+  const tsconfig = projectConfig(source);
+  return await inFolder(shown, async (out) => ({ source, tsconfig, out, resolve: {} }));
+}
+
+/**
+ * Builds a module that was made from another kind of source, as {@link buildBundle} builds a file.
+ *
+ * @param file the source as the user named it, for messages
+ * @throws WorkflowError `BUILD_FAILED`.
+ */
+export async function buildModule(module: SourceModule, file: string): Promise<Built> {
+  const { code, resolve } = module;
+  let source = "";
+  return await inFolder(
+    (text) => text.replaceAll(source, file),
+    async (out) => {
+      source = join(out, "module.ts");
+      await writeFile(source, code);
+      return { source, tsconfig: null, out, resolve };
+    },
+  );
+}
+
+type Request = Omit<BuildRequest, "tsconfig"> & { tsconfig: string | null };
+
+// `shown` makes the build's paths those that the user knows.
+async function inFolder(
+  shown: (text: string) => string,
+  requestIn: (out: string) => Promise<Request>,
+): Promise<Built> {
+  const out = await realpath(await mkdtemp(join(tmpdir(), "uncaged-build-")));
   try {
     const empty = join(out, "tsconfig.json");
     await writeFile(empty, "{}");
-    const request: BuildRequest = { source, tsconfig: projectConfig(source) ?? empty, out };
-    const end = await runChild({
-      entry: "build-child",
-      request,
-      cwd: dirname(source),
-      env: { NODE_ENV: "production", NO_COLOR: "1" },
-      timeoutMs,
-      maxMemory,
-    });
-    if (end.by !== "answer") {
-      const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
-      throw buildFailed([`${source}: the build ${how}`]);
-    }
-    const answer = end.answer as BuildAnswer;
+    const { tsconfig, ...request } = await requestIn(out);
+    const answer = await askChild({ ...request, tsconfig: tsconfig ?? empty });
     if ("refused" in answer) {
-      const shown = (text: string) =>
-        text.replaceAll(join(dirname(source), "/"), folderOf(sourceFile));
       const { message, details, ...rest } = answer.refused;
       throw fromErrorRecord({
         ...rest,
@@ -64,6 +90,21 @@ export async function buildBundle(sourceFile: string): Promise<Built> {
   } finally {
     await rm(out, { recursive: true, force: true });
   }
+}
+
+async function askChild(request: BuildRequest): Promise<BuildAnswer> {
+  const { source } = request;
+  const end = await runChild({
+    entry: "build-child",
+    request,
+    cwd: dirname(source),
+    env: { NODE_ENV: "production", NO_COLOR: "1" },
+    timeoutMs,
+    maxMemory,
+  });
+  if (end.by === "answer") return end.answer as BuildAnswer;
+  const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
+  throw buildFailed([`${source}: the build ${how}`]);
 }
 
 // With a slash at its end, as the user named it.

@@ -41,6 +41,15 @@ describe("a descriptor is checked as data", () => {
     expect(await checkDescriptor(value)).not.toHaveProperty("missing");
   });
 
+  test("it may say how many rounds its threads have", async () => {
+    expect(await checkDescriptor({ ...sound, maxRounds: 100_000 })).toHaveProperty("maxRounds");
+    for (const maxRounds of [0, 1.5, -1, 1_000_001, "5", null]) {
+      expect(await problem({ ...sound, maxRounds })).toBe(
+        "descriptor.maxRounds must be a whole number from 1 to 1000000",
+      );
+    }
+  });
+
   class Schema {
     type = "object";
   }

@@ -3,6 +3,7 @@ import { messageOf, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, kindOf } from "../contract/kind.ts";
 import { END, START } from "../contract/reserved.ts";
+import { isRounds, mostRounds } from "../control/control.ts";
 import { type JsonPath, showPath } from "./json-path.ts";
 import { compileSchema } from "./schema.ts";
 
@@ -34,6 +35,9 @@ export async function checkDescriptor(value: unknown): Promise<Descriptor> {
 export function toDescriptor(value: unknown): Descriptor {
   const whole = toData(value);
   const { description, roles, ...rest } = object(whole, []);
+  if (rest.maxRounds !== undefined && !isRounds(rest.maxRounds)) {
+    throw bad(["maxRounds"], `must be a whole number from 1 to ${mostRounds}`);
+  }
   return { ...rest, description: text(description, ["description"]), roles: checkRoles(roles) };
 }
 

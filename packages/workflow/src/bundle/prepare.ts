@@ -4,11 +4,12 @@ import { dirname, join } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { buildBundle } from "./build.ts";
+import { type Built, buildBundle, buildModule } from "./build.ts";
 import { checkBytes, type Finding } from "./check.ts";
 import { inspectBundle } from "./inspect.ts";
 import { originalPlace, type SourceMap } from "./load-error.ts";
 import { readSource, statSource } from "./source-file.ts";
+import type { SourceKind } from "./source-kind.ts";
 import { maxBundleSize } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
@@ -20,23 +21,34 @@ export type PreparedBundle = {
 };
 
 const maxTypesSize = 16 << 20;
+const maxTextSize = 16 << 20;
 const maxDetails = 1000;
 
+/** What `prepareBundle` may be told. */
+export type PrepareOptions = {
+  /** The path of a `.d.ts` file to keep beside the bundle. */
+  types?: string;
+  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
+  sources?: readonly SourceKind[];
+  /** How long the bundle may take to load. */
+  timeoutMs?: number;
+};
+
 /**
- * Makes a bundle of a file: an `.esm.js` is taken as it is, a `.ts`, `.mts` or `.tsx` is built first.
- * Then its source is checked and it is loaded in a process apart. Writes nothing to a storage root.
+ * Makes a bundle of a file: an `.esm.js` is taken as it is, a `.ts`, `.mts` or `.tsx` is built first,
+ * and so is what one of `options.sources` makes a module of. Then its source is checked and it is
+ * loaded in a process apart. Writes nothing to a storage root.
  *
- * @param options.types the path of a `.d.ts` file to keep beside the bundle
- * @throws WorkflowError those of `readSource` and `buildBundle`; `NOT_A_BUNDLE` (usage: another
- * ending); `BUNDLE_REFUSED` with the first finding in the message and all in `details`; those of
+ * @throws WorkflowError those of `readSource`, `buildBundle` and the kind of source; `NOT_A_BUNDLE`
+ * (usage: another ending); `BUNDLE_REFUSED` with the first finding in the message and all in `details`; those of
  * `inspectBundle`.
  */
 export async function prepareBundle(
   file: string,
-  options: { types?: string; timeoutMs?: number } = {},
+  options: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   const types = options.types === undefined ? undefined : await readTypes(options.types);
-  const { bytes, map } = await bytesOf(file);
+  const { bytes, map } = await bytesOf(file, options.sources ?? []);
   const findings = checkBytes(bytes, file);
   if (findings.length > 0) throw await refuse(file, findings, map);
   const descriptor = await inspectBytes(bytes, { ...options, file, map });
@@ -48,12 +60,22 @@ export async function prepareBundle(
   };
 }
 
-async function bytesOf(file: string): Promise<{ bytes: Uint8Array; map?: SourceMap }> {
+async function bytesOf(
+  file: string,
+  sources: readonly SourceKind[],
+): Promise<{ bytes: Uint8Array; map?: SourceMap }> {
   await statSource(file);
   if (file.endsWith(".esm.js")) return { bytes: await readSource(file, maxBundleSize) };
-  if (!/\.(ts|mts|tsx)$/.test(file) || /\.d\.m?ts$/.test(file)) throw notABundle(file);
-  const { code, map } = await buildBundle(file);
+  const { code, map } = await built(file, sources);
   return { bytes: code, map: { text: map, folder: dirname(file) } };
+}
+
+async function built(file: string, sources: readonly SourceKind[]): Promise<Built> {
+  if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) return await buildBundle(file);
+  const kind = sources.find((each) => each.matches(file));
+  if (!kind) throw notABundle(file);
+  const text = await readText(file, maxTextSize, "NOT_UTF8", "write the source as UTF-8");
+  return await buildModule(await kind.module(text, file), file);
 }
 
 async function inspectBytes(
@@ -70,29 +92,26 @@ async function inspectBytes(
   }
 }
 
-async function readTypes(path: string): Promise<string> {
-  const bytes = await readSource(path, maxTypesSize);
+const readTypes = (path: string): Promise<string> =>
+  readText(path, maxTypesSize, "BAD_TYPES", "give the .d.ts file that belongs to the bundle");
+
+async function readText(path: string, max: number, code: string, hint: string): Promise<string> {
+  const bytes = await readSource(path, max);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new WorkflowError(
-      {
-        code: "BAD_TYPES",
-        kind: "failed",
-        message: `${show(path)} is no UTF-8 text`,
-        hint: "give the .d.ts file that belongs to the bundle",
-      },
-      { cause },
-    );
+    const message = `${show(path)} is no UTF-8 text`;
+    throw new WorkflowError({ code, kind: "failed", message, hint }, { cause });
   }
 }
 
 function notABundle(file: string): WorkflowError {
-  const later = /\.(json|ya?ml)$/.test(file) ? "; JSON and YAML sources can't be built yet" : "";
+  const data = /\.(json|ya?ml)$/.test(file);
+  const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
   return new WorkflowError({
     code: "NOT_A_BUNDLE",
     kind: "usage",
-    message: `${show(file)} is no bundle and no TypeScript source${later}`,
+    message: `${show(file)} is no bundle and no TypeScript source${unknown}`,
     hint: "give an .esm.js file, or a .ts, .mts or .tsx file to build",
   });
 }

@@ -1,3 +1,4 @@
+import type { SourceKind } from "../bundle/source-kind.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { putBundle, type SideFiles } from "../bundle/store.ts";
 import { changeRegistry } from "../registry/change.ts";
@@ -8,9 +9,17 @@ import type { Root } from "../storage/paths.ts";
 /** What `add --json` prints. `unchanged` is true when it was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
+/** What `addWorkflow` may be told. */
+export type AddOptions = {
+  /** The path of a `.d.ts` file to keep beside the bundle. */
+  types?: string;
+  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
+  sources?: readonly SourceKind[];
+};
+
 /**
  * Judges a bundle, stores it and makes it the name's current version. An `.esm.js` is taken as it is;
- * a source is built first. `types` is the path of a `.d.ts` file to keep beside the bundle.
+ * a source is built first.
  *
  * The bundle's top level runs, in a process apart. Nothing is written when it, the name or the
  * registry is refused. Adding the same bytes again changes nothing but brings back missing files.
@@ -21,11 +30,11 @@ export async function addWorkflow(
   root: Root,
   name: string,
   file: string,
-  { types }: { types?: string } = {},
+  options: AddOptions = {},
 ): Promise<Added> {
   checkNewName(await readRegistry(root), name);
   const { prepareBundle } = await import("../bundle/prepare.ts");
-  const { bytes, ...beside } = await prepareBundle(file, types === undefined ? {} : { types });
+  const { bytes, ...beside } = await prepareBundle(file, options);
   return await registerBundle(root, name, bytes, beside);
 }
 

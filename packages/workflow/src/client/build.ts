@@ -1,4 +1,5 @@
 import { hashOf } from "../bundle/hash.ts";
+import type { SourceKind } from "../bundle/source-kind.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
@@ -11,9 +12,12 @@ export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
  *
  * @throws WorkflowError `NOT_A_SOURCE` (usage), and those of `prepareBundle`.
  */
-export async function buildSource(file: string): Promise<BuiltBundle> {
+export async function buildSource(
+  file: string,
+  options: { sources?: readonly SourceKind[] } = {},
+): Promise<BuiltBundle> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
-  const { bytes, map } = await prepareBundle(file);
+  const { bytes, map } = await prepareBundle(file, options);
   if (map === undefined) throw notASource(file);
   return { hash: await hashOf(bytes), bytes, map };
 }

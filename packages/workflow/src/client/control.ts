@@ -7,6 +7,7 @@ import type {
   ResumeRequest,
 } from "../control/control.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
+import { hasTaken } from "../thread/answered.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 import { askWorker } from "./spawn.ts";
@@ -35,10 +36,10 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
 
 /**
  * Lets a paused thread go on, starts an interrupted one again from its committed steps, or answers a
- * waiting one.
+ * waiting one. An answer with a `meta.requestId` that was taken before is answered as it was then.
  *
- * @throws WorkflowError `THREAD_ENDED`, `ALREADY_RUNNING`, `WAITING`, `NOT_WAITING`, `ANSWER_LATE`,
- * `ANSWER_INVALID`, `LOG_CORRUPT`.
+ * @throws WorkflowError `THREAD_ENDED`, `ALREADY_RUNNING`, `WAITING`, `NOT_WAITING`, `ANSWER_TOKEN`,
+ * `ANSWER_LATE`, `ANSWER_INVALID`, `LOG_CORRUPT`.
  */
 export async function resumeThread(
   root: Root,
@@ -50,6 +51,7 @@ export async function resumeThread(
   const reply = await ask<Controlled>(root, ref.hash, request);
   if (reply.kind === "reply") return reply.value;
   const { status } = await readThread(root, ref);
+  if (options.input && hasTaken(root, ref, options.input)) return { threadId: ref.threadId };
   checkOpen(root, ref, status);
   return askWorker(root, ref.hash, request);
 }

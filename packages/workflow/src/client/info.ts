@@ -8,6 +8,8 @@ import { readThread } from "./threads.ts";
 export type InfoOptions = {
   /** Leaves out what is older, in milliseconds since the epoch. */
   since?: number;
+  /** Only lines of these tags and events of these types: the others are not even parsed. */
+  only?: readonly string[];
   /** Begins with the last so many lines. */
   tail?: number;
   /** Goes on until the thread is no longer driven. */
@@ -21,26 +23,28 @@ const lookEveryMs = 250;
 export async function* readInfo(
   root: Root,
   ref: ThreadRef,
-  { since = 0, tail, follow = false, signal }: InfoOptions = {},
+  { since = 0, only, tail, follow = false, signal }: InfoOptions = {},
 ): AsyncGenerator<InfoRecord> {
   const path = infoPath(root, ref.hash, ref.threadId);
   const log = new LogTail(path);
-  const first = newLines(log, since);
+  const first = newLines(log, since, only);
   yield* tail === undefined ? first : lastOf(first, tail);
   while (follow && !signal?.aborted) {
     const { status } = await readThread(root, ref);
     const goesOn = isMoving(status) || status === "waiting";
     // The worker writes of an end in its debug log a little after the end itself.
     await changed([path], lookEveryMs, signal);
-    yield* newLines(log, since);
+    yield* newLines(log, since, only);
     if (!goesOn) return;
   }
 }
 
-function* newLines(log: LogTail, since: number): Generator<InfoRecord> {
-  for (const { value } of log.read()) {
+function* newLines(log: LogTail, since: number, only?: readonly string[]): Generator<InfoRecord> {
+  const isWanted = (name: string | undefined): boolean => only?.includes(name ?? "") ?? true;
+  for (const { value } of log.read(only?.map((name) => `"${name}"`))) {
     const record = value as InfoRecord | undefined;
-    if (typeof record?.tag === "string" && record.timestamp >= since) yield record;
+    if (typeof record?.tag !== "string" || record.timestamp < since) continue;
+    if (isWanted(record.tag) || isWanted(record.type)) yield record;
   }
 }
 

@@ -1,9 +1,10 @@
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
-  defaultMaxRounds,
   type Durability,
   type ForkRequest,
+  isRounds,
+  mostRounds,
   type Started,
   type StartRequest,
 } from "../control/control.ts";
@@ -13,14 +14,12 @@ import { type Ahead, candidateOf } from "./ahead.ts";
 import { askWorker } from "./spawn.ts";
 import { resolveWorkflow } from "./resolve.ts";
 
-/** The most steps that a thread may be given. */
-export const mostRounds = 1_000_000;
-
 /** What starts a thread. `env` reaches its workflow and is never written. */
 export type StartOptions = {
   /** A name, `name@hash`, or a hash. */
   workflow: string;
   prompt?: string;
+  /** What the bundle's descriptor says when it is left out, else 100. */
   maxRounds?: number;
   params?: unknown;
   /** Reaches `run` in its second argument, beside threadId and the rest. */
@@ -43,14 +42,14 @@ export type StartedThread = { threadId: string; workflow: string; hash: string }
  * bundle from being loaded; then nothing is written.
  */
 export async function startThread(root: Root, options: StartOptions): Promise<StartedThread> {
-  const { prompt = "", maxRounds = defaultMaxRounds, params } = options;
-  checkRounds(maxRounds);
+  const { prompt = "", maxRounds, params } = options;
+  if (maxRounds !== undefined) checkRounds(maxRounds);
   checkOptions(options.options ?? {});
   const { name, hash } = await resolveWorkflow(root, options.workflow);
   const request = {
     workflow: name,
     prompt,
-    maxRounds,
+    ...(maxRounds === undefined ? {} : { maxRounds }),
     ...(params === undefined ? {} : { params }),
     options: { ...options.options, cwd: options.cwd },
     env: definedEnv(options.env),
@@ -75,17 +74,22 @@ export async function sendStart(
   const candidate = candidateOf(root, hash, ahead);
   const id = threadId ?? (await import("ulid")).ulid();
   const body: StartRequest = { threadId: id, ...request };
-  await askWorker<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
+  const start = { method: "POST", path: "/threads", body } as const;
+  await askWorker<Started>(root, hash, start, candidate).catch(async (error: unknown) => {
+    // A worker that is just ending may have taken the connection. By its id a thread starts once.
+    if (!isWorkflowError(error) || error.code !== "WORKER_LOST") throw error;
+    await askWorker<Started>(root, hash, start);
+  });
   return { threadId: id, workflow: request.workflow, hash };
 }
 
 /** @throws WorkflowError `BAD_MAX_ROUNDS` unless it is a whole number from 1 to {@link mostRounds}. */
 export function checkRounds(maxRounds: number): void {
-  if (Number.isInteger(maxRounds) && maxRounds >= 1 && maxRounds <= mostRounds) return;
+  if (isRounds(maxRounds)) return;
   throw new WorkflowError({
     code: "BAD_MAX_ROUNDS",
     kind: "usage",
-    message: `maxRounds can't be ${maxRounds}`,
+    message: `maxRounds can't be ${String(maxRounds)}`,
     hint: `give a whole number from 1 to ${mostRounds}`,
   });
 }

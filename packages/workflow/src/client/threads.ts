@@ -60,12 +60,14 @@ export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView
   if (log.kind === "unborn") throw notFound(ref.threadId);
   if (log.kind === "headless") return headless(ref);
   const { start, steps, end } = log;
+  const { prompt, params } = start.parameters;
   return {
     threadId: ref.threadId,
     workflow: start.name,
     hash: ref.hash,
     status: status(log.broken, end, steps.at(-1)?.role ?? null, alive),
-    prompt: start.parameters.prompt,
+    prompt,
+    ...(params === undefined ? {} : { params }),
     maxRounds: start.parameters.options.maxRounds,
     createdAt: start.timestamp,
     steps,

@@ -104,7 +104,10 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
   return { name };
 }
 
-/** The descriptor of a hash, or null when its file can't be read: a damaged store can be looked at too. */
+/**
+ * What a stored bundle says of itself; null when that can't be read: a list is for finding one's way, in
+ * a damaged store too.
+ */
 export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
   const path = descriptorPath(root, hash);
   try {

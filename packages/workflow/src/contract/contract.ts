@@ -54,9 +54,13 @@ export type WorkflowFn = (
 /** A JSON Schema, as data. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
-/** What a bundle says of itself: the named export `descriptor`. */
+/**
+ * What a bundle says of itself: the named export `descriptor`. `maxRounds` is that of its threads when
+ * their starter does not say; 100 without it.
+ */
 export type Descriptor = {
   description: string;
+  maxRounds?: number;
   roles: Record<string, { description: string; schema: JsonSchema }>;
 };
 

@@ -14,8 +14,15 @@ import type { ErrorRecord } from "../contract/error.ts";
  */
 export const controlTimeoutMs = 10_000;
 
-/** The number of steps that a thread may have when its starter does not say. */
+/** The number of steps that a thread may have when neither its starter nor its bundle says. */
 export const defaultMaxRounds = 100;
+
+/** The most steps that a thread may be given. */
+export const mostRounds = 1_000_000;
+
+/** Whether a value can be a thread's maxRounds: a whole number from 1 to {@link mostRounds}. */
+export const isRounds = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostRounds;
 
 /** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
 export type Durability = "step" | "os";
@@ -42,7 +49,7 @@ export type ForkRequest = {
 export type StartRequest = Surroundings & {
   threadId: string;
   workflow: string;
-  /** With `fork`: the source's prompt and maxRounds when absent. */
+  /** With `fork`: the source's prompt and maxRounds when absent. Without: empty, and the bundle's own. */
   prompt?: string;
   maxRounds?: number;
   params?: unknown;
@@ -52,7 +59,11 @@ export type StartRequest = Surroundings & {
 
 export type ResumeRequest = Surroundings;
 
-/** An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON. */
+/**
+ * An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON. A
+ * `meta.token` must be that of the question; an answer whose `meta.requestId` was taken before gets the
+ * same reply and does nothing more.
+ */
 export type InputRequest = {
   content: string;
   value?: unknown;

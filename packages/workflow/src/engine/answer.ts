@@ -20,28 +20,43 @@ export async function problemOfSchema(wait: WaitMeta, judge: SchemaJudge): Promi
   return "problem" in judgement ? `meta.schema is no JSON Schema: ${judgement.problem}` : null;
 }
 
+/** A thread as a refusal names it. */
+type Named = { threadId: string };
+
+/** When an answer came, to which thread, and who judges it. */
+export type Asked = { now: number; judge: SchemaJudge; thread: Named };
+
 /**
- * The `__input__` step that an answer becomes.
+ * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
+ * answers an earlier question has not seen this one. One without a token is taken.
  *
- * @throws WorkflowError `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
+ * @throws WorkflowError `ANSWER_TOKEN`, `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
  */
 export async function answerStep(
   wait: WaitMeta,
   input: InputRequest,
-  now: number,
-  judge: SchemaJudge,
+  { now, judge, thread }: Asked,
 ): Promise<RoleOutput> {
+  const token = input.meta?.token;
+  if (token !== undefined && token !== wait.token) {
+    throw refused("ANSWER_TOKEN", thread, `the answer's token is not that of ${wait.for}`);
+  }
   if (isOver(wait, now)) {
     const late = new Date(wait.expiresAt as number).toISOString();
     throw refused(
       "ANSWER_LATE",
+      thread,
       `the answer comes too late: ${wait.for} could be answered until ${late}`,
     );
   }
   const value = "value" in input ? input.value : input.content;
   const fault = await faultOf(wait, value, judge);
   if (fault)
-    throw refused("ANSWER_INVALID", `the answer does not fit what ${wait.for} asks for: ${fault}`);
+    throw refused(
+      "ANSWER_INVALID",
+      thread,
+      `the answer does not fit what ${wait.for} asks for: ${fault}`,
+    );
   const meta: InputMeta = { ...input.meta, for: wait.for };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
@@ -76,17 +91,18 @@ export async function untilOver(
 }
 
 /** The error that a thread is just being let go by its worker. */
-export const notLive = () => refused("NOT_LIVE", "the thread is being released by its worker");
+export const notLive = (thread: Named) =>
+  refused("NOT_LIVE", thread, "the thread is being released by its worker");
 
 /** The error that there is no question, or no longer one. */
-export const notWaiting = () =>
-  refused("NOT_WAITING", "the thread waits for no answer, or has got one");
+export const notWaiting = (thread: Named) =>
+  refused("NOT_WAITING", thread, "the thread waits for no answer, or has got one");
 
-function refused(code: string, message: string): WorkflowError {
+function refused(code: string, { threadId }: Named, message: string): WorkflowError {
   return new WorkflowError({
     code,
     kind: "failed",
     message,
-    hint: "see the question and the steps: uncaged-workflow thread @last, or its id",
+    hint: `see the question and the steps: uncaged-workflow thread ${threadId}`,
   });
 }

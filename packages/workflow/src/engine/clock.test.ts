@@ -27,6 +27,7 @@ function drive(wait: Record<string, unknown> | null) {
       log: { append: async (text) => void lines.push(JSON.parse(text)) },
       scope: (fn) => fn(),
       note: () => undefined,
+      onRefused: () => undefined,
       judge: async () => {
         await Bun.sleep(60);
         return { validate: () => "it never fits" };

@@ -45,6 +45,7 @@ function drive(
       },
       scope: (fn) => fn(),
       note: (_tag, content) => void notes.push(content),
+      onRefused: () => undefined,
       judge: async () => ({ validate: (value) => (value === "no" ? "it must not be no" : null) }),
       onWait: () => undefined,
       mask: (text) => text.replaceAll("hunter22", "***"),

@@ -14,11 +14,12 @@
  */
 import { checkResult, checkStep } from "../contract/check.ts";
 import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
+import { Answers, type RefusalParts } from "./answers.ts";
 import {
   answerStep,
   notLive,
@@ -30,17 +31,19 @@ import {
 } from "./answer.ts";
 import { type ClosingParts, closeGenerator } from "./closing.ts";
 import { failed, killed, outOfRounds, returned } from "./ending.ts";
+import { isTooLarge } from "./failure.ts";
 
 /** What the engine needs of its surroundings. */
-export type EngineParts = ClosingParts & {
-  log: { append(record: string): Promise<void> };
-  judge: SchemaJudge;
-  mask: (text: string) => string;
-  /** Called when the thread begins to wait for an answer. */
-  onWait: () => void;
-  /** Milliseconds since the epoch. */
-  now: () => number;
-};
+export type EngineParts = ClosingParts &
+  RefusalParts & {
+    log: { append(record: string): Promise<void> };
+    judge: SchemaJudge;
+    mask: (text: string) => string;
+    /** Called when the thread begins to wait for an answer. */
+    onWait: () => void;
+    /** Milliseconds since the epoch. */
+    now: () => number;
+  };
 
 /** The thread as its log has it, and what `run` gets. */
 export type EngineThread = {
@@ -72,6 +75,7 @@ export class Engine {
   readonly #thread: EngineThread;
   readonly #parts: EngineParts;
   readonly #abort = new AbortController();
+  readonly #answers: Answers;
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #count: number;
@@ -88,6 +92,7 @@ export class Engine {
   constructor(thread: EngineThread, parts: EngineParts) {
     this.#thread = thread;
     this.#parts = parts;
+    this.#answers = new Answers(thread.steps, parts);
     this.#count = thread.steps.length;
     this.#lastStep = thread.steps.at(-1) ?? null;
     this.done = this.#settled.promise;
@@ -162,24 +167,24 @@ export class Engine {
   /**
    * Gives a waiting thread its answer; the `__input__` step is durable when this resolves.
    *
-   * @throws WorkflowError `NOT_WAITING`, `ANSWER_LATE`, `ANSWER_INVALID`; what was refused is logged.
+   * @throws WorkflowError `NOT_WAITING` and those of `answerStep`; what was refused is logged.
    */
-  async answer(input: InputRequest): Promise<void> {
-    try {
-      const wait = this.#claimWait();
-      const step = await answerStep(wait, input, this.#parts.now(), this.#parts.judge).catch(
-        (error) => {
-          this.#answering = false;
-          // The time may have ended while this answer was looked at.
-          if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
-          throw error;
-        },
-      );
-      await this.#commitAnswer(step);
-    } catch (error) {
-      this.#parts.note("7GX2W9QA", `answer refused: ${messageOf(error)}`);
+  answer(input: InputRequest): Promise<void> {
+    const wait = this.#answer ? this.#waitMeta() : null;
+    return this.#answers.give(input, wait, () => this.#take(input));
+  }
+
+  async #take(input: InputRequest): Promise<void> {
+    const wait = this.#claimWait();
+    const { now, judge } = this.#parts;
+    const asked = { now: now(), judge, thread: this.#thread.options };
+    const step = await answerStep(wait, input, asked).catch((error) => {
+      this.#answering = false;
+      // The time may have ended while this answer was looked at.
+      if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
       throw error;
-    }
+    });
+    await this.#commitAnswer(step);
   }
 
   async #drive(): Promise<void> {
@@ -311,14 +316,15 @@ export class Engine {
   }
 
   #claimWait(): WaitMeta {
-    if (!this.#answer || this.#answering || this.#isStopped()) throw notWaiting();
+    if (!this.#answer || this.#answering || this.#isStopped())
+      throw notWaiting(this.#thread.options);
     this.#answering = true;
     return this.#waitMeta();
   }
 
   async #commitAnswer(output: RoleOutput): Promise<void> {
     try {
-      if (this.#isStopped()) throw notWaiting();
+      if (this.#isStopped()) throw notWaiting(this.#thread.options);
       const answer = this.#answer;
       const { role, content, meta } = output;
       const step = await this.#append(output, jsonText({ role, content, meta }));
@@ -359,7 +365,7 @@ export class Engine {
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
-    if (this.#released) throw notLive();
+    if (this.#released) throw notLive(this.#thread.options);
     const ending = this.#end(end);
     this.#halt();
     await ending;
@@ -392,7 +398,3 @@ export class Engine {
     if (this.#generator) await closeGenerator(this.#generator, this.#parts);
   }
 }
-
-// The workflow's fault and not the disk's: nothing was written, and the end can be.
-const isTooLarge = (error: unknown): boolean =>
-  isWorkflowError(error) && error.code === "RECORD_TOO_LARGE";

@@ -50,3 +50,10 @@ function nameOf(thrown: unknown): string {
     return "unknown";
   }
 }
+
+/**
+ * Whether a record could not be written for its size: the workflow's fault and not the disk's. Nothing
+ * was written then, and the end can be.
+ */
+export const isTooLarge = (error: unknown): boolean =>
+  isWorkflowError(error) && error.code === "RECORD_TOO_LARGE";

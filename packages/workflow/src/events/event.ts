@@ -18,6 +18,8 @@ export type EventType =
   | "llm_tool_result"
   | "llm_error"
   | "llm_done"
+  | "llm_start"
+  | "llm_usage"
   | "tool_start"
   | "tool_message"
   | "tool_done"

@@ -22,6 +22,12 @@ test("the password in an address is a secret, the address is not", () => {
   );
 });
 
+test("headers are secrets by their own names", () => {
+  const lines = "Authorization: Bearer abc12345678\nX-Team: the-builders\ncookie: id=0123456789";
+  const mask = maskOf({ ANTHROPIC_CUSTOM_HEADERS: lines });
+  expect(mask("abc12345678, the-builders, id=0123456789")).toBe("***, the-builders, ***");
+});
+
 test("the end of a text with which a secret may have begun is counted", () => {
   const { begun } = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
   expect(

@@ -7,6 +7,8 @@ export type Mask = { (text: string): string; begun?: (text: string) => number };
 const secretName =
   /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PWD|AUTH(?!OR(?!IZ)|_SOCK)/i;
 const urlPassword = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i;
+const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
+const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
 const longestBegun = 4096;
 
@@ -15,8 +17,9 @@ export const noMask: Mask = (text) => text;
 
 /**
  * What takes the values of an environment's secrets out of a text: those of variables whose names say
- * so (`…_KEY`, `…TOKEN…`, `…PASSWORD…`) and passwords in addresses (`postgres://me:password@host`), when
- * they are 8 characters or longer.
+ * so (`…_KEY`, `…TOKEN…`, `…PASSWORD…`), passwords in addresses (`postgres://me:password@host`) and the
+ * headers of `…_HEADERS` whose names say so (`Authorization: Bearer …`), when they are 8 characters or
+ * longer.
  */
 export function maskOf(env: Readonly<Record<string, string>>): Mask {
   const secrets = new Set<string>();
@@ -40,8 +43,13 @@ export function maskOf(env: Readonly<Record<string, string>>): Mask {
 
 function secretsOf(name: string, value: string): string[] {
   if (secretName.test(name)) return [value];
+  if (name.endsWith("_HEADERS")) return [...value.matchAll(headerLine)].flatMap(headerSecrets);
   const [, password] = urlPassword.exec(value) ?? [];
   return password === undefined ? [] : [password];
+}
+
+function headerSecrets([, name = "", value = ""]: RegExpMatchArray): string[] {
+  return secretName.test(name) || secretHeader.test(name) ? [value, ...value.split(/\s+/)] : [];
 }
 
 function begunOf(secret: string, text: string): number {

@@ -23,15 +23,16 @@ export class LogTail {
   }
 
   /**
-   * The lines that are new. A file that is not there has none.
+   * The lines that are new. A file that is not there has none. Of lines without any of the texts
+   * `holding` the value is undefined.
    *
    * @throws WorkflowError `LOG_REPLACED` when the file is shorter than what was already read.
    */
-  *read(): Generator<Tailed> {
+  *read(holding?: readonly string[]): Generator<Tailed> {
     const fd = this.#open();
     if (fd === null) return;
     try {
-      yield* this.#lines(fd);
+      yield* this.#lines(fd, holding);
     } finally {
       closeSync(fd);
     }
@@ -46,7 +47,7 @@ export class LogTail {
     }
   }
 
-  *#lines(fd: number): Generator<Tailed> {
+  *#lines(fd: number, holding?: readonly string[]): Generator<Tailed> {
     const total = fstatSync(fd).size;
     if (total < this.position) throw this.#replaced();
     let capacity = pieceSize;
@@ -60,16 +61,18 @@ export class LogTail {
         capacity *= 2;
         continue;
       }
-      yield* this.#values(buffer.subarray(0, end));
+      yield* this.#values(buffer.subarray(0, end), holding);
       capacity = pieceSize;
     }
   }
 
-  *#values(bytes: Buffer): Generator<Tailed> {
+  *#values(bytes: Buffer, holding?: readonly string[]): Generator<Tailed> {
     for (let offset = 0; offset < bytes.length; ) {
       const end = bytes.indexOf(newline, offset);
       this.position += end + 1 - offset;
-      yield { value: parse(bytes.toString("utf8", offset, end)), position: this.position };
+      const line = bytes.toString("utf8", offset, end);
+      const isHeld = holding?.some((text) => line.includes(text)) ?? true;
+      yield { value: isHeld ? parse(line) : undefined, position: this.position };
       offset = end + 1;
     }
   }

@@ -36,6 +36,14 @@ describe("the debug log", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test("has what a model call spends at once, with all that came before it", () => {
+    const info = new InfoLog(path);
+    info.log("AAAAAAAA", "a");
+    info.event("AAAAAAAA", "llm_token", "coder", { delta: "Hm" });
+    info.event("AAAAAAAA", "llm_usage", "coder", { usage: { input_tokens: 1 } });
+    expect(records().map(({ content }) => content)).toEqual(["a", "llm_token", "llm_usage"]);
+  });
+
   test("numbers events on, also where another process left off", () => {
     const info = new InfoLog(path);
     info.event("AAAAAAAA", "tool_start", "coder", {});

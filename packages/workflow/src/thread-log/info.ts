@@ -21,11 +21,14 @@ export type InfoRecord = {
 
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
+// What a call has cost until its worker is killed: no step will tell it.
+const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
  * The writer of a thread's debug log, `.info.jsonl`. Lines are gathered and written in batches, not
  * synced, and never in the way of a step: what can't be written, or would make the log longer than
- * 256 MiB, is dropped. What a model streams is joined to a few lines a second. It never throws.
+ * 256 MiB, is dropped. What a model streams is joined to a few lines a second; what a model call spends
+ * is written at once. It never throws.
  */
 export class InfoLog {
   readonly #file: InfoFile;
@@ -63,7 +66,8 @@ export class InfoLog {
       const json = jsonOf(payload, this.#mask);
       this.#gathered.add({ kind: "event", tag, timestamp, ...source, json });
     }
-    this.#plan();
+    if (atOnce.has(type)) this.#write({ whole: false });
+    else this.#plan();
   }
 
   /** Writes what is gathered when events are among it: who sees the next step then sees them too. */

@@ -32,6 +32,8 @@ export type ThreadView = {
   hash: string;
   status: Status;
   prompt: string;
+  /** Absent when the starter gave none. */
+  params?: unknown;
   maxRounds: number;
   createdAt: number;
   steps: Step[];

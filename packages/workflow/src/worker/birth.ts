@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Step } from "../contract/contract.ts";
+import type { Bundle, Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { INPUT } from "../contract/reserved.ts";
 import {
   defaultMaxRounds,
   type ForkRequest,
   type InputRequest,
+  isRounds,
   type StartRequest,
 } from "../control/control.ts";
 import { checkThreadId, isHash } from "../storage/names.ts";
@@ -23,18 +24,30 @@ export type Born = { start: StartRecord; steps: Step[]; writer: LogWriter };
 
 /**
  * Makes the log of a new thread: its start record, and the steps that a fork brings along, byte for
- * byte. It is durable, whole, when this returns; on an error there is none.
+ * byte. It is durable, whole, when this returns; on an error there is none. It has `rounds` where neither
+ * the request nor the thread that it is a fork of says how many.
  */
-export function bear(root: Root, hash: string, request: StartRequest, writing: Writing): Born {
+export function bear(
+  root: Root,
+  hash: string,
+  request: StartRequest,
+  writing: Writing,
+  rounds: number = defaultMaxRounds,
+): Born {
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const source = request.fork ? readSource(root, request.fork) : null;
-  const start = startRecord(hash, request, source);
+  const start = startRecord(hash, request, source, rounds);
   const copied = source && request.fork ? copySteps(source, request.fork) : noSteps;
   const head = Buffer.from(`${textOf(start)}\n`);
   checkRecordSize(head);
   makeFolder(dirname(path));
   const pieces = [head, ...copied.bytes];
   return { start, steps: copied.steps, writer: LogWriter.create(path, pieces, writing) };
+}
+
+/** The maxRounds of a bundle's threads when their starter does not say: what its descriptor says, else 100. */
+export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
+  return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
 
 /** Whether a thread with this id has a log. */
@@ -67,10 +80,15 @@ function readSource(root: Root, fork: ForkRequest): Source {
 
 const count = (first: number): number[] => Array.from({ length: first }, (_, index) => index);
 
-function startRecord(hash: string, request: StartRequest, source: Source | null): StartRecord {
+function startRecord(
+  hash: string,
+  request: StartRequest,
+  source: Source | null,
+  rounds: number,
+): StartRecord {
   const before = source?.log.start.parameters;
   const options = { ...before?.options, ...request.options };
-  const maxRounds = request.maxRounds ?? before?.options.maxRounds ?? defaultMaxRounds;
+  const maxRounds = request.maxRounds ?? before?.options.maxRounds ?? rounds;
   const params = request.params === undefined ? before?.params : request.params;
   return {
     name: request.workflow,

@@ -16,17 +16,19 @@ import type {
 import { isOver } from "../engine/answer.ts";
 import { killed } from "../engine/ending.ts";
 import { Engine, type Outcome } from "../engine/engine.ts";
-import { maskOf } from "../events/mask.ts";
+import { type Mask, maskOf } from "../events/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import type { LogWriter, Writing } from "../thread-log/append.ts";
 import { InfoLog } from "../thread-log/info.ts";
 import { type StartRecord, textOf } from "../thread-log/record.ts";
+import { hasTaken } from "../thread/answered.ts";
 import { notFound } from "../thread/find.ts";
 import { type Adopted, adopt } from "./adopt.ts";
-import { bear, isBorn } from "./birth.ts";
+import { bear, isBorn, roundsOf } from "./birth.ts";
 import { runInContext, type ThreadContext } from "./context.ts";
 import { judgeBySchema } from "./judge.ts";
+import { tellRefused } from "./refusal.ts";
 
 /** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {
@@ -95,7 +97,13 @@ export class Threads {
     if (isBorn(root, hash, threadId)) return { threadId, started: false };
     const bundle = await this.#parts.load();
     if (isBorn(root, hash, threadId)) return { threadId, started: false };
-    const { start, steps, writer } = bear(root, hash, request, this.#writing(request));
+    const { start, steps, writer } = bear(
+      root,
+      hash,
+      request,
+      this.#writing(request),
+      roundsOf(bundle),
+    );
     this.#drive(bundle, start, steps, writer, request);
     return { threadId, started: true };
   }
@@ -132,6 +140,9 @@ export class Threads {
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
     if (!(await this.#find(threadId))) {
+      const { root, hash } = this.#parts;
+      if (!isBorn(root, hash, threadId)) throw notFound(threadId);
+      if (hasTaken(root, { hash, threadId }, request.input)) return { threadId };
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
     }
@@ -179,7 +190,7 @@ export class Threads {
     const { threadId } = start;
     const env = this.#shared(surroundings.env);
     const mask = maskOf(env);
-    const info = new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
+    const info = this.#infoOf(threadId, mask);
     const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
     const committed = () => engine.steps;
     const context: ThreadContext = { threadId, info, committed, fail };
@@ -192,6 +203,7 @@ export class Threads {
         log: { append: (record) => (info.flushEvents(), writer.append(record)) },
         scope: (fn) => runInContext(context, fn),
         note: (tag, content) => info.log(tag, content),
+        onRefused: (stepID, reason) => tellRefused(info, stepID, reason, engine.steps + 1),
         judge: judgeBySchema,
         mask,
         onWait: () => this.#parts.onChange(),
@@ -249,7 +261,11 @@ export class Threads {
     const adopted = this.#adopt(threadId, request);
     if (adopted.log.steps.at(-1)?.role !== WAIT) {
       void adopted.writer.close();
-      throw refuse("NOT_WAITING", threadId, "waits for no answer");
+      const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
+      const info = this.#infoOf(threadId, maskOf(request.env));
+      tellRefused(info, null, refused.message, adopted.log.steps.length + 1);
+      info.close();
+      throw refused;
     }
     this.#driveAgain(bundle, adopted, request);
   }
@@ -266,6 +282,10 @@ export class Threads {
     } finally {
       await writer.close();
     }
+  }
+
+  #infoOf(threadId: string, mask: Mask): InfoLog {
+    return new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
   }
 
   #adopt(threadId: string, surroundings: Surroundings): Adopted {

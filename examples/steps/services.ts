@@ -1,0 +1,27 @@
+// A step workflow with services, a component and a type of steps of its own: what a JSON file alone can't
+// bring along. It is added like any other source:
+//
+//     npx uncaged-workflow add services examples/steps/services.ts
+//     npx uncaged-workflow run services --follow
+import { stepsBundle } from "@uncaged/workflow-steps";
+import flow from "./services.json";
+
+type Given = { text?: string; title?: string };
+
+export const { run, descriptor } = stepsBundle(flow, {
+  adapters: {
+    service: {
+      // The registry says which there are: here it is CountWords.
+      async call(_name, params) {
+        const { text = "" } = params as Given;
+        return { data: { words: text.split(/\s+/).length } };
+      },
+    },
+    component: {
+      call: async (id, params) => ({ id, title: (params as Given).title }),
+    },
+  },
+  customHandlers: {
+    Shout: (context, step) => `${String(context.evaluate(step.in?.text)).toUpperCase()}!`,
+  },
+});

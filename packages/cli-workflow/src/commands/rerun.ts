@@ -1,0 +1,86 @@
+import {
+  findThread,
+  forkThread,
+  readThread,
+  resolveWorkflow,
+  type Root,
+} from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
+import { withName } from "../arguments/name.ts";
+import { maxRoundsOption } from "../arguments/rounds.ts";
+import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
+import { promptOf } from "../arguments/text.ts";
+import { examples, type Perform } from "../program/command.ts";
+import type { Session } from "../program/session.ts";
+
+type Options = StartingOptions &
+  LimitOptions & {
+    fromStep: string;
+    set?: string[];
+    prompt?: string;
+    promptFile?: string;
+    maxRounds?: number;
+    on?: string;
+  };
+
+export function define(command: Command, perform: Perform): void {
+  command
+    .argument("<id>", "a thread of a step workflow, or @last")
+    .requiredOption(
+      "--from-step <step>",
+      "begin with this step's last run; step#2: with its second",
+    )
+    .option(
+      "--set <name=value>",
+      "give a variable or a param another value, as JSON or text; may be repeated",
+      (pair: string, pairs: string[] | undefined) => [...(pairs ?? []), pair],
+    )
+    .option("--prompt <text>", "another prompt; - reads it from stdin")
+    .option("--prompt-file <file>", "another prompt: the text of this file");
+  maxRoundsOption(command, "default: those of the thread");
+  command.option("--on <workflow>", "on another version: a name, name@hash or a hash");
+  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(rerun));
+  examples(
+    command,
+    "uncaged-workflow rerun @last --from-step LLM_Write --follow",
+    "uncaged-workflow rerun @last --from-step Write_Notes --set '$tone=\"dry\"' --set '$days=3'",
+    "uncaged-workflow rerun @last --from-step LLM_Write#2",
+    "uncaged-workflow rerun @last --from-step LLM_Write --on review",
+  );
+}
+
+async function rerun(session: Session, options: Options, id: string): Promise<number> {
+  const { env, root } = session;
+  const { documentsOf } = await import("../steps/documents.ts");
+  const { overridesOf } = await import("../steps/overrides.ts");
+  const { placeOf } = await import("../steps/place.ts");
+  const prompt = await promptOf(options);
+  const ref = await findThread(root, id);
+  const { maxRounds, durability, on } = options;
+  const runs = on === undefined ? ref.hash : await withName(session, on, () => hashOf(root, on));
+  const { document } = await documentsOf(root, runs);
+  const { steps } = await readThread(root, ref);
+  const ids = document.steps.map((step) => step.id);
+  const { stepID, kept } = placeOf(options.fromStep, ids, steps);
+  const overrides = overridesOf(options.set ?? [], document);
+  const started = await forkThread(root, ref, {
+    env,
+    keep: { atStep: kept },
+    input: { content: said(stepID, overrides), meta: { for: "rerun", stepID, overrides } },
+    prompt,
+    maxRounds,
+    on,
+    options: limitsOf(options),
+    durability,
+  });
+  return await afterStart(session, options, started);
+}
+
+const hashOf = async (root: Root, workflow: string): Promise<string> =>
+  (await resolveWorkflow(root, workflow)).hash;
+
+function said(stepID: string, overrides: Record<string, unknown>): string {
+  const names = Object.keys(overrides).join(", ");
+  return names === "" ? `again from ${stepID}` : `again from ${stepID}, with another ${names}`;
+}

@@ -1,0 +1,392 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { playStore, removeFolders, type Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+type Checkpoint = {
+  _type: string;
+  _version: number;
+  threadId: string;
+  status: string;
+  currentStepID: string;
+  variables: Record<string, unknown>;
+  params: Record<string, unknown>;
+  steps: number;
+};
+type View = {
+  threadId: string;
+  status: string;
+  maxRounds: number;
+  forkFrom: { threadId: string; steps: number } | null;
+  steps: { role: string; content: string; meta: Record<string, unknown> }[];
+  result: { returnCode: number; summary: string } | null;
+};
+
+/** Joins names, asks for a note, and writes both: two files in one folder. */
+const flow = {
+  version: "3.16",
+  name: "join",
+  registry: {
+    params: ['names([STRING]) = ["a", "b"]', "path(STRING) = out.txt"],
+    vars: ['$text(STRING) = ""', "$note(STRING)"],
+  },
+  steps: [
+    { id: "Loop_Names", source: "=names", children: ["Set_Text"], next: "Pause_Note" },
+    { id: "Set_Text", target: "$text", value: "=$text + _item", print: "=_item", next: "RETURN" },
+    { id: "Pause_Note", reason: "A note?", resumeResultTarget: "$note", next: "Write_Out" },
+    { id: "Write_Out", target: "='/' + path", value: "=$text + $note", next: "Stop_Done" },
+    { id: "Stop_Done", reason: "written" },
+  ],
+};
+
+let store: Store;
+
+function write(name: string, document: object | string): string {
+  const path = join(store.folder, name);
+  mkdirSync(join(path, ".."), { recursive: true });
+  writeFileSync(path, typeof document === "string" ? document : JSON.stringify(document, null, 2));
+  return path;
+}
+
+const read = (id: string) => store.json<View>(["thread", id]);
+const checkpoint = async (id: string): Promise<Checkpoint> =>
+  JSON.parse(await store.ok(["thread", id, "--checkpoint"])) as Checkpoint;
+const out = (name = "out.txt") => readFileSync(join(store.folder, name), "utf8");
+
+/** Starts a thread that waits at its Pause. */
+async function waiting(params: object = {}): Promise<string> {
+  const run = await store.run(["run", "join", "--params", JSON.stringify(params), "--wait"]);
+  expect(run.code).toBe(6);
+  return run.stdout.trim();
+}
+
+/** Starts a thread and answers its Pause. */
+async function ended(note: string, params: object = {}): Promise<string> {
+  const id = await waiting(params);
+  await store.ok(["resume", id, "--input", note]);
+  await store.until(id, "completed");
+  return id;
+}
+
+/** Waits until a thread's debug log has a text: it is written in batches. */
+async function untilLogged(id: string, text: string): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await store.ok(["logs", id])).includes(text)) return;
+    await Bun.sleep(25);
+  }
+  throw new Error(`the debug log of ${id} never had ${text}`);
+}
+
+beforeAll(async () => {
+  store = await playStore();
+  await store.ok(["add", "join", write("join.json", flow)]);
+});
+
+describe("add", () => {
+  test("gives the same bundle for the same workflow in any folder, order and language", async () => {
+    const hash = await store.ok(["add", "join", "join.json"]);
+    const { version, steps, registry, name } = flow;
+    write("deep/er/other.json", JSON.stringify({ steps, registry, name, version }));
+    write("other.yaml", Bun.YAML.stringify(flow, null, 2));
+    expect(await store.ok(["add", "join", "deep/er/other.json"])).toBe(hash);
+    expect((await store.json<{ hash: string }>(["build", "other.yaml"])).hash).toBe(hash);
+    expect(await store.ok(["add", "join", "other.esm.js"])).toBe(hash);
+  }, 30_000);
+
+  test("tells every fault with its place, one a line, and writes nothing", async () => {
+    const before = store.tree();
+    const steps = [
+      ...flow.steps.slice(0, 1),
+      { id: "Set_Text", target: "$nope", value: 1, next: "No" },
+    ];
+    const { code, stdout, stderr } = await store.run([
+      "add",
+      "bad",
+      write("bad.json", { ...flow, steps }),
+    ]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    const lines = stderr.trimEnd().split("\n");
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines.slice(0, -1)) expect(line).toMatch(/^error: \S*bad\.json:\d+:\d+: /);
+    expect(lines.at(-1)).toStartWith("hint: ");
+    expect(store.tree()).toEqual(before);
+  });
+
+  test("tells warnings as remarks, and none to programs", async () => {
+    const file = write("warned.json", { ...flow, steps: [{ ...flow.steps[1], next: undefined }] });
+    const shown = await store.run(["add", "warned", file]);
+    expect(shown.code).toBe(0);
+    expect(shown.stderr).toMatch(/^warning: \S*warned\.json:\d+:\d+: .+$/m);
+    expect(await store.run(["add", "warned", file, "--json"])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+  });
+
+  test("refuses JSON that is no step workflow, and says what one has", async () => {
+    const { code, stderr } = await store.run(["add", "bad", write("package.json", { name: "x" })]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/package\.json:1:1: this is no step workflow.*"steps"/);
+  });
+
+  test("builds in the workflows that it runs: a thread stays on what it began with", async () => {
+    const child = { ...flow, name: "child", steps: flow.steps.toSpliced(2, 1) };
+    child.steps[0] = { ...flow.steps[0], next: "Write_Out" } as (typeof flow.steps)[0];
+    write("parts/child.json", child);
+    const run = {
+      id: "Subflow_Child",
+      in: { workflow_path: "parts/child.json", params: { path: "c.txt" } },
+    };
+    const parent = {
+      ...flow,
+      version: "3.17",
+      steps: [{ ...run, next: "Stop_Done" }, flow.steps[4]],
+    };
+    await store.ok(["add", "parent", write("parent.json", parent)]);
+    write("parts/child.json", "changed since");
+    await store.ok(["run", "parent", "--wait"]);
+    expect(out("c.txt")).toBe("ab");
+    const { steps } = await read("@last");
+    expect(steps.map(({ role }) => role)).toContain("Subflow_Child/Write_Out");
+  });
+});
+
+test("show tells the params of a step workflow, and its steps", async () => {
+  const shown = await store.ok(["show", "join"]);
+  expect(shown).toContain('params    names([STRING]) = ["a", "b"], path(STRING) = out.txt\n');
+  expect(shown).toMatch(/Loop_Names {2}Loop\n/);
+});
+
+describe("run", () => {
+  test("takes params, and has rounds enough for a long loop", async () => {
+    const id = await waiting({ names: ["x", "y", "z"] });
+    const { maxRounds, steps } = await read(id);
+    expect(maxRounds).toBe(100_000);
+    expect(steps.map(({ role }) => role)).toEqual([
+      ...["Set_Text", "Set_Text", "Set_Text", "Loop_Names", "__wait__"],
+    ]);
+    expect(await checkpoint(id)).toMatchObject({
+      params: { names: ["x", "y", "z"], path: "out.txt" },
+      variables: { $text: "xyz", $note: null },
+    });
+  });
+
+  test("takes the params from a prompt that is a JSON object", async () => {
+    const { stdout } = await store.run(["run", "join", "--prompt", '{"names":["q"]}', "--wait"]);
+    expect((await checkpoint(stdout.trim())).variables.$text).toBe("q");
+  });
+
+  test("with a wrong param fails before any step, and names it", async () => {
+    const { code, stdout, stderr } = await store.run([
+      ...["run", "join", "--params", '{"names":3,"more":1}', "--wait"],
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("names");
+    expect(stderr).toContain("more");
+    expect((await read(stdout.trim())).steps).toEqual([]);
+  });
+});
+
+describe("a Pause", () => {
+  test("is shown with how to answer it, and its answer fills the variable", async () => {
+    const id = await waiting();
+    const { stdout, stderr } = await store.run(["follow", id]);
+    expect(stdout).toMatch(/__wait__ .* A note\?\nwaiting: A note\?\n$/);
+    expect(stderr).toContain(`answer it: uncaged-workflow resume ${id} --input 'your answer'`);
+    await store.ok(["resume", id, "--input", " end"]);
+    await store.until(id, "completed");
+    expect(out()).toBe("ab end");
+    expect((await read(id)).result).toEqual({ returnCode: 0, summary: "written" });
+  });
+
+  test("takes an answer with its token, and refuses one with another", async () => {
+    const id = await waiting();
+    const token = String((await read(id)).steps.at(-1)?.meta.token);
+    const wrong = await store.run(["resume", id, "--token", "0".repeat(32), "--input", "no"]);
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("token") });
+    await untilLogged(id, 'pause_rejected {"reason":');
+    await store.ok(["resume", id, "--token", token, "--input", "yes"]);
+    await store.until(id, "completed");
+    expect((await checkpoint(id)).variables.$note).toBe("yes");
+  });
+});
+
+describe("thread --checkpoint", () => {
+  test("gives the state before the Pause and at the end", async () => {
+    const id = await waiting();
+    expect(await checkpoint(id)).toMatchObject({
+      _type: "vl_workflow_checkpoint",
+      _version: 2,
+      status: "paused",
+      currentStepID: "Pause_Note",
+      threadId: id,
+      steps: 4,
+    });
+    await store.ok(["resume", id, "--input", '{"deep":[1]}']);
+    await store.until(id, "completed");
+    expect(await store.json<Checkpoint>(["thread", id, "--checkpoint"])).toMatchObject({
+      status: "stopped",
+      currentStepID: "RETURN",
+      variables: { $note: { deep: [1] } },
+    });
+  });
+
+  test("of a thread of another workflow says what it is not", async () => {
+    const id = await store.play({}, "--wait");
+    for (const args of [
+      ["thread", id, "--checkpoint"],
+      ["rerun", id, "--from-step", "planner"],
+    ]) {
+      const { code, stderr } = await store.run(args);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^error: the bundle \w+ was made of no step workflow; hint: .*\n$/);
+    }
+  });
+});
+
+describe("rerun", () => {
+  test("goes on from a step with other values, in a new thread", async () => {
+    const id = await ended("one");
+    const before = store.tree();
+    const printed = await store.json<View>([
+      ...[
+        "rerun",
+        id,
+        "--from-step",
+        "Write_Out",
+        "--set",
+        "$note=two",
+        "--set",
+        '$text="T"',
+        "--wait",
+      ],
+    ]);
+    expect(printed).toMatchObject({ status: "completed", forkFrom: { threadId: id, steps: 6 } });
+    expect(out()).toBe("Ttwo");
+    const { steps } = await read(printed.threadId);
+    expect(steps.slice(6).map(({ role }) => role)).toEqual(["__input__", "Write_Out", "Stop_Done"]);
+    expect(steps[6]?.meta).toEqual({
+      for: "rerun",
+      stepID: "Write_Out",
+      overrides: { $note: "two", $text: "T" },
+    });
+    for (const [path, bytes] of Object.entries(before)) expect(store.tree()[path]).toBe(bytes);
+  });
+
+  test("begins with a step's last run, or with the one that is asked for", async () => {
+    const id = await ended("n", { names: ["x", "y", "z"] });
+    const textAfter = async (step: string, ...more: string[]) => {
+      const { code, stdout } = await store.run([
+        "rerun",
+        id,
+        "--from-step",
+        step,
+        "--wait",
+        ...more,
+      ]);
+      expect(code).toBe(6);
+      return (await checkpoint(stdout.trim())).variables.$text;
+    };
+    expect(await textAfter("Set_Text", "--set", "$text=_")).toBe("_z");
+    expect(await textAfter("Set_Text#2", "--set", "$text=_")).toBe("_yz");
+    expect(await textAfter("Loop_Names", "--set", "$text=_")).toBe("_xyz");
+    expect(await textAfter("Loop_Names", "--set", '$text=""', "--set", 'names=["p"]')).toBe("p");
+  });
+
+  test("from a Pause asks again, with another token", async () => {
+    const id = await ended("one");
+    const { stdout } = await store.run(["rerun", id, "--from-step", "Pause_Note", "--wait"]);
+    const tokens = [await read(id), await read(stdout.trim())].map(
+      ({ steps }) => steps.find(({ role }) => role === "__wait__")?.meta.token,
+    );
+    expect(tokens[1]).toMatch(/^[0-9a-f]{32}$/);
+    expect(tokens[1]).not.toBe(tokens[0]);
+    await store.ok(["resume", stdout.trim(), "--input", "two"]);
+    await store.until(stdout.trim(), "completed");
+    expect(out()).toBe("abtwo");
+  });
+
+  test("takes up a step that failed, once it is mended", async () => {
+    const id = await waiting({ path: "../escape.txt" });
+    await store.ok(["resume", id, "--input", "n"]);
+    await store.until(id, "failed");
+    const mended = ["rerun", id, "--from-step", "Write_Out", "--set", "path=mended.txt", "--wait"];
+    expect((await store.run(mended)).code).toBe(0);
+    expect(out("mended.txt")).toBe("abn");
+  });
+
+  test("goes on with a mended workflow", async () => {
+    const id = await waiting({ path: "../escape.txt" });
+    await store.ok(["resume", id, "--input", "n"]);
+    await store.until(id, "failed");
+    const mended = {
+      id: "Write_Out",
+      target: "/safe.txt",
+      value: "=$text + $note",
+      next: "Stop_Done",
+    };
+    await store.ok([
+      ...["add", "mended", write("mended.json", { ...flow, steps: flow.steps.with(3, mended) })],
+    ]);
+    const args = ["rerun", id, "--from-step", "Write_Out", "--on", "mended", "--wait"];
+    expect((await store.run(args)).code).toBe(0);
+    expect(out("safe.txt")).toBe("abn");
+    expect(await store.run([...args.slice(0, -2), "join@00000", "--wait"])).toMatchObject({
+      code: 4,
+    });
+  });
+
+  test("says what is wrong with what it is asked", async () => {
+    const id = await ended("one");
+    const refused = async (...args: string[]) => {
+      const { code, stderr } = await store.run(["rerun", id, ...args]);
+      return [code, stderr];
+    };
+    expect(await refused("--from-step", "Set_None")).toEqual([
+      4,
+      `error: the workflow has no step "Set_None"; hint: its steps: ${flow.steps.map((step) => step.id).join(", ")}\n`,
+    ]);
+    const from = ["--from-step", "Set_Text"];
+    expect(await refused("--from-step", "Set_Text#3")).toEqual([
+      4,
+      expect.stringContaining("has not run 3 times"),
+    ]);
+    expect(await refused(...from, "--set", "$none=1")).toEqual([
+      4,
+      'error: the workflow declares no "$none"; hint: it declares $text, $note, names, path\n',
+    ]);
+    expect(await refused(...from, "--set", "$text")).toEqual([
+      2,
+      expect.stringContaining("--set can't be"),
+    ]);
+    expect(await refused(...from, "--set", "$text={")).toEqual([
+      2,
+      expect.stringContaining("is no JSON"),
+    ]);
+    expect(await refused()).toEqual([2, expect.stringContaining("--from-step <step>")]);
+  });
+});
+
+test("a new project of a step workflow checks, runs and asks in one go", async () => {
+  const project = await store.json<{ dir: string; files: string[] }>([
+    ...["new", "greet", "--template", "steps"],
+  ]);
+  expect(project.files).toEqual([".gitignore", "README.md", "flow.json"]);
+  const inside = { cwd: project.dir };
+  const text = readFileSync(join(project.dir, "flow.json"), "utf8");
+  const { $schema } = JSON.parse(text) as { $schema: string };
+  expect(JSON.parse(readFileSync(join(project.dir, $schema), "utf8"))).toHaveProperty("$defs");
+  const added = await store.run(["add", "greet", "flow.json"], inside);
+  expect(added).toMatchObject({ code: 0, stderr: expect.not.stringContaining("warning") });
+  expect(await store.ok(["run", "greet", "--follow"], inside)).toContain("Hello, Grace!");
+  expect(readFileSync(join(project.dir, "greetings.txt"), "utf8")).toBe(
+    "Hello, Ada!\nHello, Grace!\n",
+  );
+  const asked = await store.run(["run", "greet", "--params", '{"ask":true}', "--wait"], inside);
+  expect(asked.code).toBe(6);
+  await store.ok(["resume", "@last", "--input", "See you soon."]);
+  await store.until("@last", "completed");
+  expect(readFileSync(join(project.dir, "greetings.txt"), "utf8")).toEndWith("See you soon.");
+});

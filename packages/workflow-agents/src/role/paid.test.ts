@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import type { ThreadContext } from "@uncaged/workflow";
+import { currentCall, publish } from "../call/call.ts";
+import { noUsage } from "../call/usage.ts";
+import { paid } from "./paid.ts";
+
+const model = "claude-sonnet-5-5";
+
+const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
+  threadId: "01T",
+  start: { role: "__start__", content: "", meta: { maxRounds: 1, threadId: "01T" }, timestamp: 0 },
+  steps: [],
+  options,
+});
+
+/** One call that takes at most so many tokens, and really takes them. */
+async function spend(input_tokens: number): Promise<string> {
+  const { admit, spent } = currentCall();
+  const usage = { ...noUsage, input_tokens };
+  const release = admit({ model, usage, cost: null });
+  spent.push({ model, usage, cost: null });
+  release();
+  return "said";
+}
+
+const work = (tokens: number) => () => spend(tokens);
+
+test("a step's work tells what it came to and what it spent", async () => {
+  const { result, spending } = await paid(threadOf(), { stepID: "LLM_A" }, work(1000));
+  expect(result).toBe("said");
+  expect(spending).toEqual({ usage: { ...noUsage, input_tokens: 1000 }, model, cost: 0.002 });
+});
+
+test("all work of a thread is held to its limit together, what failed included", async () => {
+  const thread = threadOf({ maxTokens: 3000 });
+  const failed = await paid(thread, { stepID: "LLM_A" }, async () => {
+    await spend(1500);
+    throw new Error("no use");
+  }).catch((error: unknown) => error);
+  expect(failed).toMatchObject({ message: "no use", spent: { model, cost: 0.003 } });
+  await paid(thread, { stepID: "LLM_B" }, work(1000));
+  const refused = await paid(thread, { stepID: "LLM_C" }, work(1000)).catch((e: unknown) => e);
+  expect(refused).toMatchObject({ code: "BUDGET_EXCEEDED" });
+  expect(await paid(threadOf({ maxTokens: 3000 }), { stepID: "LLM_C" }, work(1000))).toBeDefined();
+});
+
+test("what the work publishes is heard first, and kept when who hears it says so", async () => {
+  const heard: unknown[] = [];
+  const hear = (event: object) => heard.push(event) > 0;
+  await paid(threadOf(), { stepID: "LLM_A", hear }, async () => publish("tool_start", { n: 1 }));
+  expect(heard).toEqual([{ type: "tool_start", stepID: "LLM_A", payload: { n: 1 } }]);
+});

@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
+import type { Ledger } from "../src/ledger/ledger.ts";
+import { type Model, models } from "./models.ts";
+import { until } from "./processes.ts";
+import type { Counted, Reply, WireServer } from "./wire.ts";
+
+/* What an answer that broke off had cost: told alike by all commands, and what its server has told. */
+const store = new Store();
+let server: WireServer<{ model: string }>;
+
+beforeAll(async () => {
+  await store.ok(["add", "answer", join(import.meta.dir, "spend/answer.ts")]);
+}, 30_000);
+afterEach(async () => await server.stop());
+afterAll(removeFolders);
+
+type View = { status: string; pid: number | null; steps: { content: string }[] };
+
+const slow: Reply = { text: "It takes me a while to say this. ".repeat(200), tokenMs: 5 };
+const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
+const grouped = (tokens: number) => tokens.toLocaleString("en-US");
+
+/** What the server has told of its answers, whole or not. */
+function told() {
+  const sum = (name: keyof Counted) => server.came.reduce((all, one) => all + one.told[name], 0);
+  return {
+    input_tokens: sum("input"),
+    output_tokens: sum("output"),
+    thinking_tokens: sum("thinking"),
+    cache_read_tokens: sum("cacheRead"),
+    cache_write_tokens: sum("cacheWrite"),
+  };
+}
+
+async function start(model: Model, replies: Reply[]) {
+  server = await model.serve(replies);
+  const env = model.env(server);
+  const id = await store.ok(["run", "answer", "--option", `by=${model.name}`], { env });
+  return { id, env };
+}
+
+/** Waits until the last request's answer is being streamed. */
+async function streaming(id: string, requests: number): Promise<void> {
+  const tokens = async () => (await store.ok(["logs", id])).split("llm_usage").at(-1) ?? "";
+  await until(() => server.came.length === requests);
+  for (let tries = 0; tries < 400; tries += 1) {
+    if ((await tokens()).includes("It takes")) return;
+    await Bun.sleep(20);
+  }
+  throw new Error("nothing is streamed");
+}
+
+/** The thread's ledger, after all that tell it have told the same. */
+async function agreed(id: string): Promise<Ledger> {
+  const ledger = await ledgerOf(id);
+  const { total, unknown } = ledger;
+  const sum = total.tokens > 0 ? `${grouped(total.tokens)} tokens, $${total.cost.toFixed(4)}` : "";
+  const calls =
+    unknown === 1 ? "1 call had not told when it" : `${unknown} calls had not told when they`;
+  const rest = unknown > 0 ? `what ${calls} broke off` : "";
+  const line = [sum, rest].filter((part) => part !== "").join(", and ");
+  expect(await store.ok(["thread", id])).toContain(`spent     ${line}\n`);
+  const followed = await store.run(["follow", id]);
+  expect(followed.stderr.split("\n")[0]).toBe(line);
+  return ledger;
+}
+
+describe.each(models)("with $name", (model) => {
+  const tellsAtOnce = model.name === "anthropic";
+
+  test("a thread that is killed in an answer has what its provider had told", async () => {
+    const { id } = await start(model, [{ text: "done" }, slow]);
+    await streaming(id, 2);
+    await store.ok(["kill", id]);
+    const ledger = await agreed(id);
+    expect(ledger.total.usage).toEqual(told());
+    expect(ledger.unknown).toBe(1);
+    expect(ledger.lost.tokens > 0).toBe(tellsAtOnce);
+    expect(ledger.steps.map(({ kind, number }) => [kind, number])).toEqual(
+      tellsAtOnce
+        ? [
+            ["own", 1],
+            ["lost", 2],
+          ]
+        : [["own", 1]],
+    );
+  }, 30_000);
+
+  test("a thread that fails by a stream that broke off has it, too", async () => {
+    // Slowly: what is sent right before a connection is lost does not arrive.
+    const cut: Reply = {
+      text: "It breaks. ".repeat(9),
+      tokenMs: 10,
+      fault: { kind: "disconnect", after: 8 },
+    };
+    const { id } = await start(model, [{ text: "done" }, cut]);
+    await store.until<View>(id, "failed");
+    const ledger = await agreed(id);
+    expect(ledger.total.usage).toEqual(told());
+    expect(ledger.unknown).toBe(1);
+    expect(ledger.lost.tokens > 0).toBe(tellsAtOnce);
+  }, 30_000);
+
+  test("a call that the provider declined has cost nothing, and nothing is unknown", async () => {
+    const fault = { kind: "status", status: 429, type: "", message: "slow down" } as const;
+    const { id, env } = await start(model, [{ text: "done" }, { fault }, { text: "done again" }]);
+    const { steps } = await store.until<View>(id, "failed");
+    const ledger = await agreed(id);
+    expect(ledger.total.usage).toEqual(told());
+    expect([ledger.lost.tokens, ledger.unknown]).toEqual([0, 0]);
+
+    // It stands by its name in the record and in the log, with what to do, and retry goes on there.
+    const shown = await store.ok(["thread", id]);
+    expect(shown).toContain("error     LLM_RATE_LIMIT\n");
+    expect(shown).toMatch(/^hint +wait, and retry the thread$/m);
+    expect(await store.ok(["logs", id])).toMatch(/llm_error .*slow down.*LLM_RATE_LIMIT/);
+    const again = await store.json<{ threadId: string }>(["retry", id, "--wait"], { env });
+    const { steps: all } = await store.json<View>(["thread", again.threadId]);
+    expect(all.map(({ content }) => content)).toEqual(["done", "done again"]);
+    expect(all[0]).toEqual(steps[0]);
+  }, 30_000);
+
+  test("a resumed thread shows in ps what its killed worker had spent, and not what runs", async () => {
+    const { id, env } = await start(model, [slow, { text: "done" }, slow]);
+    await streaming(id, 1);
+    const { pid } = await store.json<View>(["thread", id]);
+    process.kill(pid ?? 0, "SIGKILL");
+    await store.until<View>(id, "interrupted");
+    await store.ok(["resume", id], { env });
+    await streaming(id, 3);
+    const { total, unknown, steps } = await ledgerOf(id);
+    expect(unknown).toBe(1);
+    expect(steps.at(0)).toMatchObject({ number: 1, kind: "own" });
+    const row = (await store.ok(["ps"])).split("\n").find((line) => line.startsWith(id));
+    expect(row).toContain(` ${grouped(total.tokens)} + ?  $${total.cost.toFixed(4)} `);
+    await store.ok(["kill", id]);
+    const ended = await agreed(id);
+    expect(ended.unknown).toBe(2);
+    expect(ended.total.usage).toEqual(told());
+  }, 30_000);
+});

@@ -1,0 +1,42 @@
+import type { Step, WorkflowOptions } from "@uncaged/workflow";
+import type { ToolRegistry } from "@uncaged/workflow-agents";
+import type { Adapters } from "../adapter/adapter.ts";
+import type { RegistryDocument } from "../document/document.ts";
+import { anthropicModels } from "./anthropic.ts";
+import { apiAdapter } from "./api.ts";
+import { docAdapter } from "./doc.ts";
+import { fileAdapter } from "./file.ts";
+import { type Models, modelAdapter } from "./model.ts";
+import { openaiModels } from "./openai.ts";
+import { stepTools, toolAdapter } from "./tool.ts";
+
+/**
+ * What default adapters are made for: the options of `run`, the steps that the thread began with, and
+ * the workflow's registry. `models` and `tools` take the place of those that are built in.
+ */
+export type DefaultAdapters = {
+  options: Partial<WorkflowOptions>;
+  steps?: readonly Step[];
+  registry?: RegistryDocument;
+  models?: readonly Models[];
+  tools?: ToolRegistry;
+};
+
+/**
+ * The default adapters of a thread: models of Anthropic and of what speaks OpenAI's protocol, the files
+ * and documents under the thread's directory, HTTP, and the built-in tools. There are none for services
+ * and components.
+ */
+export function defaultAdapters(given: DefaultAdapters): Adapters {
+  const { options, steps, registry = {}, tools = stepTools() } = given;
+  const { models = [anthropicModels(), openaiModels()] } = given;
+  const adapters = { llm: modelAdapter({ models, options, steps, tools }), api: apiAdapter() };
+  const { cwd } = options;
+  if (cwd === undefined) return adapters;
+  return {
+    ...adapters,
+    file: fileAdapter({ cwd }),
+    doc: docAdapter({ cwd, docs: registry.docs }),
+    tool: toolAdapter(tools, { cwd, env: options.env }),
+  };
+}

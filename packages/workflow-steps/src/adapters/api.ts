@@ -1,0 +1,132 @@
+import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
+import { LLMError, messageOf } from "../adapter/error.ts";
+
+/** How long an endpoint may take that no step gave a time (2 minutes), and the most that it may answer. */
+export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
+
+type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
+
+/**
+ * The adapter `api` over `fetch`. A body that is no text and no bytes is sent as JSON, and JSON that
+ * comes is read; other text is a string, anything else is bytes. Every status is an answer: the step
+ * judges it.
+ *
+ * @throws from `request` LLMError `timeout`, `connection_error`, `bad_request`, `json_parse_error`; the
+ *   signal's reason when it is aborted.
+ */
+export function apiAdapter({
+  timeoutMs = 120_000,
+  mostBytes = 64 * 1024 * 1024,
+}: ApiAdapterOptions = {}): ApiAdapter {
+  return {
+    async request(request) {
+      const ms = request.timeout ?? timeoutMs;
+      const late = AbortSignal.timeout(ms);
+      const signal = AbortSignal.any([request.signal, late]);
+      try {
+        return await answered(request, signal, mostBytes);
+      } catch (error) {
+        request.signal.throwIfAborted();
+        if (late.aborted) throw new LLMError("timeout", `${request.id} did not answer in ${ms} ms`);
+        if (error instanceof LLMError) throw error;
+        throw unreachable(request, error);
+      }
+    },
+  };
+}
+
+async function answered(
+  request: ApiRequest,
+  signal: AbortSignal,
+  mostBytes: number,
+): Promise<Answer> {
+  const { id, method, bytes: wantsBytes = false } = request;
+  const { body, type } = bodyOf(request);
+  const headers = { ...(type !== null && { "content-type": type }), ...request.headers };
+  // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
+  const init: RequestInit & { timeout: boolean } = {
+    method,
+    headers,
+    body,
+    signal,
+    timeout: false,
+  };
+  const response = await fetch(urlOf(request), init);
+  const bytes = await bytesOf(id, response, mostBytes);
+  const kind = response.headers.get("content-type") ?? "";
+  const data = wantsBytes ? bytes : dataOf(id, bytes, kind, response.ok);
+  return { status: response.status, headers: Object.fromEntries(response.headers), data };
+}
+
+function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new LLMError("bad_request", `${id} has no http address`, { code: "BAD_URL" });
+  }
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      if (one === undefined || one === null) continue;
+      url.searchParams.append(name, typeof one === "string" ? one : JSON.stringify(one));
+    }
+  }
+  return url;
+}
+
+function bodyOf({ id, method, body }: ApiRequest): {
+  body?: RequestInit["body"];
+  type: string | null;
+} {
+  if (body === undefined) return { type: null };
+  if (method === "GET" || method === "HEAD") {
+    throw new LLMError("bad_request", `${id}: a ${method} has no body`, { code: "BAD_PARAMS" });
+  }
+  if (typeof body === "string") return { body, type: "text/plain; charset=utf-8" };
+  if (body instanceof Uint8Array) {
+    return { body: new Uint8Array(body), type: "application/octet-stream" };
+  }
+  return { body: JSON.stringify(body), type: "application/json" };
+}
+
+async function bytesOf(id: string, { body }: Response, most: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += piece.length;
+    if (length > most) {
+      const message = `${id} answered with more than ${most} bytes`;
+      throw new LLMError("bad_request", message, { code: "ANSWER_TOO_LARGE" });
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unknown {
+  if (bytes.length === 0) return null;
+  const text = textOf(bytes);
+  if (text === null) return bytes;
+  if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // What a server says of its own failure is worth more than that it is no JSON.
+    if (!isOk) return text;
+    throw new LLMError("json_parse_error", `${id} answered with ${type} that is no JSON`);
+  }
+}
+
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function unreachable({ id, url }: ApiRequest, error: unknown): LLMError {
+  const { code } = error as { code?: unknown };
+  const why = typeof code === "string" ? code : messageOf(error);
+  const host = URL.canParse(url) ? new URL(url).host : "its address";
+  const own = typeof code === "string" ? { code } : {};
+  return new LLMError("connection_error", `${id} can't reach ${host}: ${why}`, own);
+}

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { strToU8, zipSync } from "fflate/browser";
+import type { FileAdapter } from "../adapter/adapter.ts";
+import { fileAdapter } from "./file.ts";
+
+let top: string;
+let cwd: string;
+let files: FileAdapter;
+beforeEach(() => {
+  top = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
+  cwd = join(top, "work");
+  mkdirSync(cwd);
+  writeFileSync(join(top, "secret.txt"), "secret");
+  files = fileAdapter({ cwd });
+});
+afterEach(() => rmSync(top, { recursive: true }));
+
+const put = (name: string, text = "") => {
+  mkdirSync(join(cwd, name, ".."), { recursive: true });
+  writeFileSync(join(cwd, name), text);
+};
+const text = (name: string) => readFileSync(join(cwd, name), "utf8");
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => "no failure",
+    (error: unknown) => error,
+  );
+
+describe("the file adapter writes", () => {
+  test("a file and the folders that it needs, and gives its size", async () => {
+    expect(await files.write("a/b/c.txt", "grüß", "overwrite")).toEqual({ size_bytes: 6 });
+    expect(text("a/b/c.txt")).toBe("grüß");
+    await files.write("a/b/c.txt", new Uint8Array([65]), "overwrite");
+    expect(text("a/b/c.txt")).toBe("A");
+    expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.txt"]);
+  });
+
+  test("at a file's end or beginning, and makes one that is missing", async () => {
+    await files.write("a", "2", "append");
+    await files.write("a", "3", "append");
+    expect(await files.write("a", "1", "prepend")).toEqual({ size_bytes: 3 });
+    expect(text("a")).toBe("123");
+  });
+
+  test("no file that is there with failIfExists", async () => {
+    await files.write("a", "1", "failIfExists");
+    const failure = await failureOf(files.write("a", "2", "failIfExists"));
+    expect(failure).toMatchObject({ code: "FILE_EXISTS" });
+    expect(text("a")).toBe("1");
+    expect(readdirSync(cwd)).toEqual(["a"]);
+  });
+
+  test("all that is appended side by side, and lets one of two make a new file", async () => {
+    const letters = Array.from({ length: 30 }, (_, i) => String.fromCharCode(65 + i));
+    await Promise.all(letters.map((one) => files.write("a", one, "append")));
+    expect(text("a").split("").sort()).toEqual(letters);
+    const both = ["1", "2"].map((one) => failureOf(files.write("b", one, "failIfExists")));
+    const ends = await Promise.all(both);
+    expect(ends.filter((end) => end === "no failure")).toHaveLength(1);
+  });
+
+  test("nothing in Git's own folder", async () => {
+    const failure = await failureOf(files.write(".git/hooks/post-commit", "x", "overwrite"));
+    expect(failure).toMatchObject({ code: "GIT_FOLDER" });
+  });
+});
+
+describe("the file adapter", () => {
+  test("reads bytes, and says what is not there", async () => {
+    put("a", "abc");
+    expect(await files.read("a")).toEqual(Buffer.from("abc"));
+    expect(await failureOf(files.read("b"))).toMatchObject({ code: "FILE_MISSING" });
+    expect(await failureOf(files.read("c/d"))).toMatchObject({ code: "FILE_MISSING" });
+    expect(await Promise.all(["a", "b", "c/d"].map((one) => files.exists(one)))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  test("reads and writes nothing longer than it may", async () => {
+    put("long", "12345");
+    const small = fileAdapter({ cwd, mostBytes: 4 });
+    expect(await failureOf(small.read("long"))).toMatchObject({ code: "FILE_TOO_LONG" });
+    const written = await failureOf(small.write("b", "12345", "overwrite"));
+    expect(written).toMatchObject({ code: "FILE_TOO_LONG" });
+    expect(existsSync(join(cwd, "b"))).toBe(false);
+  });
+
+  test("removes a file, a folder with all in it, and a link but not what it leads to", async () => {
+    put("a");
+    put("b/c/d");
+    put("kept");
+    symlinkSync(join(cwd, "kept"), join(cwd, "link"));
+    for (const path of ["a", "b/", "link", "none", "none/at/all"]) await files.remove(path);
+    expect(readdirSync(cwd)).toEqual(["kept"]);
+  });
+
+  test("lists files by a pattern", async () => {
+    for (const name of ["a.md", "b.txt", "docs/c.md", "docs/d/e.md", ".tmp/run/f.md"]) put(name);
+    for (const name of [".git/g.md", "node_modules/p/h.md"]) put(name);
+    symlinkSync(top, join(cwd, "up"));
+    expect(await files.list("*.md")).toEqual(["a.md"]);
+    expect(await files.list("**/*.md")).toEqual(["a.md", "docs/c.md", "docs/d/e.md"]);
+    expect(await files.list("docs/*.md")).toEqual(["docs/c.md"]);
+    expect(await files.list("docs/{c,x}.md")).toEqual(["docs/c.md"]);
+    expect(await files.list("b.txt")).toEqual(["b.txt"]);
+    expect(await files.list(".tmp/run/**")).toEqual([".tmp/run/f.md"]);
+    expect(await files.list("none/**")).toEqual([]);
+    expect(await files.list("b.txt/**")).toEqual([]);
+  });
+
+  test("unpacks an archive, without its folders", async () => {
+    const archive = zipSync({ "a.txt": strToU8("one"), b: { "c.txt": strToU8("two") }, d: {} });
+    writeFileSync(join(cwd, "x.zip"), archive);
+    const found = await files.unzip?.("x.zip");
+    expect(found?.map(({ path, data }) => [path, new TextDecoder().decode(data)])).toEqual([
+      ["a.txt", "one"],
+      ["b/c.txt", "two"],
+    ]);
+  });
+});
+
+describe("nothing leads out of the run's directory:", () => {
+  const ways: [string, (path: string) => Promise<unknown>][] = [
+    ["read", (path) => files.read(path)],
+    ["write", (path) => files.write(path, "hacked", "overwrite")],
+    ["append", (path) => files.write(path, "hacked", "append")],
+    ["failIfExists", (path) => files.write(path, "hacked", "failIfExists")],
+    ["exists", (path) => files.exists(path)],
+    ["remove", (path) => files.remove(path)],
+    ["list", (path) => files.list(path)],
+    ["unzip", (path) => files.unzip?.(path) ?? Promise.resolve()],
+  ];
+  const paths = [
+    "../secret.txt",
+    "a/../../secret.txt",
+    "/etc/passwd",
+    "up/secret.txt",
+    "",
+    ".",
+    "..",
+  ];
+
+  test.each(ways)("%s refuses it", async (_, way) => {
+    symlinkSync(top, join(cwd, "up"));
+    for (const path of [...paths, join(top, "secret.txt"), join(cwd, "a"), "a\0b"]) {
+      expect(await failureOf(way(path))).toMatchObject({ code: "PATH_OUTSIDE" });
+    }
+    expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
+    expect(readdirSync(top).sort()).toEqual(["secret.txt", "work"]);
+  });
+
+  test.each(ways.filter(([name]) => !["remove", "list"].includes(name)))(
+    "%s follows no link out",
+    async (_, way) => {
+      symlinkSync(join(top, "secret.txt"), join(cwd, "link"));
+      expect(await failureOf(way("link"))).toMatchObject({ code: "PATH_OUTSIDE" });
+      expect(lstatSync(join(cwd, "link")).isSymbolicLink()).toBe(true);
+      expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
+    },
+  );
+});

@@ -1,0 +1,139 @@
+import { type Dirent } from "node:fs";
+import { lstat, readdir, rm } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
+import { placeInside, readInside, writeInside } from "@uncaged/workflow-agents";
+import picomatch from "picomatch/posix";
+import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
+import { unzipped, type UnzipLimits } from "./unzip.ts";
+
+/** `cwd` is the root. `mostBytes` is the longest file that is read or written (256 MB). */
+export type FileAdapterOptions = UnzipLimits & { cwd: string };
+
+const longest = 256 * 1024 * 1024;
+
+/**
+ * The adapter `file` over a folder, which nothing leads out of: no `..`, no absolute path and no link. A
+ * file is written whole or stays as it was, and writes to one path come one after the other. `list`
+ * leaves out `.git`, `node_modules` and `.tmp` unless the pattern begins in them, and follows no link.
+ *
+ * @throws WorkflowError from each `PATH_OUTSIDE`, `FILE_MISSING`, `NOT_A_FILE`, `FILE_TOO_LONG`; from
+ *   `write` `FILE_EXISTS` with the mode failIfExists, and `GIT_FOLDER`.
+ */
+export function fileAdapter({
+  cwd,
+  mostBytes = longest,
+  mostFiles,
+}: FileAdapterOptions): FileAdapter {
+  const turns = new Turns();
+  const read = async (given: string): Promise<Uint8Array> =>
+    (await readInside(cwd, checked(given), mostBytes)).bytes;
+  return {
+    read,
+    async write(given, data, mode) {
+      const path = checked(given);
+      return await turns.take(path, async () => {
+        const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+        const all = await joined(bytes, mode, () => read(path));
+        await writeInside(cwd, path, all, { isNew: mode === "failIfExists", most: mostBytes });
+        return { size_bytes: all.length };
+      });
+    },
+    async exists(given) {
+      const place = await placeInside(cwd, checked(given)).catch(nullIfMissing);
+      return place !== null && (await lstat(place.path).catch(() => null)) !== null;
+    },
+    async remove(given) {
+      const path = checked(given);
+      const folder = await placeInside(cwd, dirname(path)).catch(nullIfMissing);
+      if (folder === null) return;
+      // A link is removed itself, not what it leads to.
+      await rm(join(folder.path, basename(path)), { recursive: true, force: true });
+    },
+    list: async (glob) => await listed(cwd, checked(glob)),
+    unzip: async (path) => unzipped(await read(path), { mostBytes, mostFiles }),
+  };
+}
+
+function checked(path: string): string {
+  const problem = faultOf(path);
+  if (problem === null) return path;
+  throw new WorkflowError({
+    code: "PATH_OUTSIDE",
+    kind: "failed",
+    message: `${JSON.stringify(path).slice(0, 300)} ${problem}`,
+    hint: "give a path inside the run's directory, relative to it",
+  });
+}
+
+function faultOf(path: unknown): string | null {
+  if (typeof path !== "string") return "is no path";
+  if (path.trim() === "" || normalize(path) === "." || normalize(path) === "./") {
+    return "is no path of a file";
+  }
+  if (path.includes("\0")) return "has a zero byte";
+  if (isAbsolute(path)) return "is an absolute path";
+  return normalize(path).startsWith("..") ? "leads out of the run's directory" : null;
+}
+
+async function joined(
+  bytes: Uint8Array,
+  mode: FileMode,
+  read: () => Promise<Uint8Array>,
+): Promise<Uint8Array> {
+  if (mode !== "append" && mode !== "prepend") return bytes;
+  const old = (await read().catch(nullIfMissing)) ?? new Uint8Array();
+  return Buffer.concat(mode === "append" ? [old, bytes] : [bytes, old]);
+}
+
+function nullIfMissing(error: unknown): null {
+  if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
+  throw error;
+}
+
+/** Lets work on one path wait for what came before it. */
+class Turns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  async take<T>(path: string, work: () => Promise<T>): Promise<T> {
+    const key = normalize(path);
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    }
+  }
+}
+
+const leftOut = new Set([".git", "node_modules", ".tmp"]);
+
+async function listed(cwd: string, glob: string): Promise<string[]> {
+  const fixed = glob.split("/").slice(0, -1);
+  const magic = fixed.findIndex((part) => /[*?[\]{}!]/.test(part));
+  const start = (magic < 0 ? fixed : fixed.slice(0, magic)).join("/");
+  const place = await placeInside(cwd, start || ".").catch(nullIfMissing);
+  if (place === null) return [];
+  const matches = picomatch(glob, { dot: true });
+  const found: string[] = [];
+  for await (const path of filesBelow(place.root, place.name === "." ? "" : place.name)) {
+    if (matches(path)) found.push(path);
+  }
+  return found;
+}
+
+async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(noFolder);
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isFile()) yield path;
+    else if (entry.isDirectory() && !leftOut.has(entry.name)) yield* filesBelow(root, path);
+  }
+}
+
+function noFolder(error: NodeJS.ErrnoException): Dirent[] {
+  if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+  throw error;
+}

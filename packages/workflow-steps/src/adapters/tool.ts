@@ -1,0 +1,126 @@
+import { WorkflowError } from "@uncaged/workflow";
+import {
+  editFile,
+  listFiles,
+  readFile,
+  runCommand,
+  runTool,
+  search,
+  type ToolContext,
+  type ToolRegistry,
+  toolRegistry,
+  withCall,
+  writeFile,
+} from "@uncaged/workflow-agents";
+import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
+import { houseInput, houseName, isRecord } from "./tool-names.ts";
+
+/** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
+export const stepTools = (): ToolRegistry =>
+  toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
+
+/**
+ * The adapter `tool` over a registry of `@uncaged/workflow-agents`. A built-in tool is also known by its
+ * documented name and fields: `ReadFile {file_path}`, `EditFile {file_path, old_string, new_string}`.
+ * `timeout` in the input, in milliseconds, ends the tool.
+ *
+ * @throws WorkflowError from `execute`: `TOOL_UNKNOWN`, `TOOL_INPUT`, `TOOL_FAILED`, `TOOL_TIMEOUT` and
+ *   those of the tools; the signal's reason when the run is aborted.
+ */
+export function toolAdapter(
+  registry: ToolRegistry,
+  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
+): ToolAdapter {
+  return {
+    async execute(name, input, runtime) {
+      const limit = new Limit(input, runtime.signal);
+      const context = { cwd, env, signal: limit.signal };
+      try {
+        return await run(registry, name, input, context, runtime);
+      } catch (error) {
+        runtime.signal.throwIfAborted();
+        throw limit.isOver ? limit.error(name) : error;
+      } finally {
+        limit.clear();
+      }
+    },
+  };
+}
+
+async function run(
+  registry: ToolRegistry,
+  name: string,
+  given: unknown,
+  context: ToolContext,
+  runtime: ToolRuntime,
+): Promise<unknown> {
+  const house = houseName(
+    name,
+    (await registry.all(context)).map((one) => one.name),
+  );
+  const input = builtIn.has(house) ? houseInput(given) : given;
+  const call = {
+    stepID: name,
+    spent: [],
+    memory: {},
+    admit: () => () => undefined,
+    // What the tool tells goes to the step, whose own events say the rest.
+    hear: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
+      if (type === "tool_message") tell(runtime, payload);
+      return type.startsWith("tool_");
+    },
+  };
+  const outcome = await withCall(call, () => runTool(registry, house, input, context));
+  if (outcome.ok) return outcome.toolResult;
+  throw outcome.error;
+}
+
+const builtIn = new Set("readFile writeFile editFile listFiles search runCommand".split(" "));
+
+function tell(runtime: ToolRuntime, { level, message, data }: Record<string, unknown>): void {
+  switch (level) {
+    case "text":
+    case "info":
+    case "warn":
+    case "error":
+    case "progress":
+      return runtime[level](String(message), data);
+    default:
+      return runtime.emit(String(level), data);
+  }
+}
+
+const longestTimer = 2 ** 31 - 1;
+
+/** How long one run of a tool may take, as its input says. */
+class Limit {
+  readonly signal: AbortSignal;
+  isOver = false;
+  readonly #ms: number | null;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(input: unknown, signal: AbortSignal) {
+    const ms = isRecord(input) ? input.timeout : undefined;
+    this.#ms = typeof ms === "number" && ms > 0 ? Math.min(ms, longestTimer) : null;
+    const late = new AbortController();
+    this.signal = AbortSignal.any([signal, late.signal]);
+    if (this.#ms === null) return;
+    this.#timer = setTimeout(() => {
+      this.isOver = true;
+      late.abort();
+    }, this.#ms);
+  }
+
+  error(name: string): WorkflowError {
+    return new WorkflowError({
+      code: "TOOL_TIMEOUT",
+      kind: "failed",
+      message: `the tool ${name} was stopped after ${this.#ms} ms`,
+      hint: "allow it more with timeout, or ask for less at once",
+    });
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}

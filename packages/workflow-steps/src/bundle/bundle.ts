@@ -1,0 +1,140 @@
+import {
+  type Bundle,
+  type RoleOutput,
+  type ThreadInput,
+  WorkflowError,
+  type WorkflowOptions,
+  type WorkflowResult,
+} from "@uncaged/workflow";
+import type { Adapters } from "../adapter/adapter.ts";
+import { validate } from "../check/check.ts";
+import { ExecutionContext } from "../context/context.ts";
+import type { Answered } from "../context/feed.ts";
+import { type Handler, Run } from "../context/run.ts";
+import type { ParallelErrorStrategy } from "../document/constants.ts";
+import type { WorkflowDocument } from "../document/document.ts";
+import { interpret, type RunResult } from "../interpreter/interpret.ts";
+import { copyTemporary } from "../interpreter/temporary.ts";
+import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import { describeSteps } from "./describe.ts";
+import { publish } from "./publish.ts";
+import { commitOutput, pauseOutput } from "./step.ts";
+import { threadControl } from "./control.ts";
+import { answerIn, foldSteps } from "./thread.ts";
+
+/** How the threads of a step workflow's bundle run. */
+export type BundleOptions = {
+  /** The adapters, or what makes them of a thread's options and the steps that it began with. */
+  adapters?: Adapters | ((options: WorkflowOptions, steps: ThreadInput["steps"]) => Adapters);
+  /** By the prefix of the steps' ids. */
+  customHandlers?: Readonly<Record<string, Handler>>;
+  /** Documents of child workflows by the path that a step names. */
+  subflows?: Readonly<Record<string, WorkflowDocument>>;
+  /** For constructs that do not say; `fail_fast` when not given. */
+  errorStrategy?: ParallelErrorStrategy;
+  /** The most chains side by side in one construct; 0, the default, for no limit. */
+  maxConcurrency?: number;
+};
+
+/**
+ * A step workflow as a bundle: each step that is done is a step of the thread, a Pause is a question,
+ * and everything else goes to the workflow's channel.
+ *
+ *     export const { run, descriptor } = stepsBundle(workflow, { adapters: { llm } });
+ *
+ * @throws WorkflowError `WORKFLOW_INVALID`, with all faults in `details`.
+ */
+export function stepsBundle(document: WorkflowDocument, options: BundleOptions = {}): Bundle {
+  const { customHandlers = {}, subflows = {} } = options;
+  refuseInvalid(document, Object.keys(customHandlers));
+  const workflow = readWorkflow(document);
+  return {
+    descriptor: describeSteps({ document, subflows }),
+    run: async function* (input, given) {
+      return yield* runThread(workflow, input, given, options);
+    },
+  };
+}
+
+async function* runThread(
+  workflow: Workflow,
+  input: ThreadInput,
+  options: WorkflowOptions,
+  setup: BundleOptions,
+): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
+  const { threadId, signal } = options;
+  const { subflows = {} } = setup;
+  const state = foldSteps(workflow, { ...input, threadId, subflows });
+  const resumedFrom = input.steps.length > 0 ? state.position.next : undefined;
+  const context = contextOf(workflow, state, input, options, setup);
+  const { forkFrom } = options;
+  const { file } = context.run.setup.adapters;
+  if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
+  const happenings = interpret(context, { signal, resumedFrom });
+  let answer: Answered | undefined;
+  for (;;) {
+    const { done, value } = await happenings.next(answer);
+    answer = undefined;
+    if (done) return resultOf(workflow.document, value);
+    if (value.kind === "commit") yield commitOutput(value.role, value.commit);
+    // Killed or let go, the thread's log says how it ended.
+    if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
+    if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+  }
+}
+
+function contextOf(
+  workflow: Workflow,
+  state: ReturnType<typeof foldSteps>,
+  { steps }: ThreadInput,
+  options: WorkflowOptions,
+  setup: BundleOptions,
+): ExecutionContext {
+  const { adapters = {}, customHandlers = {}, subflows = {} } = setup;
+  const { clientRunToken, env = {}, threadId } = options;
+  const run = new Run(workflow, state, {
+    adapters: typeof adapters === "function" ? adapters(options, steps) : adapters,
+    env,
+    errorStrategy: setup.errorStrategy ?? "fail_fast",
+    maxConcurrency: setup.maxConcurrency ?? 0,
+    handlers: customHandlers,
+    subflows,
+    ...(typeof clientRunToken === "string" && { clientRunToken }),
+    place: "",
+    depth: 0,
+    workflowID: threadId,
+    now: Date.now,
+  });
+  return new ExecutionContext(run, threadControl);
+}
+
+function resultOf(document: WorkflowDocument, result: RunResult): WorkflowResult {
+  if (result.status === "cancelled") return { returnCode: 143, summary: "cancelled" };
+  if (result.status === "completed") return { returnCode: 0, summary: document.name };
+  const title = document.steps.find(({ id }) => id === result.stopID)?.meta?.title;
+  const summary = result.reason ?? (typeof title === "string" ? title : document.name);
+  return { returnCode: 0, summary };
+}
+
+function sent(input: RoleOutput | undefined): RoleOutput {
+  if (input) return input;
+  throw new WorkflowError({
+    code: "NO_ANSWER",
+    kind: "failed",
+    message: "the workflow waits at a Pause and was asked to go on without an answer",
+    hint: "what drives it must send the __input__ step with next(), or start it again with that step",
+  });
+}
+
+function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void {
+  const faults = validate(document, { customTypes }).filter(({ severity }) => severity === "error");
+  const [first, ...others] = faults.map(({ message }) => message);
+  if (first === undefined) return;
+  throw new WorkflowError({
+    code: "WORKFLOW_INVALID",
+    kind: "failed",
+    message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
+    hint: "mend the workflow",
+    ...(others.length > 0 && { details: [first, ...others] }),
+  });
+}

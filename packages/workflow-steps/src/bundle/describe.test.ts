@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import type { WorkflowDocument } from "../document/document.ts";
+import { describeSteps, documentsIn } from "./describe.ts";
+
+const document: WorkflowDocument = {
+  version: "3.16",
+  name: "greet",
+  registry: {},
+  steps: [
+    { id: "Set_A", meta: { title: "Say hello" } },
+    { id: "Check_B", next: "RETURN" },
+  ],
+};
+
+test("a step workflow is described with a role for each step, and may run long", () => {
+  expect(describeSteps({ document, subflows: {} })).toMatchObject({
+    description: "greet",
+    maxRounds: 100_000,
+    stepWorkflow: { name: "greet", version: "3.16" },
+    roles: {
+      Set_A: { description: "Say hello", schema: true },
+      Check_B: { description: "Branch", schema: true },
+    },
+  });
+});
+
+test("its documents can be read off the descriptor", () => {
+  const documents = { document, subflows: { "a.json": { ...document, name: "child" } } };
+  const written = JSON.parse(JSON.stringify(describeSteps(documents))) as object;
+  expect(documentsIn(written)).toEqual(documents);
+});
+
+test("documents that are too long for a descriptor are left out of it", () => {
+  const long = { ...document, description: "x", note: "y".repeat(600_000) };
+  const described = describeSteps({ document: long, subflows: {} });
+  expect(JSON.stringify(described).length).toBeLessThan(1000);
+  expect(documentsIn(described)).toEqual({ subflows: {} });
+});
+
+test("a descriptor of another bundle has none", () => {
+  expect(documentsIn({ description: "x", roles: {} })).toBeNull();
+  expect(documentsIn({ description: "x", roles: {}, stepWorkflow: null })).toBeNull();
+});

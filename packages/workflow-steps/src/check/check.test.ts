@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { everyType } from "../../test/every-type.ts";
+import { chain, faultyDocuments, faultyRegistries, workflow } from "../../test/faulty.ts";
+import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
+import { faultySteps } from "../../test/faulty-steps.ts";
+import { validate } from "./check.ts";
+
+const told = (document: unknown, options = {}) =>
+  validate(document, options).map(({ severity, message }) => `${severity}: ${message}`);
+
+describe.each([
+  { of: "a document", faulty: faultyDocuments },
+  { of: "a registry", faulty: faultyRegistries },
+  { of: "a step", faulty: faultySteps },
+  { of: "an expression", faulty: faultyExpressions },
+  { of: "the flow", faulty: faultyFlows },
+])("the check of $of", ({ faulty }) => {
+  test.each(faulty)("tells of $what", (one) => {
+    expect(told(one.document)).toEqual(one.told);
+  });
+});
+
+test("a document with every type of step and every field has no fault", () => {
+  expect(told(everyType)).toEqual([]);
+});
+
+test("a step of a type that the caller handles is valid, and has the fields of a call", () => {
+  const document = workflow(
+    chain({ id: "Mail_A", in: { to: "=goal" }, out: "$x", onError: "Noop_B" }).concat({
+      id: "Noop_B",
+      next: "RETURN",
+    }),
+  );
+  expect(told(document, { customTypes: ["Mail"] })).toEqual([]);
+  expect(told(document)).toHaveLength(1);
+});
+
+test("all faults are told at once, each with its step and its path", () => {
+  const document = workflow([
+    { id: "Set_A", target: "$x", value: "=$y", next: "Set_B" },
+    { id: "Foo_B", next: "Set_C" },
+  ]);
+  expect(validate(document).map(({ stepID, path }) => ({ stepID, path }))).toEqual([
+    { stepID: "Set_A", path: ["steps", 0, "next"] },
+    { stepID: "Set_A", path: ["steps", 0, "value"] },
+    { stepID: "Foo_B", path: ["steps", 1, "id"] },
+    { stepID: "Foo_B", path: ["steps", 1, "next"] },
+    { stepID: null, path: ["steps"] },
+  ]);
+});
+
+test("a chat loop that a case of its Branch continues is legal", () => {
+  const document = workflow([
+    { id: "Noop_Start", next: "LLM_Answer" },
+    { id: "LLM_Answer", in: { prompt: "=goal" }, next: "Branch_Bye" },
+    {
+      id: "Branch_Bye",
+      cases: [
+        ["$x", "Stop_End"],
+        ["ELSE", "LLM_Answer"],
+      ],
+      next: "RETURN",
+    },
+    { id: "Stop_End" },
+  ]);
+  expect(told(document)).toEqual([
+    'warning: LLM_Answer: it leads back to itself through "Branch_Bye": the limit on rounds alone bounds that',
+  ]);
+});
+
+describe("any JSON", () => {
+  const json = fc.jsonValue({ maxDepth: 3 });
+  const names = [
+    ...["id", "type", "if", "in", "input", "out", "next", "children", "cases", "source", "while"],
+    ...["mode", "maxIterations", "target", "value", "timeout", "onError", "model", "tool", "meta"],
+  ];
+  const id = fc.constantFrom("Set_A", "Loop_B", "Branch_C", "LLM_D", "Pause_E", "Foo_F", "", "__x");
+  const field = fc.oneof(json, id, fc.array(id), fc.array(fc.tuple(fc.constant("$x"), id)));
+  const step = fc
+    .tuple(id, fc.dictionary(fc.constantFrom(...names), field))
+    .map(([own, fields]): unknown => ({ id: own, ...fields }));
+  const document = fc
+    .record({ registry: json, steps: fc.array(fc.oneof(step, json)), more: fc.object() })
+    .map(({ more, ...rest }): unknown => ({ version: "3.1", name: "n", ...more, ...rest }));
+
+  test("is checked without an exception, and each fault has its step's id first", () => {
+    fc.assert(
+      fc.property(fc.oneof(document, json), (value) => {
+        for (const { stepID, message } of validate(value)) {
+          expect(message).not.toMatch(/[\r\n\u2028\u2029]/);
+          if (stepID !== null) expect(message).toStartWith(`${stepID}: `);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is checked when it is nested 10,000 deep, or holds itself", () => {
+    let deep: unknown = "=$y";
+    for (let level = 0; level < 10_000; level += 1) deep = { a: deep };
+    expect(told(workflow(chain({ id: "LLM_A", in: { deep } })))).toEqual([
+      "error: LLM_A: in is nested more than 1000 deep",
+    ]);
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    expect(told(workflow(chain({ id: "LLM_A", in: cyclic })))).toEqual([]);
+  });
+});
+
+describe("10,000 steps", () => {
+  const count = 10_000;
+  const ids = Array.from({ length: count }, (_, index) => `Set_${index}`);
+  const sets = (next: (index: number) => string) =>
+    ids.map((id, index) => ({ id, target: "$x", value: "=$x + 1", next: next(index) }));
+
+  test.each([
+    ["in a row", sets((index) => ids[index + 1] ?? "Stop_End").concat({ id: "Stop_End" } as never)],
+    ["as children", [{ id: "Fork_A", children: ids, next: "RETURN" }, ...sets(() => "RETURN")]],
+    ["that are all entries", sets(() => "RETURN")],
+    [
+      "in loops that lie in each other",
+      ids.map((id, index) => ({
+        id: `Loop_${id}`,
+        source: "=$x",
+        children: index + 1 < count ? [`Loop_${ids[index + 1]}`] : [],
+        next: "RETURN",
+      })),
+    ],
+  ])("%s are checked in less than a second", (_, steps) => {
+    const start = performance.now();
+    const faults = validate(workflow(steps));
+    expect(performance.now() - start).toBeLessThan(1000);
+    expect(faults.length).toBeLessThan(5);
+  });
+});

@@ -1,0 +1,103 @@
+import type { Adapters } from "../adapter/adapter.ts";
+import type { ExecutionStatus, ParallelErrorStrategy } from "../document/constants.ts";
+import type { StepDocument, WorkflowDocument } from "../document/document.ts";
+import type { RunEvent, RunEventType } from "../event/event.ts";
+import type { Artifact, Write } from "../state/commit.ts";
+import { type MarkChanges, noChanges } from "../state/marks.ts";
+import type { RunState } from "../state/state.ts";
+import type { Workflow } from "../state/workflow.ts";
+import type { ChildExecutionContext } from "./context.ts";
+import { Feed } from "./feed.ts";
+import { Variables } from "./variables.ts";
+
+/** What a step of a type of one's own does; its value is `_result`. */
+export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
+
+/** How a run is set up. */
+export type RunSetup = {
+  adapters: Adapters;
+  /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
+  env: Readonly<Record<string, string>>;
+  errorStrategy: ParallelErrorStrategy;
+  /** The most chains side by side in one construct; 0 for no limit. */
+  maxConcurrency: number;
+  handlers: Readonly<Record<string, Handler>>;
+  /** Documents of child workflows by the path that a step names. */
+  subflows: Readonly<Record<string, WorkflowDocument>>;
+  clientRunToken?: string;
+  /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
+  place: string;
+  /** How many workflows this one is a child of. */
+  depth: number;
+  workflowID: string;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+};
+
+/** Writes and files that nothing handled, and marks that no step could carry: for the next commit. */
+export type Unclaimed = { variables: Write[]; artifacts: Artifact[]; marks: MarkChanges };
+
+/** One run of a workflow in this process: what its contexts and its interpreter share. */
+export class Run {
+  readonly workflow: Workflow;
+  readonly setup: RunSetup;
+  readonly state: RunState;
+  readonly variables: Variables;
+  readonly feed = new Feed();
+  readonly startedAt: number;
+  status: ExecutionStatus = "running";
+  currentStepID: string | null = null;
+  paused: { nodeID: string; token: string } | null = null;
+  #unclaimed = nothing();
+  #moment = { at: Number.NaN, text: "" };
+
+  constructor(workflow: Workflow, state: RunState, setup: RunSetup) {
+    this.workflow = workflow;
+    this.state = state;
+    this.variables = new Variables(state.variables);
+    this.setup = setup;
+    this.startedAt = setup.now();
+  }
+
+  /** Tells of an event. */
+  tell(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
+    this.feed.tell(this.eventOf(type, stepID, payload));
+  }
+
+  /** An event with the next number, for who puts it into the feed himself. */
+  eventOf(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): RunEvent {
+    const { runID } = this.state;
+    const { clientRunToken, now } = this.setup;
+    this.state.eventSeq += 1;
+    const event = { type, stepID, payload, seq: this.state.eventSeq };
+    return {
+      ...event,
+      ts: this.#textOf(now()),
+      runID,
+      ...(clientRunToken !== undefined && { clientRunToken }),
+    };
+  }
+
+  // Many events share a millisecond, and its text takes longer to make than all else of an event.
+  #textOf(at: number): string {
+    if (at !== this.#moment.at) this.#moment = { at, text: new Date(at).toISOString() };
+    return this.#moment.text;
+  }
+
+  /** Keeps what no commit has carried for the next one, whoever makes it. */
+  leave({ variables = [], artifacts = [], marks = noChanges() }: Partial<Unclaimed>): void {
+    this.#unclaimed.variables.push(...variables);
+    this.#unclaimed.artifacts.push(...artifacts);
+    Object.assign(this.#unclaimed.marks.completedBranches, marks.completedBranches);
+    Object.assign(this.#unclaimed.marks.loopProgress, marks.loopProgress);
+  }
+
+  /** Takes what was left for the next commit. */
+  claim(): Unclaimed {
+    const unclaimed = this.#unclaimed;
+    this.#unclaimed = nothing();
+    return unclaimed;
+  }
+}
+
+const nothing = (): Unclaimed => ({ variables: [], artifacts: [], marks: noChanges() });

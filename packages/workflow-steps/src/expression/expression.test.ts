@@ -1,0 +1,230 @@
+import { describe, expect, test } from "bun:test";
+import { ExpressionError } from "./error.ts";
+import { evaluate, namesIn, problemIn } from "./expression.ts";
+
+const values: Record<string, unknown> = {
+  $n: 3,
+  $text: "hello",
+  $list: [10, 20, { id: "c" }],
+  $o: { a: { b: 1 }, "a-b": 2, key: "a" },
+  $none: null,
+  $cyclic: null,
+  goal: "ship",
+  _index: 1,
+  SYSVAR: { today: "2026-01-02" },
+};
+const own = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
+const value = (source: string) => evaluate(source, own);
+
+function errorOf(source: string, scope = own): ExpressionError {
+  try {
+    evaluate(source, scope);
+  } catch (error) {
+    if (error instanceof ExpressionError) return error;
+    throw error;
+  }
+  throw new Error(`${source} has a value`);
+}
+
+describe("an expression", () => {
+  test.each([
+    ["1+2", 3],
+    ["1 + 2 * 3", 7],
+    ["(1 + 2) * 3", 9],
+    ["10 - 2 - 3", 5],
+    ["12 / 3 / 2", 2],
+    ["1--1", 2],
+    ["-$n * 2", -6],
+    ["2e3 + 0.5", 2000.5],
+    ["!0 && !''", true],
+    ["1 < 2 == true", true],
+    ["1 == 1 && 2 > 1 || false", true],
+    ["0 || 'a' && 'b'", "b"],
+    ["null", null],
+    ["undefined", undefined],
+  ])("%s is %p", (source, expected) => {
+    expect(value(source)).toEqual(expected as never);
+  });
+
+  test.each([
+    ["goal", "ship"],
+    ["$o.a.b", 1],
+    ["$o . a\n.b", 1],
+    ["$o['a-b']", 2],
+    ['$o[$o.key]["b"]', 1],
+    ["$list[0]", 10],
+    ["$list['1']", 20],
+    ["$list[_index]", 20],
+    ["$list.1", 20],
+    ["$list[2].id", "c"],
+    ["$list.length", 3],
+    ["$text.length", 5],
+    ["$text[1]", "e"],
+    ["SYSVAR.today", "2026-01-02"],
+    ["(1 && $o).a.b", 1],
+  ])("reads %s", (source, expected) => {
+    expect(value(source)).toBe(expected);
+  });
+
+  test.each([
+    "$missing.a.b",
+    "$none.a[0]",
+    "$list[9]",
+    "$list[-1]",
+    "$list['01']",
+    "$list[null]",
+    "$n.a",
+    "missing",
+  ])("has no value for %s, and no error", (source) => {
+    expect(value(source)).toBeUndefined();
+  });
+
+  test.each([
+    ["constructor"],
+    ["toString"],
+    ["__proto__"],
+    ["$o.constructor"],
+    ["$o.__proto__"],
+    ["$o['__proto__'].polluted"],
+    ["$list.map"],
+    ["$text.constructor"],
+    ["$text['toString']"],
+    ["$n.toFixed"],
+    ["goal.length.constructor"],
+  ])("sees no prototype by %s", (source) => {
+    expect(value(source)).toBeUndefined();
+  });
+
+  test("sees nothing of a function", () => {
+    expect(evaluate("f.prototype || f.length || f.name", () => Object)).toBeUndefined();
+  });
+
+  test("takes the escapes of JSON in both quotes", () => {
+    expect(value(String.raw`'it\'s\n\u00e9\\' + "\"\t\/"`)).toBe("it's\né\\\"\t/");
+  });
+
+  test("takes names of any script", () => {
+    expect(evaluate("$计划.標題 + имя", (name) => (name === "имя" ? "!" : { 標題: "ok" }))).toBe(
+      "ok!",
+    );
+  });
+
+  test("does not look at what it need not", () => {
+    expect(value("false && 1 / 0")).toBe(false);
+    expect(value("$note || 'd'")).toBe("d");
+    expect(value("1 || 1 / 0")).toBe(1);
+  });
+});
+
+describe("a text that is no expression", () => {
+  test.each([
+    ["", 0, "a value is missing at the end"],
+    ["   ", 3, "a value is missing at the end"],
+    ["1 +", 3, "a value is missing at the end"],
+    ["'open", 0, "has no end"],
+    ['$a["open]', 3, "has no end"],
+    ["$a[1", 2, 'the "[" has no "]"'],
+    ["(1 + 2", 0, 'the "(" has no ")"'],
+    ["(1]", 2, '"]" stands where ")" must'],
+    ["1)", 1, "not expected"],
+    ["1 2", 2, "not expected"],
+    ["$a = 1", 3, "== compares"],
+    ["$a === 1", 3, "no ==="],
+    ["f(x)", 1, "no functions"],
+    ["(f(x))", 2, "no functions"],
+    ["a ? b : c", 2, "no conditional"],
+    ["a % b", 2, "no %"],
+    ["a & b", 2, "no meaning"],
+    ["{}", 0, "an object"],
+    ["$a.", 2, "a key must follow"],
+    ["* 2", 0, "before"],
+    ["'\\q'", 1, "no escape"],
+    ["1e999", 0, "too large"],
+    ["\ud800", 0, "no meaning"],
+  ])("%p is refused at its place", (source, offset, message) => {
+    const error = errorOf(source);
+    expect(error.message).toContain(message);
+    expect(error).toMatchObject({ offset, source, code: "EXPRESSION_INVALID", kind: "failed" });
+    expect(problemIn(source)).toMatchObject({ offset });
+  });
+
+  test("is named in the error, on one line and shortened around the place", () => {
+    expect(errorOf("$a = 1").message).toBe(
+      'expression "$a = 1", offset 3: a value can\'t be assigned here; == compares',
+    );
+    const far = errorOf(`${"1 +\n".repeat(100)}?${" + 2".repeat(100)}`);
+    expect(far.message.length).toBeLessThan(250);
+    expect(far.message).not.toContain("\n");
+    expect(far.message).toContain("? + 2");
+  });
+});
+
+describe("the limits", () => {
+  test("hold a text of 10,000 characters, however it chains", () => {
+    expect(value(`1${"+1".repeat(4999)}`)).toBe(5000);
+    expect(value(`0${"||0".repeat(3333)}`)).toBe(0);
+    expect(value(`a${".a".repeat(4999)}`)).toBeUndefined();
+    expect(errorOf(`1${"+1".repeat(5000)}`).message).toContain("more than 10000");
+  });
+
+  test("hold 100 levels and no more", () => {
+    const nested = (levels: number) => `${"(".repeat(levels)}1${")".repeat(levels)}`;
+    expect(value(nested(100))).toBe(1);
+    expect(errorOf(nested(101)).message).toContain("more than 100 levels");
+    expect(value(`${"!".repeat(100)}1`)).toBe(true);
+    expect(errorOf("-".repeat(5000)).message).toContain("more than 100 levels");
+    expect(errorOf("a[".repeat(4000)).message).toContain("more than 100 levels");
+  });
+
+  test("make a megabyte of parentheses one error at once", () => {
+    const started = performance.now();
+    expect(errorOf("(".repeat(1_000_000)).message.length).toBeLessThan(250);
+    expect(performance.now() - started).toBeLessThan(200);
+  });
+});
+
+describe("a value that an operator can't take", () => {
+  test.each([
+    ["'a' * 2", 'the text "a" is no number'],
+    ["-$text", 'the text "hello" is no number'],
+    ["$o - 1", "an object is no number"],
+    ["$list * 1", "an array is no number"],
+    ["1 / 0", "division by zero"],
+    ["1 / $none", "division by zero"],
+    ["1e308 * 10", "no finite number"],
+  ])("fails %s", (source, message) => {
+    const error = errorOf(source);
+    expect(error.message).toContain(message);
+    expect(error.code).toBe("EXPRESSION_FAILED");
+    expect(error.hint).toBeTruthy();
+    expect(problemIn(source)).toBeNull();
+  });
+
+  test("fails as an expression even when reading it throws", () => {
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    expect(errorOf("x + ''", () => cyclic).message).toContain("no JSON");
+    const trap = new Proxy({}, { getOwnPropertyDescriptor: () => expect.unreachable() });
+    expect(errorOf("x.a", () => trap).message).toContain("can't be read");
+    const thrower = () => {
+      throw new Error("no scope");
+    };
+    expect(errorOf("x", thrower).cause).toMatchObject({ message: "no scope" });
+  });
+});
+
+test("the names in an expression are told once each, keys and literals not", () => {
+  expect(namesIn("$a.b[$c] + goal * !$a || true && _item.$d == 'x'")).toEqual([
+    "$a",
+    "$c",
+    "goal",
+    "_item",
+  ]);
+  expect(namesIn("$a +")).toEqual([]);
+});
+
+test("many different expressions are evaluated right though only the last are kept", () => {
+  for (let round = 0; round < 2; round += 1) {
+    for (let index = 0; index < 2500; index += 1) expect(value(`${index}+1`)).toBe(index + 1);
+  }
+});

@@ -1,0 +1,88 @@
+const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+
+/** Whether a value counts as true: false are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
+export const toBool = (value: unknown): boolean => Boolean(value) && value !== "false";
+
+/** A value as a number: numbers and numeric texts are themselves, `true` is 1, all else 0. */
+export function toFloat(value: unknown): number {
+  if (value === true) return 1;
+  const number = numberIn(value);
+  return number === undefined || Number.isNaN(number) ? 0 : number;
+}
+
+/** The number that a number or a numeric text (decimal, finite) is; undefined for all else. */
+export function numberIn(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  if (typeof value !== "string" || !decimal.test(value)) return undefined;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : undefined;
+}
+
+/**
+ * A value as text, as `+` and print use it: texts are themselves, objects and arrays their JSON, null,
+ * undefined and what has no JSON are "". `space` is that of `JSON.stringify`.
+ *
+ * Throws a TypeError for an object that has no JSON, such as a cyclic one.
+ */
+export function toText(value: unknown, space?: number): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  // Its type hides that a function or a symbol has no JSON.
+  const json = JSON.stringify(value, null, space) as string | undefined;
+  return json ?? "";
+}
+
+// So many comparisons are made before one looks out for cycles.
+const unguarded = 100_000;
+
+/**
+ * Whether two values are the same by value, as their JSON would be: null and undefined are the same,
+ * and so are a key with undefined and no key; the order of keys has no meaning. Cycles do no harm.
+ */
+export function sameValue(left: unknown, right: unknown): boolean {
+  const open: [unknown, unknown][] = [[left, right]];
+  const seen = new Map<object, Set<object>>();
+  for (let count = 0; ; count += 1) {
+    const pair = open.pop();
+    if (!pair) return true;
+    const [a, b] = pair;
+    if (a === b || (a ?? null) === (b ?? null) || (a !== a && b !== b)) continue;
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+    if (count > unguarded) {
+      const partners = seen.get(a) ?? new Set();
+      if (partners.has(b)) continue;
+      seen.set(a, partners.add(b));
+    }
+    if (!pushParts(a, b, open)) return false;
+  }
+}
+
+/** Opens the parts of two objects for comparison; false when their shapes tell them apart. */
+function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
+  if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) && !(isPlain(a) && isPlain(b))) {
+    return false;
+  }
+  if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
+  if (Array.isArray(a) && Array.isArray(b)) {
+    if (a.length !== b.length) return false;
+    for (const [index, item] of (a as unknown[]).entries()) open.push([item, b[index]]);
+    return true;
+  }
+  const others = b as Record<string, unknown>;
+  let count = 0;
+  for (const [key, value] of Object.entries(a)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(others, key) || others[key] === undefined) return false;
+    count += 1;
+    open.push([value, others[key]]);
+  }
+  return Object.values(b).filter((value) => value !== undefined).length === count;
+}
+
+/** Whether a value is an object as JSON has it: no array, and of no class. */
+export function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,80 @@
+// Door 1: step workflows, run in a program of one's own or built into a bundle.
+
+// Run
+export { type CustomHandler, Engine, type EngineOptions } from "./engine/engine.ts";
+export {
+  ChildExecutionContext,
+  ExecutionContext,
+  type ResumeReply,
+  type ResumeRequest,
+} from "./context/context.ts";
+export type { WorkflowSnapshot } from "./context/snapshot.ts";
+export { applyOutputMapping, emitEvent } from "./interpreter/mapping.ts";
+
+// Interpreter
+export type { Happening } from "./context/feed.ts";
+export { interpret, type RunResult } from "./interpreter/interpret.ts";
+export { ParallelError, ParallelExecutor } from "./interpreter/parallel.ts";
+export { RunError } from "./interpreter/run-error.ts";
+
+// Bundle
+export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
+export { type Documents, documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
+export { runStatus } from "./bundle/status.ts";
+export { fold, type FoldedThread } from "./bundle/thread.ts";
+
+// Checkpoints
+export { stepsBefore } from "./state/before.ts";
+export type { Checkpoint } from "./state/checkpoint.ts";
+export type { Commit } from "./state/commit.ts";
+export type { Resumable } from "./state/restore.ts";
+
+// Document
+export {
+  ExecutionStatus,
+  LoopMode,
+  ParallelErrorStrategy,
+  WorkflowType,
+  WriteMode,
+} from "./document/constants.ts";
+export type { RegistryDocument, StepDocument, WorkflowDocument } from "./document/document.ts";
+export { getStepType, StepType } from "./document/step-type.ts";
+export { isV310OrLater, SUPPORTED_VERSIONS } from "./document/version.ts";
+
+// Events
+export { type RunEvent, RunEventType } from "./event/event.ts";
+
+// Expressions
+export { ExpressionEvaluator } from "./expression/evaluator.ts";
+export { toBool, toFloat } from "./expression/value.ts";
+
+// Registry
+export { parseParamDeclaration, parseVariableDeclaration } from "./registry/declaration.ts";
+export { Registry } from "./registry/registry.ts";
+export { parseServiceSignature } from "./registry/service.ts";
+
+// Adapters
+export type {
+  Adapters,
+  ApiAdapter,
+  ApiRequest,
+  CallSurroundings,
+  ComponentAdapter,
+  DocAdapter,
+  FileAdapter,
+  FileMode,
+  LLMAdapter,
+  LLMCallbacks,
+  LLMMessage,
+  LLMParams,
+  LLMResult,
+  LLMTool,
+  LLMUsage,
+  OutputConfig,
+  ServiceAdapter,
+  ToolAdapter,
+  ToolResultBlock,
+  ToolRuntime,
+  ToolUseBlock,
+} from "./adapter/adapter.ts";
+export { buildErrorMap, LLMError } from "./adapter/error.ts";

@@ -1,0 +1,100 @@
+import { ParallelErrorStrategy } from "../document/constants.ts";
+import { Failure } from "./failure.ts";
+
+/** What a step failed with. */
+type StepError = { stepID: string; error: unknown };
+
+/**
+ * Every error of what ran side by side, in the order in which they came, each with the step that
+ * failed. `stepID` is the step whose children they were, null outside of a run.
+ */
+export class ParallelError extends Error {
+  readonly errors: readonly StepError[];
+  stepID: string | null = null;
+
+  constructor(errors: readonly StepError[]) {
+    const shown = errors.map(({ stepID, error }) => `${stepID}: ${messageOf(error)}`);
+    super(`${errors.length} of what ran side by side failed: ${shown.slice(0, 10).join("; ")}`);
+    this.name = "ParallelError";
+    this.errors = errors;
+  }
+}
+
+/** One of what runs side by side: the step it begins with, and what it does. */
+export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
+
+export type ParallelOptions = {
+  /** The most at once; 0, the default, for no limit. */
+  maxConcurrency?: number;
+  /** `fail_fast` when not given. */
+  errorStrategy?: ParallelErrorStrategy;
+  signal?: AbortSignal;
+};
+
+/** Runs tasks side by side. */
+export class ParallelExecutor {
+  readonly #options: ParallelOptions;
+
+  constructor(options: ParallelOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * The results in the order of the tasks; undefined for one that was dropped. They are taken from `tasks` when there is room for them.
+   *
+   * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
+   * {@link ParallelError} with all under `collect`, when all have ended.
+   */
+  async run<T>(tasks: Iterable<ParallelTask<T>>): Promise<(T | undefined)[]> {
+    const { maxConcurrency = 0, errorStrategy = "fail_fast" } = this.#options;
+    const abort = new AbortController();
+    const onAbort = (): void => abort.abort(this.#options.signal?.reason);
+    this.#options.signal?.addEventListener("abort", onAbort, { once: true });
+    if (this.#options.signal?.aborted) onAbort();
+    const results: (T | undefined)[] = [];
+    const errors: StepError[] = [];
+    const running = new Set<Promise<void>>();
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => undefined);
+    const start = async ({ stepID, run }: ParallelTask<T>, index: number): Promise<void> => {
+      try {
+        results[index] = await run(abort.signal);
+      } catch (error) {
+        errors.push({ stepID, error });
+        if (errorStrategy !== ParallelErrorStrategy.fail_fast) return;
+        failed.reject(error);
+        abort.abort(error);
+      }
+    };
+    try {
+      let count = 0;
+      for (const task of tasks) {
+        results.push(undefined);
+        const work: Promise<void> = start(task, count).finally(() => running.delete(work));
+        running.add(work);
+        count += 1;
+        if (maxConcurrency > 0 && running.size >= maxConcurrency) {
+          await Promise.race([...running, failed.promise]);
+        }
+      }
+      await Promise.race([Promise.all(running), failed.promise]);
+    } finally {
+      this.#options.signal?.removeEventListener("abort", onAbort);
+    }
+    const [first] = errors;
+    if (first && errorStrategy === ParallelErrorStrategy.fail_fast) throw first.error;
+    if (first && errorStrategy === ParallelErrorStrategy.collect)
+      throw new ParallelError(errors.flatMap(sources));
+    return results;
+  }
+}
+
+// Inside of a run the steps that failed may lie further in.
+function sources(one: StepError): readonly StepError[] {
+  if (one.error instanceof ParallelError) return one.error.errors;
+  if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];
+  return [one];
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,0 +1,82 @@
+import type { Answered, PauseRequest } from "../context/feed.ts";
+import type { Run } from "../context/run.ts";
+import { toText } from "../expression/value.ts";
+import { answerKey } from "../state/state.ts";
+import { resolveTarget } from "../target/resolve.ts";
+import { parseTarget } from "../target/target.ts";
+import type { Done, Task } from "./task.ts";
+
+const tokenBytes = 16;
+
+/** Asks for an answer, unless the log has it, and goes on with it. */
+export async function runPause(task: Task): Promise<Done> {
+  const { context, interpreter, step } = task;
+  const { gate, run } = interpreter;
+  const answered = recordedAnswer(task) ?? (await gate.hold(() => ask(task)));
+  const moment = new Date(run.setup.now()).toISOString();
+  const timeout = timeoutOf(task);
+  if (answered.timedOut && timeout) {
+    run.tell("pause_timeout", step.id, {
+      nodeId: step.id,
+      expiredAt: moment,
+      timeoutAction: timeout.on,
+    });
+    return { next: timeout.on };
+  }
+  const place = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
+  if (place.kind === "variable") context.set(place.path, answered.payload, step.id);
+  const { requestId = null } = answered;
+  run.tell("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
+  return {};
+}
+
+function recordedAnswer({ chain, interpreter, step }: Task): Answered | null {
+  const { state } = interpreter.run;
+  const key = answerKey(step.id, chain.path);
+  const answer = state.answers.get(key) ?? null;
+  state.answers.delete(key);
+  return answer;
+}
+
+async function ask(task: Task): Promise<Answered> {
+  const { chain, interpreter, step } = task;
+  const { run } = interpreter;
+  chain.signal.throwIfAborted();
+  const timeout = timeoutOf(task);
+  const wait: PauseRequest = {
+    stepID: step.id,
+    path: [...chain.path],
+    token: newToken(),
+    reason: reasonOf(task),
+    ...(timeout && { expiresAt: run.setup.now() + timeout.sec * 1000, onTimeout: timeout.on }),
+  };
+  const { token, reason, expiresAt } = wait;
+  const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
+  const payload = { nodeId: step.id, waitToken: token, reason, expireAt };
+  const event = run.eventOf("pause_start", step.id, payload);
+  return await waiting(run, wait, () => run.feed.ask(wait, event));
+}
+
+/** Shows a run as paused while it waits. */
+export async function waiting<T>(
+  run: Run,
+  { stepID, token }: PauseRequest,
+  answered: () => Promise<T>,
+): Promise<T> {
+  run.status = "paused";
+  run.paused = { nodeID: stepID, token };
+  try {
+    return await answered();
+  } finally {
+    run.paused = null;
+    if (run.status === "paused") run.status = "running";
+  }
+}
+
+const timeoutOf = ({ step }: Task) => (typeof step.timeout === "object" ? step.timeout : null);
+
+const reasonOf = ({ context, step }: Task): string | null =>
+  step.reason === undefined ? null : toText(context.evaluate(step.reason));
+
+// 128 random bits: who does not know it can't guess it.
+const newToken = (): string => crypto.getRandomValues(new Uint8Array(tokenBytes)).toHex();

@@ -1,0 +1,23 @@
+import type { FileAdapter } from "../adapter/adapter.ts";
+import type { Run } from "../context/run.ts";
+
+/** The folder of a run's temporary files, from the root. */
+export const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
+
+/** Removes a run's temporary files; what can't be removed stays. */
+export async function removeTemporary({ setup, state }: Run): Promise<void> {
+  const folder = temporaryFolder(state.runID);
+  const isUsed = Object.keys(state.artifacts).some((path) => path.startsWith(`${folder}/`));
+  if (isUsed) await setup.adapters.file?.remove(folder).catch(() => undefined);
+}
+
+/** Begins a run with a copy of another's temporary files, unless it has files of its own already. */
+export async function copyTemporary(file: FileAdapter, from: string, to: string): Promise<void> {
+  const folder = temporaryFolder(from);
+  const own = await file.list(`${temporaryFolder(to)}/**`);
+  if (own.length > 0) return;
+  for (const path of await file.list(`${folder}/**`)) {
+    const data = await file.read(path);
+    await file.write(`${temporaryFolder(to)}${path.slice(folder.length)}`, data, "overwrite");
+  }
+}

@@ -1,0 +1,169 @@
+import { describe, expect, test } from "bun:test";
+import { outlineOf } from "./outline.ts";
+
+const step = (id: string, fields: Record<string, unknown> = {}) => ({ id, ...fields });
+const outline = (...steps: unknown[]) => outlineOf({ steps });
+
+describe("the entries", () => {
+  test("are the steps that no other step names", () => {
+    const { entries } = outline(
+      step("Pause_Ask", { next: "Branch_Which", timeout: { sec: 1, on: "Set_Late" } }),
+      step("Branch_Which", {
+        cases: [["$a", "LLM_Case"]],
+        children: ["Set_Child"],
+        next: "RETURN",
+      }),
+      step("LLM_Case", { onError: "Set_Handler" }),
+      step("Set_Child"),
+      step("Set_Handler"),
+      step("Set_Late"),
+    );
+    expect(entries).toEqual(["Pause_Ask"]);
+  });
+
+  test("may be a step that names itself", () => {
+    expect(outline(step("Set_A", { next: "Set_A" })).entries).toEqual(["Set_A"]);
+  });
+
+  test("are none when all steps name each other", () => {
+    const both = outline(step("Set_A", { next: "Set_B" }), step("Set_B", { next: "Set_A" }));
+    expect(both.entries).toEqual([]);
+  });
+});
+
+describe("the enclosures of a step", () => {
+  test("are none at the top, also for a handler and for the target of a timeout", () => {
+    const { enclosuresOf } = outline(
+      step("LLM_A", { onError: "Set_Handler", next: "Pause_B" }),
+      step("Set_Handler"),
+      step("Pause_B", { timeout: { sec: 1, on: "Set_Late" } }),
+      step("Set_Late"),
+    );
+    for (const id of ["LLM_A", "Set_Handler", "Pause_B", "Set_Late"]) {
+      expect(enclosuresOf(id)).toEqual([[]]);
+    }
+  });
+
+  test("name loop, branch and fork with the chain's first step, outermost first", () => {
+    const { enclosuresOf } = outline(
+      step("Loop_A", { children: ["Set_First"] }),
+      step("Set_First", { next: "Branch_B" }),
+      step("Branch_B", { cases: [["$x", "Fork_C"]] }),
+      step("Fork_C", { children: ["Set_D", "Set_E"] }),
+      step("Set_D", { next: "Set_Last" }),
+      step("Set_E"),
+      step("Set_Last"),
+    );
+    expect(enclosuresOf("Set_Last")).toEqual([
+      [
+        { in: "Loop_A", kind: "loop", child: "Set_First" },
+        { in: "Branch_B", kind: "branch", child: "Fork_C" },
+        { in: "Fork_C", kind: "fork", child: "Set_D" },
+      ],
+    ]);
+  });
+
+  test("are several when several constructs share the step", () => {
+    const { enclosuresOf } = outline(
+      step("Fork_A", { children: ["Set_S"], next: "Fork_B" }),
+      step("Fork_B", { children: ["Set_S"] }),
+      step("Set_S"),
+    );
+    expect(enclosuresOf("Set_S")).toEqual([
+      [{ in: "Fork_A", kind: "fork", child: "Set_S" }],
+      [{ in: "Fork_B", kind: "fork", child: "Set_S" }],
+    ]);
+  });
+
+  test("begin with the implicit fork when there are several entries", () => {
+    const { enclosuresOf } = outline(
+      step("Set_A", { next: "Set_B" }),
+      step("Set_B"),
+      step("Set_C", { next: "Set_B" }),
+    );
+    expect(enclosuresOf("Set_B")).toEqual([
+      [{ in: "__entry__", kind: "entry", child: "Set_A" }],
+      [{ in: "__entry__", kind: "entry", child: "Set_C" }],
+    ]);
+  });
+
+  test("leave out a construct that the step leads back to", () => {
+    const { enclosuresOf, cycles } = outline(
+      step("Noop_Start", { next: "Pause_Ask" }),
+      step("Pause_Ask", { next: "Branch_Enough" }),
+      step("Branch_Enough", {
+        cases: [
+          ["$bye", "Stop_End"],
+          ["ELSE", "Pause_Ask"],
+        ],
+      }),
+      step("Stop_End"),
+    );
+    expect(enclosuresOf("Pause_Ask")).toEqual([[]]);
+    expect(enclosuresOf("Stop_End")).toEqual([
+      [{ in: "Branch_Enough", kind: "branch", child: "Stop_End" }],
+    ]);
+    expect(cycles).toEqual([["Pause_Ask", "Branch_Enough"]]);
+  });
+
+  test("are cut at 100 ways, however often branches meet again", () => {
+    const rows = Array.from({ length: 60 }, (_, row) => [
+      step(`Branch_${row}`, {
+        cases: [
+          ["$x", `Set_${row}a`],
+          ["ELSE", `Set_${row}b`],
+        ],
+      }),
+      step(`Set_${row}a`, { next: `Branch_${row + 1}` }),
+      step(`Set_${row}b`, { next: `Branch_${row + 1}` }),
+    ]);
+    const { enclosuresOf } = outline(...rows.flat(), step("Branch_60"));
+    expect(enclosuresOf("Branch_60")).toHaveLength(100);
+  });
+
+  test("are none for a step that is not there", () => {
+    expect(outline(step("Set_A")).enclosuresOf("Set_B")).toEqual([]);
+  });
+});
+
+test("what is reachable from a step is itself, what is inside of it and what comes after it", () => {
+  const { reachableFrom } = outline(
+    step("Set_Before", { next: "Loop_A" }),
+    step("Loop_A", { children: ["Set_In"], next: "Set_After" }),
+    step("Set_In", { next: "BREAK" }),
+    step("Set_After", { next: "RETURN" }),
+  );
+  expect([...reachableFrom("Loop_A")].toSorted()).toEqual(["Loop_A", "Set_After", "Set_In"]);
+});
+
+test("a step that names itself is a cycle", () => {
+  expect(outline(step("Set_A", { next: "Set_A" })).cycles).toEqual([["Set_A"]]);
+});
+
+test("an outline of anything is an outline", () => {
+  const odd = [
+    null,
+    1,
+    {},
+    { id: 1 },
+    step("Set_A", { children: 3, cases: [1, [2]], timeout: null }),
+  ];
+  expect([...outline(...odd).steps.keys()]).toEqual(["Set_A"]);
+  expect(outlineOf({ steps: { a: 1 } }).entries).toEqual([]);
+});
+
+test("the outline of 10,000 forks in a row takes little time", () => {
+  const count = 10_000;
+  const row = Array.from({ length: count }, (_, i) =>
+    step(`Fork_${i}`, { children: [`Set_${i}`], next: `Fork_${i + 1}` }),
+  );
+  const start = performance.now();
+  const { enclosuresOf, reachableFrom, entries } = outline(
+    ...row,
+    ...row.map((_, i) => step(`Set_${i}`)),
+  );
+  expect(entries).toEqual(["Fork_0"]);
+  expect(enclosuresOf("Set_9999")).toHaveLength(1);
+  expect(reachableFrom("Fork_0").size).toBe(2 * count);
+  expect(performance.now() - start).toBeLessThan(1000);
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import { isWorkflowError } from "@uncaged/workflow";
+import { Registry } from "./registry.ts";
+
+const registry = new Registry({
+  params: [
+    "goal(STRING)",
+    "n(INT) = 3",
+    "tags([STRING]) = []",
+    "opts(OBJECT) = {}",
+    "x(Money) = 1",
+  ],
+  vars: ["$plan(OBJECT)", "$list(ARRAY) = [1]", "$on(BOOL) = false"],
+  services: ["Find(q(STRING)) RETURN r(INT)"],
+  apis: [{ id: "user", url: "https://example.org/u" }],
+  components: ["Chart", { id: "Table", rows: 3 }],
+  docs: { "12": "Guide" },
+  schemas: { plan: { type: "object" } },
+});
+
+function refusal(given: unknown) {
+  try {
+    registry.startParams(given);
+  } catch (error) {
+    if (isWorkflowError(error)) return error;
+    throw error;
+  }
+  throw new Error("the params were taken");
+}
+
+describe("the params of a start", () => {
+  test("are those given and the defaults of the others", () => {
+    expect(registry.startParams({ goal: "ship", tags: ["a"] })).toEqual({
+      goal: "ship",
+      n: 3,
+      tags: ["a"],
+      opts: {},
+      x: 1,
+    });
+    expect(new Registry({}).startParams(undefined)).toEqual({});
+  });
+
+  test("share nothing with what was given or declared", () => {
+    const tags = ["a"];
+    const first = registry.startParams({ goal: "x", tags });
+    expect(first.tags).not.toBe(tags);
+    expect(first.opts).not.toBe(registry.startParams({ goal: "x" }).opts);
+  });
+
+  test("are refused by one error that names all that is wrong", () => {
+    const error = refusal({ n: "3", tags: ["a", 1], zeal: 1, "a b": 2 });
+    expect(error).toMatchObject({ code: "PARAMS_INVALID", kind: "failed" });
+    expect(error.details).toEqual([
+      "goal (STRING) is missing",
+      "n must be INT, not a string",
+      "tags must be [STRING], not an array",
+      "zeal is not declared",
+      '"a b" is not declared',
+    ]);
+    for (const line of error.details ?? []) expect(error.message).toContain(line);
+    expect(error.hint).toContain("n (INT)");
+  });
+
+  test.each([
+    [{ goal: null }, "goal must be STRING, not null"],
+    [{ goal: undefined }, "goal (STRING) is missing"],
+    [{ goal: "x", n: 1.5 }, "n must be INT, not the number 1.5"],
+    [{ goal: "x", opts: [] }, "opts must be OBJECT, not an array"],
+    [{ goal: "x", opts: null }, "opts must be OBJECT, not null"],
+    [JSON.parse('{"goal":"x","__proto__":{"n":1}}'), "__proto__ is not declared"],
+    [["goal"], "params must be an object, not an array"],
+    ["goal", "params must be an object, not a string"],
+    [null, "params must be an object, not null"],
+  ])("%p is refused", (given: unknown, message) => {
+    expect(refusal(given).message).toBe(`params: ${message}`);
+  });
+
+  test("of a type that is not known are not checked", () => {
+    expect(registry.startParams({ goal: "x", x: ["any"] }).x).toEqual(["any"]);
+  });
+});
+
+test("variables start with their default, else null, and share nothing", () => {
+  const first = registry.initialVariables();
+  expect(first).toEqual({ $plan: null, $list: [1], $on: false });
+  expect(first.$list).not.toBe(registry.initialVariables().$list);
+});
+
+test("types are told by name", () => {
+  expect(registry.paramTypes()).toMatchObject({ goal: "STRING", x: "Money" });
+  expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
+});
+
+test("what a step names is found by its id, and nothing that is inherited", () => {
+  expect(registry.api("API_user")).toMatchObject({ id: "user" });
+  expect(registry.api("user")).toMatchObject({ id: "user" });
+  expect(registry.component("Component_Chart")).toEqual({ id: "Chart" });
+  expect(registry.component("Table")).toEqual({ id: "Table", rows: 3 });
+  expect(registry.services[0]?.name).toBe("Find");
+  expect(registry.schema("plan")).toEqual({ type: "object" });
+  expect(registry.doc(12)).toBe("Guide");
+  expect([
+    registry.api("API_x"),
+    registry.component("x"),
+    registry.schema("toString"),
+    registry.doc("constructor"),
+  ]).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test("a declaration that can't be read is an error that quotes it", () => {
+  expect(() => new Registry({ vars: ["$ok(INT)", "plan"] })).toThrow('declaration "plan"');
+});
+
+test("a param is not given by what every object inherits", () => {
+  const odd = new Registry({ params: ["toString(Any)"] });
+  expect(() => odd.startParams({})).toThrow("toString (Any) is missing");
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import published from "../../schema/workflow.schema.json";
+import { everyType } from "../../test/every-type.ts";
+import { faultyDocuments, faultyRegistries } from "../../test/faulty.ts";
+import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
+import { faultySteps } from "../../test/faulty-steps.ts";
+import { validate } from "../check/check.ts";
+import { workflowSchema } from "./schema.ts";
+import { documentTexts, fieldTexts } from "./texts.ts";
+
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
+const fits = ajv.compile(published);
+const isValid = (document: unknown) =>
+  validate(document, { customTypes: ["Mail"] }).every(({ severity }) => severity !== "error");
+
+/** A document as its JSON has it. */
+const json = (document: unknown): unknown => JSON.parse(JSON.stringify(document));
+
+test("the published schema is the one that the checker's table gives", () => {
+  const hint = "bun scripts/schema.ts && bun run format";
+  const made = { hint, schema: json(workflowSchema()) };
+  expect(made).toEqual({ hint, schema: published });
+});
+
+test("a document with every type of step and every field fits the schema", () => {
+  expect(fits(json(everyType)) ? null : fits.errors).toBeNull();
+});
+
+describe("the schema", () => {
+  const all = [faultyDocuments, faultyRegistries, faultySteps, faultyExpressions, faultyFlows];
+
+  test.each(all.flat().filter(({ inSchema }) => inSchema))("refuses $what", ({ document }) => {
+    expect(fits(json(document))).toBe(false);
+  });
+
+  test.each(all.flat().filter(({ inSchema }) => !inSchema))(
+    "leaves it to the checker to tell of $what",
+    ({ document }) => {
+      expect(fits(json(document)) ? null : fits.errors).toBeNull();
+    },
+  );
+
+  test("accepts whatever the checker accepts", () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        const document = changes.reduce(changed, json(everyType));
+        if (!isValid(document)) return;
+        accepted += 1;
+        expect(fits(document) ? null : fits.errors).toBeNull();
+      }),
+      { numRuns: 400 },
+    );
+    expect(accepted).toBeGreaterThan(20);
+  }, 30_000);
+});
+
+/** Puts a value into a document, at a place that is found by numbers, or takes one out. */
+const change = fc.record({
+  way: fc.array(fc.nat(60), { minLength: 1, maxLength: 5 }),
+  name: fc.option(fc.constantFrom(...Object.keys(fieldTexts)), { freq: 3 }),
+  value: fc.oneof(
+    fc.jsonValue({ maxDepth: 1 }),
+    fc.constantFrom("=goal", "$n", "Set_Start", "RETURN", "BREAK", "Mail", 5, 0, -1, 1.5),
+    fc.constant(undefined),
+  ),
+});
+type Change = typeof change extends fc.Arbitrary<infer Value> ? Value : never;
+
+function changed(document: unknown, { way, name, value }: Change): unknown {
+  let at = document as Record<string, unknown>;
+  for (const number of way.slice(0, -1)) {
+    const inner = Object.values(at).filter((one) => typeof one === "object" && one !== null);
+    if (inner.length === 0) break;
+    at = inner[number % inner.length] as Record<string, unknown>;
+  }
+  const keys = Object.keys(at);
+  const key = keys[(way.at(-1) ?? 0) % keys.length] ?? "0";
+  if (Array.isArray(at)) at.splice(Number(key), 1, ...(value === undefined ? [] : [value]));
+  else if (value === undefined) delete at[key];
+  else at[name ?? key] = value;
+  return document;
+}
+
+describe("the texts of the schema", () => {
+  const said = JSON.stringify(published);
+
+  test.each(Object.entries({ ...documentTexts, ...fieldTexts }))("tell of %s", (_, text) => {
+    expect(said).toContain(JSON.stringify(text));
+  });
+
+  test("leave no field without one", () => {
+    expect(untold(published.properties, "")).toEqual([]);
+    const steps = Object.entries(published.$defs).filter(([name]) => !name.startsWith("is"));
+    for (const [name, { properties }] of steps as [string, { properties: object }][]) {
+      expect(untold(properties, `${name}.`)).toEqual([]);
+    }
+  });
+});
+
+/** The properties without a description, with those inside of them. */
+function untold(properties: object, home: string): string[] {
+  return Object.entries(properties).flatMap(([name, schema]: [string, unknown]) => {
+    if (typeof schema !== "object" || schema === null) return [];
+    const inner = "properties" in schema ? untold(schema.properties as object, `${name}.`) : [];
+    return "description" in schema ? inner : [home + name, ...inner];
+  });
+}

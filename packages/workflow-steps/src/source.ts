@@ -1,0 +1,5 @@
+// Door 3: step workflows as texts: read, checked, and made into sources of bundles.
+
+export { type StepsSource, stepsSource } from "./source/module.ts";
+export { type CheckedDocument, checkedDocument } from "./source/source.ts";
+export { readDocument } from "./source/read.ts";

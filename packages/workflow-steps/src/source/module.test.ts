@@ -1,0 +1,118 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stepsSource } from "./module.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "steps-module-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const stop = { id: "Stop_Z" };
+/** A workflow of these steps, one after the other, and then a Stop. */
+const flow = (...steps: { id: string; [field: string]: unknown }[]): object => ({
+  version: "3.18",
+  name: "w",
+  registry: { params: ["path(STRING) = a"], vars: ["$a(STRING)"], docs: { "7": "Rules" } },
+  steps: [...steps, stop].map((step, at, all) => ({ next: all[at + 1]?.id, ...step })),
+});
+
+async function codeOf(document: object | string, file = "flow.json"): Promise<string> {
+  const text = typeof document === "string" ? document : JSON.stringify(document);
+  const { code } = await stepsSource(() => undefined).module(text, join(folder, file));
+  return code;
+}
+
+/** What the code of a workflow imports of the adapters. */
+async function adaptersFor(
+  ...steps: { id: string; [field: string]: unknown }[]
+): Promise<string[]> {
+  const code = await codeOf(flow(...steps));
+  const [, names] = /import \{ (.*) \} from "@uncaged\/workflow-steps\/adapters"/.exec(code) ?? [];
+  return names?.split(", ") ?? [];
+}
+
+describe("the code that a step workflow becomes", () => {
+  test("does not depend on spacing, the order of a step's fields or the language", async () => {
+    const code = await codeOf(flow({ id: "Set_A", target: "$a", value: 1 }));
+    const other = flow({ value: 1, target: "$a", id: "Set_A" });
+    expect(await codeOf(JSON.stringify({ $schema: "x", ...other }, null, 2))).toBe(code);
+    expect(await codeOf(Bun.YAML.stringify(other), "flow.yaml")).toBe(code);
+  });
+
+  test("depends on the order in which a step writes", async () => {
+    const writing = (out: object) => codeOf(flow({ id: "Set_A", out }));
+    expect(await writing({ $a: 1, "/b": 2 })).not.toBe(await writing({ "/b": 2, $a: 1 }));
+  });
+
+  test("imports no adapter that the steps do not use", async () => {
+    const set = { id: "Set_A", target: "$a", value: 1 };
+    const request = { prompt: "hi" };
+    expect(await adaptersFor(set)).toEqual([]);
+    expect(await adaptersFor({ id: "Write_A", target: "/a", value: 1 })).toEqual(["fileAdapter"]);
+    expect(await adaptersFor({ ...set, out: { "/a": 1 } })).toEqual(["fileAdapter"]);
+    expect(await adaptersFor({ id: "LLM_A", model: "claude-opus-4-6", in: request })).toEqual([
+      ...["anthropicModels", "modelAdapter"],
+    ]);
+    expect(await adaptersFor({ id: "LLM_A", in: { ...request, model: "openai/gpt-5" } })).toEqual([
+      ...["modelAdapter", "openaiModels"],
+    ]);
+    expect(
+      await adaptersFor({ id: "LLM_A", in: { ...request, docs: [7], tools: ["search"] } }),
+    ).toEqual([...["anthropicModels", "docAdapter", "modelAdapter", "openaiModels", "stepTools"]]);
+    expect(await adaptersFor({ id: "Tool_ReadFile", in: { file_path: "a" } })).toEqual([
+      ...["stepTools", "toolAdapter"],
+    ]);
+    expect(await adaptersFor({ id: "Subflow_A", in: { workflow_path: "=path" } })).toEqual([
+      "fileAdapter",
+    ]);
+  });
+
+  test("holds the workflows that it runs, and the adapters that these use", async () => {
+    writeFileSync(
+      join(folder, "child.yaml"),
+      Bun.YAML.stringify(flow({ id: "Write_A", target: "/a", value: "x" })),
+    );
+    const step = { id: "Subflow_A", in: { workflow_path: "./child.yaml" } };
+    const code = await codeOf(flow(step));
+    expect(code).toContain('subflows: Object.fromEntries([["child.yaml", JSON.parse(');
+    expect(code).toContain("fileAdapter({ cwd })");
+  });
+
+  test("keeps a key that an object literal would take for the prototype", async () => {
+    const text = JSON.stringify(flow({ id: "Set_A", target: "$a", value: 1, meta: { a: 1 } }));
+    const code = await codeOf(text.replace('{"a":1}', '{"__proto__":{"a":1}}'));
+    expect(code).toContain('\\"__proto__\\"');
+  });
+});
+
+describe("a step workflow that is not sound", () => {
+  test("is told with the place in its text, and so is a workflow that it runs", async () => {
+    const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
+      () => null,
+      (thrown: { code?: string; details?: string[] }) => thrown,
+    );
+    expect(error).toMatchObject({ code: "STEPS_INVALID" });
+    expect(error?.details?.join("\n")).toContain(`${join(folder, "flow.json")}:2:14: `);
+    writeFileSync(join(folder, "bad.json"), "{");
+    const step = { id: "Subflow_A", in: { workflow_path: "bad.json" } };
+    const child = await codeOf(flow(step)).catch(({ message }: Error) => message);
+    expect(child).toStartWith(`${join(folder, "bad.json")}:1:`);
+  });
+
+  test("is told with the step that runs what is not there", async () => {
+    const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
+    const message = await codeOf(flow(step)).catch((error: Error) => error.message);
+    expect(message).toBe(
+      `${join(folder, "flow.json")}: Subflow_A: the workflow ${join(folder, "none.json")} can't be read`,
+    );
+  });
+
+  test("is warned of what it may have meant otherwise", async () => {
+    const warnings: string[] = [];
+    const text = JSON.stringify(flow({ id: "Set_A", target: "$a", value: 1, mode: "serial" }));
+    await stepsSource((warning) => void warnings.push(warning)).module(text, "flow.json");
+    expect(warnings).toEqual([
+      expect.stringMatching(/^flow\.json:1:\d+: Set_A: mode has no effect/),
+    ]);
+  });
+});

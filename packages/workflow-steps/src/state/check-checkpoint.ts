@@ -1,0 +1,111 @@
+import { WorkflowError } from "@uncaged/workflow";
+import { ENTRY, RETURN } from "../document/constants.ts";
+import { isPlain } from "../expression/value.ts";
+import { checkpointType } from "./checkpoint.ts";
+import type { Resumable } from "./restore.ts";
+import type { Workflow } from "./workflow.ts";
+
+const records = [
+  "params",
+  "variables",
+  "localVars",
+  "artifacts",
+  "completedBranches",
+  "loopProgress",
+] as const;
+const forbidden = ["__proto__", "constructor", "prototype"];
+const newest = 2;
+
+/**
+ * A checkpoint that fits the workflow, as a copy.
+ *
+ * @throws WorkflowError `CHECKPOINT_INVALID`, with all that is wrong in `details`.
+ */
+export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
+  if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
+  const problems = [...ofForm(given), ...ofParts(given)];
+  if (problems.length > 0) throw invalid(problems);
+  const checkpoint = structuredClone(given) as Resumable;
+  const strange = ofWorkflow(workflow, checkpoint);
+  if (strange.length > 0) throw invalid(strange);
+  return { ...checkpoint, params: paramsOf(workflow, checkpoint) };
+}
+
+function ofForm({ _type, _version, currentStepID }: Record<string, unknown>): string[] {
+  const problems: string[] = [];
+  if (_type !== undefined && _type !== checkpointType) {
+    problems.push(`its _type is ${JSON.stringify(_type)}, not "${checkpointType}"`);
+  }
+  if (_version !== undefined && !(typeof _version === "number" && _version <= newest)) {
+    problems.push(`its _version is ${JSON.stringify(_version)}; ${newest} is the newest known`);
+  }
+  if (typeof currentStepID !== "string") problems.push("it has no currentStepID");
+  return problems;
+}
+
+function ofParts(given: Record<string, unknown>): string[] {
+  return records
+    .flatMap((name) => {
+      const part = given[name];
+      if (part === undefined) return [];
+      if (!isPlain(part)) return [`its ${name} are no object`];
+      const bad = Object.keys(part).find((key) => forbidden.includes(key));
+      if (bad !== undefined) return [`its ${name} have the key ${bad}`];
+      if (name === "completedBranches" && !Object.values(part).every(isListOfTexts)) {
+        return ["its completedBranches are not lists of step ids"];
+      }
+      if (name === "loopProgress" && !Object.values(part).every(isCount)) {
+        return ["its loopProgress is not made of whole numbers"];
+      }
+      return [];
+    })
+    .concat(
+      given.completedSteps === undefined || isListOfTexts(given.completedSteps)
+        ? []
+        : ["its completedSteps are no list of step ids"],
+      given.eventSeq === undefined || isCount(given.eventSeq) ? [] : ["its eventSeq is no number"],
+    );
+}
+
+// A checkpoint does not name its workflow: it is another's when it knows what this one does not.
+function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): string[] {
+  const known = (id: string): boolean => outline.steps.has(id) || id === ENTRY;
+  const ids = [
+    ...(checkpoint.currentStepID === RETURN ? [] : [checkpoint.currentStepID]),
+    ...(checkpoint.completedSteps ?? []),
+    ...Object.keys(checkpoint.completedBranches ?? {}),
+    ...Object.keys(checkpoint.loopProgress ?? {}),
+  ];
+  const strangers = [...new Set(ids.filter((id) => !known(id)))];
+  const variables = Object.keys(checkpoint.variables ?? {});
+  const undeclared = variables.filter((name) => !registry.vars.some((one) => one.name === name));
+  return [
+    ...strangers.map((id) => `the workflow has no step ${JSON.stringify(id)}`),
+    ...undeclared.map((name) => `the workflow declares no variable ${JSON.stringify(name)}`),
+  ];
+}
+
+// One that a caller made by hand may leave out the params that no later step needs.
+function paramsOf({ registry }: Workflow, { _type, params }: Resumable): Record<string, unknown> {
+  if (_type !== undefined) return registry.startParams(params);
+  const given = params ?? {};
+  const missing = registry.params.filter(({ name }) => !Object.hasOwn(given, name));
+  const defaults = missing.map(({ name, ...rest }) => [name, rest.default ?? null] as const);
+  return { ...Object.fromEntries(defaults), ...given };
+}
+
+const isListOfTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+function invalid(problems: string[]): WorkflowError {
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  return new WorkflowError({
+    code: "CHECKPOINT_INVALID",
+    kind: "failed",
+    message: `the checkpoint can't be used: ${problems[0]}${more}`,
+    hint: "take one that this workflow made, whole",
+    ...(problems.length > 1 && { details: problems }),
+  });
+}

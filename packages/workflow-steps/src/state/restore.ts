@@ -1,0 +1,54 @@
+import { RETURN } from "../document/constants.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import { checkCheckpoint } from "./check-checkpoint.ts";
+import { applyOverrides } from "./overrides.ts";
+import { dropMarks, positionBefore } from "./place.ts";
+import { newState, type RunState } from "./state.ts";
+import type { Workflow } from "./workflow.ts";
+
+/** What a run can be taken up from: a checkpoint, or an object with as little as the step's id. */
+export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
+  _type?: string;
+  _version?: number;
+  currentStepID: string;
+};
+
+/**
+ * The state that a checkpoint tells of. With `stepID` the run goes on from that step instead, and what
+ * is done of the constructs that run again does not count.
+ *
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`.
+ */
+export function restoredState(
+  workflow: Workflow,
+  given: Resumable,
+  {
+    runID,
+    stepID,
+    overrides = {},
+  }: { runID: string; stepID?: string; overrides?: Record<string, unknown> },
+): RunState {
+  const checkpoint = checkCheckpoint(workflow, given);
+  const { outline } = workflow;
+  const { completedBranches = {}, loopProgress = {} } = checkpoint;
+  const told = { completedBranches, loopProgress };
+  const marks = stepID === undefined ? told : dropMarks(outline, stepID, told);
+  const at = stepID ?? checkpoint.currentStepID;
+  const state: RunState = {
+    ...newState(workflow, runID, checkpoint.params ?? {}),
+    localVars: { ...checkpoint.localVars },
+    artifacts: { ...checkpoint.artifacts },
+    completedSteps: new Set(checkpoint.completedSteps),
+    ...marks,
+    position: positionBefore(outline, at, marks),
+    carried: new Set([...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)]),
+    eventSeq: checkpoint.eventSeq ?? 0,
+  };
+  Object.assign(state.variables, checkpoint.variables);
+  applyOverrides(workflow, state, overrides);
+  return state;
+}
+
+/** Whether a run that ended there has nothing left to do. */
+export const isOver = ({ currentStepID }: Pick<Checkpoint, "currentStepID">): boolean =>
+  currentStepID === RETURN;

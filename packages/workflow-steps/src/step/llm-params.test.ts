@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import type { Adapters, LLMParams } from "../adapter/adapter.ts";
+import { answering, carryOut, typesOf } from "../../test/calling.ts";
+
+/** What an adapter was asked by a step with this `in`. */
+async function askedBy(inputs: Record<string, unknown>, env = {}, step = {}, more: Adapters = {}) {
+  const { llm, asked } = answering();
+  const registry = { schemas: { Sum: { type: "object", required: ["n"] } } };
+  const adapters = { llm, ...more };
+  const { error } = await carryOut({ id: "LLM_A", ...step }, adapters, { inputs, env, registry });
+  const [params] = asked;
+  if (!params) throw new Error("the adapter was not called", { cause: error });
+  return params;
+}
+
+describe("the model", () => {
+  const cases: [string, object, Record<string, string>, object, object][] = [
+    ["is claude-opus-4-6 when nothing names one", {}, {}, {}, { model: "claude-opus-4-6" }],
+    ["comes from LLM_MODEL", {}, { LLM_MODEL: "a" }, {}, { model: "a" }],
+    ["may stand on the step", {}, { LLM_MODEL: "a" }, { model: "b" }, { model: "b" }],
+    ["comes from in before the step", { model: "c" }, {}, { model: "b" }, { model: "c" }],
+    ["may name its provider", { model: "openai/g" }, {}, {}, { model: "g", provider: "openai" }],
+    [
+      "of a provider comes from its own variable",
+      {},
+      { LLM_MODEL: "a", OPEN_AI_MODEL: "g" },
+      { provider: "open-ai" },
+      { model: "g", provider: "open-ai" },
+    ],
+    [
+      "is taken whole when the provider is named beside it",
+      { model: "qwen/qwen3", provider: "openrouter" },
+      {},
+      {},
+      { model: "qwen/qwen3", provider: "openrouter" },
+    ],
+    [
+      "of a provider may be the common one",
+      { provider: "x" },
+      { LLM_MODEL: "a" },
+      {},
+      { model: "a" },
+    ],
+    ["may be left open with null", { model: null }, {}, {}, { model: "claude-opus-4-6" }],
+  ];
+
+  test.each(cases)("%s", async (_, inputs, env, step, expected) => {
+    expect(await askedBy({ ...inputs, prompt: "hi" }, env, step)).toMatchObject(expected);
+  });
+
+  test.each(["", " ", "/a", "a/", "/", 7])("can't be %p", async (model) => {
+    const { llm, asked } = answering();
+    const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { model } });
+    expect(went.error).toMatchObject({ code: "BAD_MODEL", type: "bad_request" });
+    expect([typesOf(went), asked]).toEqual(["llm_error", []]);
+  });
+});
+
+describe("what a model is asked", () => {
+  test("is the prompt, with the other inputs beside it", async () => {
+    const params = await askedBy({ prompt: "Sum up.", system: "Be brief.", text: "long", n: 1 });
+    expect(params).toEqual({
+      model: "claude-opus-4-6",
+      system: "Be brief.",
+      stream: false,
+      messages: [{ role: "user", content: "Sum up." }],
+      inputs: { text: "long", n: 1 },
+    });
+  });
+
+  test("is a prompt's JSON when it is no text", async () => {
+    const { messages } = await askedBy({ prompt: { a: [1] } });
+    expect(messages).toEqual([{ role: "user", content: '{"a":[1]}' }]);
+  });
+
+  test("are the messages, and then the prompt", async () => {
+    const messages = [{ role: "user", content: "1" }];
+    expect((await askedBy({ messages })).messages).toEqual(messages as LLMParams["messages"]);
+    const both = await askedBy({ messages, prompt: "2" });
+    expect(both.messages.map(({ content }) => content)).toEqual(["1", "2"]);
+  });
+
+  test("are the inputs as JSON when there is neither prompt nor messages", async () => {
+    const params = await askedBy({ system: "Sum up.", text: "long", n: 1 });
+    expect(params.messages).toEqual([{ role: "user", content: '{"text":"long","n":1}' }]);
+    expect(params.inputs).toEqual({ text: "long", n: 1 });
+  });
+
+  test("has the numbers, the thinking and the tools", async () => {
+    const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }];
+    const thinking = { type: "enabled", budget_tokens: 2000 };
+    const inputs = { max_tokens: 9, temperature: 0, thinking, tools: [...tools, "ReadFile"] };
+    expect(await askedBy({ ...inputs, prompt: "x" })).toMatchObject({
+      max_tokens: 9,
+      temperature: 0,
+      thinking,
+      tools: [...tools, { name: "ReadFile" }],
+    });
+  });
+
+  test("has the documents before the system prompt, each under its title", async () => {
+    const doc = {
+      get: async (ids: readonly (number | string)[]) =>
+        ids.map((id) => ({ id, title: `Title ${id}`, text: `text ${id}` })).toReversed(),
+    };
+    const params = await askedBy({ docs: [2, 1], system: "Go.", prompt: "x" }, {}, {}, { doc });
+    expect(params.system).toBe("# Title 2\n\ntext 2\n\n# Title 1\n\ntext 1\n\nGo.");
+    expect(params.docs).toEqual([2, 1]);
+  });
+
+  const bad: [string, object][] = [
+    ["an empty prompt", { prompt: "" }],
+    ["a prompt that is null", { prompt: null }],
+    ["messages that are no list", { messages: "hi" }],
+    ["no message in the list", { messages: [] }],
+    ["a message without a role", { messages: [{ content: "hi" }] }],
+    ["a message without content", { messages: [{ role: "user" }] }],
+    ["tools that are no list", { prompt: "x", tools: { name: "add" } }],
+    ["a tool without a name", { prompt: "x", tools: [{}] }],
+    ["max_tokens that are no number", { prompt: "x", max_tokens: "9" }],
+    ["an unknown output", { prompt: "x", output_config: { type: "xml" } }],
+    ["an output that is no object", { prompt: "x", output_config: "json" }],
+    ["a json_schema without a schema", { prompt: "x", output_config: { type: "json_schema" } }],
+    ["an unknown schema", { prompt: "x", output_config: { schemaRef: "None" } }],
+    ["a schema named __proto__", { prompt: "x", output_config: { schemaRef: "__proto__" } }],
+    ["two schemas", { prompt: "x", output_config: { schemaRef: "Sum", schema: {} } }],
+    ["documents that are not there", { prompt: "x", docs: [1] }],
+  ];
+
+  test.each(bad)("is refused with %s", async (_, inputs) => {
+    const { llm, asked } = answering();
+    const adapters = { llm, doc: { get: async () => [] } };
+    const went = await carryOut({ id: "LLM_A" }, adapters, { inputs: { ...inputs } });
+    expect(went.error).toMatchObject({ type: "bad_request" });
+    expect(asked).toEqual([]);
+  });
+
+  test("needs a doc adapter for documents", async () => {
+    const { llm } = answering();
+    const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { docs: [1], prompt: "x" } });
+    expect(String(went.error)).toContain("needs the adapter doc");
+  });
+});

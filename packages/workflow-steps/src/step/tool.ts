@@ -1,0 +1,109 @@
+import { WorkflowError } from "@uncaged/workflow";
+import type { ToolRuntime } from "../adapter/adapter.ts";
+import { messageOf } from "../adapter/error.ts";
+import { nameOf } from "../document/name.ts";
+import { adapterOf, untilAborted } from "./adapter-call.ts";
+import type { Call, Called } from "./call.ts";
+import { isRecord, plain } from "./plain.ts";
+import { shown, summary } from "./summary.ts";
+
+/**
+ * Runs a tool. Emits `tool_start`, `tool_message` for what the tool tells, then `tool_done` or
+ * `tool_error`; nothing more when the run was aborted. A failure is a result when the step allows it
+ * with `allowError` or `continueOnError`.
+ */
+export async function callTool(call: Call): Promise<Called> {
+  const { step, signal, emit } = call;
+  const name = toolNameOf(call);
+  const input = inputOf(call);
+  emit("tool_start", { name, input: shown(input), inputSummary: summary(input) });
+  let envelope: unknown = null;
+  try {
+    envelope = await run(call, name, input);
+    const failure = failureOf(envelope);
+    if (failure !== null) throw toolError(failure);
+  } catch (error) {
+    signal.throwIfAborted();
+    const allowError = [step.allowError, step.continueOnError].some((one) => isYes(call, one));
+    const text = messageOf(error);
+    const output = { ok: false, error: text, tool: name };
+    const toolResult = shown(envelope);
+    emit("tool_error", { name, error: text, allowError, output: shown(output), toolResult });
+    if (allowError) return { locals: { _result: output, _toolResult: envelope } };
+    throw error;
+  }
+  const output = unwrapped(envelope);
+  const told = { output: shown(output), outputSummary: summary(output) };
+  emit("tool_done", { name, ...told, toolResult: shown(envelope) });
+  return { locals: { _result: output, _toolResult: envelope } };
+}
+
+/** A tool's name: `tool`, else `toolName`, else what the step's id says. */
+export function toolNameOf({ step, value }: Pick<Call, "step" | "value">): string {
+  const named = value(step.tool) ?? value(step.toolName);
+  return typeof named === "string" && named !== "" ? named : nameOf(step.id);
+}
+
+const isYes = ({ value }: Call, field: unknown): boolean => value(field) === true;
+
+function inputOf({ step, inputs, value }: Call): Record<string, unknown> {
+  const timeout = value(step.timeout);
+  if (inputs.timeout !== undefined || typeof timeout !== "number") return inputs;
+  return { ...inputs, timeout };
+}
+
+async function run(call: Call, name: string, input: unknown): Promise<unknown> {
+  const tools = adapterOf(call, "tool");
+  const { runtime, end } = runtimeOf(call, name);
+  try {
+    const given = await untilAborted(call.signal, () => tools.execute(name, input, runtime));
+    return plain(given, `the tool ${name}`);
+  } finally {
+    end();
+  }
+}
+
+/** What a tool may tell, and how to end it: what it tells later goes nowhere. */
+function runtimeOf(
+  { emit, signal }: Call,
+  name: string,
+): { runtime: ToolRuntime; end: () => void } {
+  let isOver = false;
+  const tell = (level: string, message: unknown, data: unknown): void => {
+    if (isOver || signal.aborted) return;
+    emit("tool_message", { name, level, message: shown(message), data: shown(data) });
+  };
+  const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
+  const runtime: ToolRuntime = {
+    signal,
+    emit: (type, payload) => {
+      const message = isRecord(payload) && typeof payload.message === "string";
+      tell(type, message ? payload.message : type, payload);
+    },
+    text: at("text"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    progress: at("progress"),
+  };
+  return { runtime, end: () => void (isOver = true) };
+}
+
+/** Why an envelope is a failure; null when it is none. */
+function failureOf(envelope: unknown): string | null {
+  if (!isRecord(envelope)) return null;
+  const { error = null } = envelope;
+  if (error === null || error === false || error === "") return null;
+  return error === true ? "the tool says that it failed" : messageOf(error);
+}
+
+const unwrapped = (envelope: unknown): unknown =>
+  isRecord(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
+
+const toolError = (message: string): WorkflowError =>
+  new WorkflowError({
+    code: "TOOL_FAILED",
+    kind: "failed",
+    message,
+    hint: "see the tool's own result, or let the step go on with allowError",
+  });

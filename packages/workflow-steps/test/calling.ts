@@ -1,0 +1,75 @@
+import type { Adapters, LLMAdapter, LLMParams, LLMResult } from "../src/adapter/adapter.ts";
+import type { RegistryDocument, StepDocument } from "../src/document/document.ts";
+import { getStepType } from "../src/document/step-type.ts";
+import type { Call, Called } from "../src/step/call.ts";
+import { executors } from "../src/step/executors.ts";
+
+/** An event as an executor told it. */
+export type Told = { type: string; payload: Record<string, unknown> };
+
+/** A file that a step wrote. */
+export type Written = { path: string; data: string | Uint8Array; mode: string };
+
+/** How a step went: what it told, wrote and gave, or what it failed with. */
+export type Went = { events: Told[]; files: Written[]; called: Called | null; error: unknown };
+
+type Around = {
+  inputs?: Record<string, unknown>;
+  registry?: RegistryDocument;
+  env?: Record<string, string>;
+  signal?: AbortSignal;
+  events?: Told[];
+};
+
+/** Carries one step out, as the interpreter does. Expressions are not evaluated: a field is its value. */
+export async function carryOut(
+  step: Partial<StepDocument> & { id: string },
+  adapters: Adapters,
+  around: Around = {},
+): Promise<Went> {
+  const { events = [], inputs = {}, registry = {}, env = {} } = around;
+  const went: Went = { events, files: [], called: null, error: null };
+  const call: Call = {
+    step,
+    inputs,
+    value: (field) => field,
+    adapters,
+    registry,
+    env,
+    runID: "wf_1",
+    place: step.id,
+    signal: around.signal ?? new AbortController().signal,
+    emit: (type, payload) => void events.push({ type, payload }),
+    writeFile: async (path, data, mode) => void went.files.push({ path, data, mode }),
+  };
+  const executor = executors[getStepType(step) ?? "Noop"];
+  if (!executor) throw new Error(`nothing carries ${step.id} out`);
+  try {
+    went.called = await executor(call);
+  } catch (error) {
+    went.error = error;
+  }
+  return went;
+}
+
+/** The types of the events in order. */
+export const typesOf = ({ events }: Went): string => events.map(({ type }) => type).join(" ");
+
+/** The payload of the only event of a type. */
+export function payloadOf({ events }: Went, type: string): Record<string, unknown> {
+  const [event, second] = events.filter((one) => one.type === type);
+  if (!event || second) throw new Error(`there is not one ${type}`);
+  return event.payload;
+}
+
+/** An adapter that gives one result, and remembers what it was asked. */
+export function answering(result: Partial<LLMResult> = {}) {
+  const asked: LLMParams[] = [];
+  const llm: LLMAdapter = {
+    async call(params) {
+      asked.push(params);
+      return { content: "hello", ...result };
+    },
+  };
+  return { llm, asked };
+}

@@ -1,0 +1,194 @@
+import { chain, error, type Faulty, llm, one, set, warning, workflow } from "./faulty.ts";
+
+/** What is wrong with expressions and targets. */
+export const faultyExpressions: Faulty[] = [
+  {
+    what: "an undeclared variable in a value",
+    document: one(set({ value: "=$y + 1" })),
+    told: [error('Set_A: value: "$y" is not declared in registry.vars')],
+  },
+  {
+    what: "an undeclared variable deep in an input",
+    document: llm({ in: { messages: [{ content: "=$y" }] } }),
+    told: [error('LLM_A: in.messages[0].content: "$y" is not declared in registry.vars')],
+  },
+  {
+    what: "an undeclared variable that is written",
+    document: llm({ out: "$y" }),
+    told: [error('LLM_A: out: "$y" is not declared in registry.vars')],
+  },
+  {
+    what: "an undeclared variable in a placeholder",
+    document: llm({ out: { "$x[$y]": "=_result", "/{$z.a}.md": "=_result" } }),
+    told: [
+      error('LLM_A: out["$x[$y]"]: "$y" is not declared in registry.vars'),
+      error('LLM_A: out["/{$z.a}.md"]: "$z" is not declared in registry.vars'),
+    ],
+  },
+  {
+    what: "an undeclared variable for a pause's answer",
+    document: one({ id: "Pause_A", resumeResultTarget: "$y" }),
+    told: [error('Pause_A: resumeResultTarget: "$y" is not declared in registry.vars')],
+  },
+  {
+    what: "an undeclared variable in conditions, which need no =",
+    document: workflow([
+      ...chain({ id: "Branch_A", if: "$a", cases: [["$b", "Loop_A"]] }),
+      { id: "Loop_A", while: "$c", maxIterations: 1, children: ["Noop_B"], next: "RETURN" },
+      { id: "Noop_B", print: "=$d", next: "RETURN" },
+    ]),
+    told: [
+      error('Branch_A: if: "$a" is not declared in registry.vars'),
+      error('Branch_A: cases[0][0]: "$b" is not declared in registry.vars'),
+      error('Loop_A: while: "$c" is not declared in registry.vars'),
+      error('Noop_B: print: "$d" is not declared in registry.vars'),
+    ],
+  },
+  {
+    what: "a name that is no param",
+    document: one(set({ value: "=gaol" })),
+    told: [warning('Set_A: value: "gaol" is not declared in registry.params')],
+  },
+  {
+    what: "an expression that ends too early",
+    document: one(set({ value: "=1 +" })),
+    told: [error('Set_A: value: a value is missing at the end, at character 4 of "1 +"')],
+  },
+  {
+    what: "a target that is none",
+    document: llm({ out: { x: "=_result" } }),
+    told: [error('LLM_A: out: target "x": it is neither a $variable nor a /path')],
+  },
+];
+
+/** What is wrong with how steps hang together. */
+export const faultyFlows: Faulty[] = [
+  {
+    what: "references to steps that are not there",
+    document: workflow([
+      { id: "Noop_A", children: ["Set_1"], next: "Set_2" },
+      { id: "Branch_A", cases: [["goal", "Set_3"]], next: "Pause_A" },
+      { id: "Pause_A", resumeResultTarget: "$x", timeout: { sec: 1, on: "Set_4" }, next: "LLM_A" },
+      { id: "LLM_A", onError: "Set_5", next: "Stop_End" },
+      { id: "Stop_End" },
+    ]),
+    told: [
+      error('Noop_A: children[0]: there is no step "Set_1"'),
+      error('Noop_A: next: there is no step "Set_2"'),
+      error('Branch_A: cases[0][1]: there is no step "Set_3"'),
+      error('Pause_A: timeout.on: there is no step "Set_4"'),
+      error('LLM_A: onError: there is no step "Set_5"'),
+    ],
+  },
+  {
+    what: "children that are no array",
+    document: one({ id: "Noop_A", children: "Set_A" }),
+    told: [error('Noop_A: children must be an array, not "Set_A"')],
+    inSchema: true,
+  },
+  {
+    what: "a child that is no text",
+    document: one({ id: "Noop_A", children: [{ id: "Set_A" }] }),
+    told: [error("Noop_A: children[0] must be the id of a step, not an object")],
+    inSchema: true,
+  },
+  {
+    what: "a child that is named twice",
+    document: workflow([
+      ...chain({ id: "Noop_A", children: ["Set_A", "Set_A"] }),
+      set({ next: "RETURN" }),
+    ]),
+    told: [error('Noop_A: children[1]: "Set_A" is named twice')],
+  },
+  {
+    what: "BREAK outside of a loop",
+    document: workflow([{ id: "Noop_A", next: "BREAK" }, { id: "Stop_End" }]),
+    told: [error("Noop_A: next: BREAK ends a loop, and this step is in none")],
+  },
+  {
+    what: "a case that goes to RETURN",
+    document: one({ id: "Branch_A", cases: [["goal", "RETURN"]] }),
+    told: [error("Branch_A: cases[0][1]: RETURN can only stand in next")],
+  },
+  {
+    what: "no entry",
+    document: workflow(
+      [
+        { id: "Noop_A", next: "Noop_B" },
+        { id: "Noop_B", next: "Noop_A" },
+        { id: "Stop_End", if: 1 },
+      ].slice(0, 2),
+    ),
+    told: [
+      error("there is no entry: each step is named by another, so none is the first"),
+      warning("no step is a Stop"),
+      warning(
+        'Noop_A: it leads back to itself through "Noop_B": the limit on rounds alone bounds that',
+      ),
+    ],
+  },
+  {
+    what: "a step that is never reached",
+    document: workflow([
+      ...chain({ id: "Noop_A" }),
+      { id: "Noop_B", next: "Noop_C" },
+      { id: "Noop_C", next: "Noop_B" },
+    ]),
+    told: [
+      error("Noop_B: no way leads here from an entry"),
+      error("Noop_C: no way leads here from an entry"),
+      warning(
+        'Noop_B: it leads back to itself through "Noop_C": the limit on rounds alone bounds that',
+      ),
+    ],
+  },
+  {
+    what: "a step that is its own child",
+    document: one({ id: "Noop_A", children: ["Noop_A"] }),
+    told: [
+      error('Noop_A: children[0]: "Noop_A" leads back here, so the step would run inside itself'),
+    ],
+  },
+  {
+    what: "a loop whose body goes on at the loop",
+    document: workflow(
+      [
+        ...chain({ id: "Loop_A", children: ["Set_A"], source: "=$list" }),
+        set({ next: "Loop_A" }),
+      ].toSpliced(0, 0, { id: "Noop_Start", next: "Loop_A" }),
+    ),
+    told: [
+      error('Loop_A: children[0]: "Set_A" leads back here, so the step would run inside itself'),
+    ],
+  },
+  {
+    what: "a next that goes back",
+    document: workflow([
+      { id: "Noop_A", next: "Noop_B" },
+      { id: "Noop_B", next: "Noop_B" },
+      { id: "Stop_End" },
+    ]),
+    told: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
+  },
+  {
+    what: "no Stop, which is no error",
+    document: workflow([{ id: "Noop_A", next: "RETURN" }]),
+    told: [warning("no step is a Stop")],
+  },
+  {
+    what: "no next",
+    document: workflow([{ id: "Noop_A" }, { id: "Stop_End" }]),
+    told: [warning("Noop_A: next is missing, so the chain ends here, as with RETURN")],
+  },
+  {
+    what: "constructs 101 deep",
+    document: workflow(
+      Array.from({ length: 102 }, (_, level) => ({
+        id: `Noop_${level}`,
+        next: "RETURN",
+        children: level < 101 ? [`Noop_${level + 1}`] : [],
+      })),
+    ),
+    told: [error("Noop_101: it lies in more than 100 constructs"), warning("no step is a Stop")],
+  },
+];

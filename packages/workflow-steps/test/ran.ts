@@ -1,0 +1,123 @@
+import {
+  type Adapters,
+  type Checkpoint,
+  Engine,
+  type EngineOptions,
+  type ExecutionContext,
+  type RegistryDocument,
+  type Resumable,
+  type RunEvent,
+  type StepDocument,
+  type WorkflowDocument,
+} from "../src/index.ts";
+
+/** A workflow of these steps. */
+export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): WorkflowDocument => ({
+  version: "3.18",
+  name: "flow",
+  registry,
+  steps,
+});
+
+/** What a `Work_` step does, by the step's id. */
+export type Work = Record<string, (context: ExecutionContext) => unknown>;
+
+/** How a workflow is run. With `from` it is taken up from there. */
+export type Trial = EngineOptions & {
+  params?: Record<string, unknown>;
+  adapters?: Adapters;
+  work?: Work;
+  from?: Resumable;
+  overrides?: Record<string, unknown>;
+};
+
+/** How a run went. */
+export type Ran = {
+  context: ExecutionContext;
+  /** What it rejected with. */
+  error: unknown;
+  events: RunEvent[];
+  checkpoints: Checkpoint[];
+  variables: Record<string, unknown>;
+  status: string;
+  /** The types of a step's events, in order. */
+  of: (stepID: string | null) => string;
+  /** The ids of the steps that were started, in order. */
+  started: string[];
+  /** The payloads of the events of a type, in order. */
+  told: (type: string, stepID?: string) => Record<string, unknown>[];
+};
+
+/** An engine that keeps what it hears. */
+export function trial(document: WorkflowDocument, { work = {}, ...options }: Trial = {}) {
+  const events: RunEvent[] = [];
+  const checkpoints: Checkpoint[] = [];
+  const engine = new Engine(document, {
+    ...options,
+    customHandlers: {
+      Work: (_engine, context, step) => work[step.id]?.(context),
+      ...options.customHandlers,
+    },
+    onEvent: (event) => {
+      events.push(event);
+      options.onEvent?.(event);
+    },
+    onCheckpoint: (checkpoint) => {
+      checkpoints.push(checkpoint);
+      options.onCheckpoint?.(checkpoint);
+    },
+  });
+  return { engine, events, checkpoints };
+}
+
+/** Runs a workflow until it ends or is paused. An error before its first event is thrown. */
+export async function ran(document: WorkflowDocument, given: Trial = {}): Promise<Ran> {
+  const { engine, events, checkpoints } = trial(document, given);
+  const { params, adapters, from, overrides } = given;
+  let error: unknown = null;
+  const run = from
+    ? engine.executeFrom(from, adapters, overrides)
+    : engine.execute(params, adapters);
+  const context = await run.catch((thrown: { ctx?: ExecutionContext }) => {
+    if (!thrown.ctx) throw thrown;
+    error = thrown;
+    return thrown.ctx;
+  });
+  return {
+    ...heard(events),
+    context,
+    error,
+    events,
+    checkpoints,
+    variables: context.snapshot().variables,
+    status: context.status,
+  };
+}
+
+/** What a list of events tells. */
+export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "told"> => ({
+  of: (id) =>
+    events
+      .filter(({ stepID }) => stepID === id)
+      .map(({ type }) => type)
+      .join(" "),
+  started: events.flatMap(({ type, stepID }) => (type === "step_start" ? (stepID ?? "") : [])),
+  told: (type, id) =>
+    events
+      .filter((event) => event.type === type && (id === undefined || event.stepID === id))
+      .map(({ payload }) => payload),
+});
+
+/** A promise, and what settles it. */
+export const held = <Value = void>() => Promise.withResolvers<Value>();
+
+/** Lets everything run that can run now. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Polls until it holds. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + 5000; !holds(); ) {
+    if (Date.now() > end) throw new Error(`it did not come to hold: ${holds.toString()}`);
+    await Bun.sleep(2);
+  }
+}

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  Engine,
+  type StepDocument,
+  StepType,
+  type WorkflowDocument,
+} from "@uncaged/workflow-steps";
+import { fields } from "../packages/workflow-steps/src/check/field.ts";
+import { top } from "./source.ts";
+import { StepsHouse, textIn } from "./steps/examples.ts";
+import { aroundStep } from "./steps/fragment.ts";
+
+/* Every sample of the guides to step workflows: checked, built and run. */
+const house = new StepsHouse();
+const sources = join(top, ".cache/steps-docs");
+const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
+const readme = readFileSync(join(top, "packages/workflow-steps/README.md"), "utf8");
+const engineGuide = readFileSync(join(top, "docs/step-engine.md"), "utf8");
+const blocks = (text: string, language: string): string[] =>
+  [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
+    ([, block = ""]) => block,
+  );
+const samples = [...blocks(guide, "json"), ...blocks(readme, "json")].map((text) => ({
+  text,
+  value: JSON.parse(text) as object,
+}));
+const flows = samples.filter(({ value }) => "steps" in value);
+const steps = samples
+  .filter(({ value }) => "id" in value)
+  .map(({ value }) => ({ id: (value as StepDocument).id, step: value as StepDocument }));
+const programs = [guide, engineGuide, readme]
+  .flatMap((text) => blocks(text, "ts"))
+  .map((text, index) => ({
+    name: `sample-${index + 1}`,
+    text,
+  }));
+const [workflow, ...engines] = programs;
+
+beforeAll(() => {
+  mkdirSync(sources, { recursive: true });
+  for (const { name, text } of programs) writeFileSync(join(sources, `${name}.ts`), text);
+});
+
+afterAll(() => {
+  house.close();
+  rmSync(sources, { recursive: true, force: true });
+});
+
+test("the guides have samples", () => {
+  expect(flows).toHaveLength(2);
+  expect(steps.length + flows.length).toBe(samples.length);
+  expect(steps.length).toBeGreaterThan(6);
+  expect(engines).toHaveLength(3);
+});
+
+test("the guide names every type of steps and every field", () => {
+  const words = [...Object.values(StepType), ...fields.map(({ name }) => name)];
+  expect(words.filter((word) => !guide.includes(`\`${word}\``))).toEqual([]);
+});
+
+test("the flow of the first screen runs and says what the guide says", async () => {
+  const cwd = house.place();
+  const file = join(house.folder, "flow.json");
+  writeFileSync(file, flows[0]?.text ?? "");
+  expect(await house.add("greet", file)).toEqual([]);
+  const [, params = ""] = /run greet --params '([^']*)'/.exec(guide) ?? [];
+  const thread = await house.run("greet", { cwd, params: JSON.parse(params) as object });
+  const shown = [...guide.matchAll(/^ {6}\d {2}(\S+) +0\.0s/gm)].map(([, role]) => role ?? "");
+  expect(thread.steps.map(({ role }) => role)).toEqual(shown);
+  const [, summary] = /^ {4}completed: (.*)$/m.exec(guide) ?? [];
+  expect(thread.result).toEqual({ returnCode: 0, summary: summary ?? "" });
+  expect(textIn(cwd, "greetings.json")).toContain('"Hello, Alan"');
+});
+
+test("the flow of the package's own page runs", async () => {
+  const file = join(house.folder, "own.json");
+  writeFileSync(file, flows[1]?.text ?? "");
+  expect(await house.add("own", file)).toEqual([]);
+  const thread = await house.run("own", { cwd: house.place(), prompt: "Ada" });
+  expect(thread.result?.summary).toBe("Hello, Ada");
+});
+
+test.each(steps)("the step $id is valid", ({ step }) => {
+  const document: WorkflowDocument = aroundStep(step);
+  expect(new Engine(document).validate()).toEqual([]);
+});
+
+describe("the programs", () => {
+  test("have no type error", () => {
+    const settings = {
+      extends: "../../tsconfig.json",
+      compilerOptions: { typeRoots: [join(top, "node_modules")] },
+      include: ["*.ts"],
+    };
+    writeFileSync(join(sources, "tsconfig.json"), JSON.stringify(settings));
+    const tsc = join(top, "node_modules/.bin/tsc");
+    const { stdout, exitCode } = Bun.spawnSync([tsc, "-p", sources]);
+    expect(stdout.toString()).toBe("");
+    expect(exitCode).toBe(0);
+  }, 60_000);
+
+  test("make a bundle", async () => {
+    await house.add("count", join(sources, `${workflow?.name}.ts`));
+    const thread = await house.run("count", { cwd: house.place(), prompt: "one two" });
+    expect(thread.result?.summary).toBe("2: ONE TWO!");
+  }, 60_000);
+
+  test.each(engines)("run an engine: $name", ({ name, text }) => {
+    const { stdout, exitCode } = Bun.spawnSync([process.execPath, join(sources, `${name}.ts`)]);
+    expect(exitCode).toBe(0);
+    const said = stdout.toString().replace(/\s+/g, " ");
+    const ends: [string, string][] = [
+      ["executeFrom", "2, 4, 30"],
+      ["resume", "stopped"],
+      ["Hello", "Hello, Ada"],
+    ];
+    expect(said).toContain(ends.find(([word]) => text.includes(word))?.[1] ?? "nothing");
+  });
+});

@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import {
+  addWorkflow,
+  openRoot,
+  readInfo,
+  resumeThread,
+  startThread,
+  type ThreadRef,
+  type ThreadView,
+  waitThread,
+} from "@uncaged/workflow/host";
+import { stepsSource } from "@uncaged/workflow-steps/source";
+
+/** How a thread is started. */
+export type Given = {
+  cwd: string;
+  params?: object;
+  prompt?: string;
+  env?: Record<string, string>;
+};
+
+/** A storage root of a test's own, to add step workflows to and run them as a person would. */
+export class StepsHouse {
+  readonly folder = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
+  readonly root = openRoot({ path: join(this.folder, "root") });
+  readonly #idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
+
+  constructor() {
+    process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
+  }
+
+  /** An empty folder to run a thread in. */
+  place(name = "cwd"): string {
+    return mkdtempSync(join(this.folder, `${name}-`));
+  }
+
+  /** Adds a file under a name; gives the warnings of its check. */
+  async add(name: string, file: string): Promise<string[]> {
+    const warnings: string[] = [];
+    const sources = [stepsSource((warning) => warnings.push(warning))];
+    await addWorkflow(this.root, name, file, { sources });
+    return warnings.map((warning) => warning.slice(warning.indexOf(basename(file))));
+  }
+
+  /** Runs a thread until it ends or waits. */
+  async run(workflow: string, { cwd, params, prompt, env }: Given): Promise<ThreadView> {
+    const started = await startThread(this.root, {
+      workflow,
+      prompt: prompt ?? "",
+      params,
+      cwd,
+      env: this.#env(env),
+    });
+    return await waitThread(this.root, { threadId: started.threadId, hash: started.hash });
+  }
+
+  /** Answers a thread that waits, and runs it until it ends or waits again. */
+  async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadView> {
+    const content = typeof value === "string" ? value : JSON.stringify(value);
+    await resumeThread(this.root, ref, { env: this.#env(env), input: { content, value } });
+    return await waitThread(this.root, ref);
+  }
+
+  /** The types of a thread's events. */
+  async events(ref: ThreadRef): Promise<string[]> {
+    const types: string[] = [];
+    for await (const { type } of readInfo(this.root, ref)) if (type) types.push(type);
+    return types;
+  }
+
+  close(): void {
+    if (this.#idleBefore === undefined) delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
+    else process.env.UNCAGED_WORKFLOW_IDLE_MS = this.#idleBefore;
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+
+  #env(env: Record<string, string> = {}): Record<string, string> {
+    return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...env };
+  }
+}
+
+/** The variables that a thread has written whole: by their names, as they were last written. */
+export function writtenBy({ steps }: ThreadView): Record<string, unknown> {
+  const writes = steps.flatMap(({ meta }) => (meta.variables ?? []) as Written[]);
+  const whole = writes.filter(({ path }) => path.length === 1);
+  return Object.fromEntries(whole.map(({ path: [name], value }) => [String(name), value]));
+}
+
+type Written = { path: (string | number)[]; value: unknown };
+
+/** The text of a file in a folder. */
+export const textIn = (cwd: string, path: string): string => readFileSync(join(cwd, path), "utf8");
