@@ -1,5 +1,5 @@
 import { Page } from "../shell/page.tsx";
-import { useTitle } from "../shell/shell.tsx";
+import { useTitle } from "../shell/title.ts";
 
 /** Two threads side by side. */
 export function ComparePage() {

@@ -1,6 +1,6 @@
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Keyboard, Monitor, Moon, Sun } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "../controls/button.tsx";
 import { setTheme, type Theme, useTheme } from "../theme/theme.ts";
 import { useKeys } from "./keys.ts";
@@ -96,11 +96,4 @@ function useGoKeys(onHelp: () => void): void {
     t: () => go("/"),
     w: () => go("/workflows"),
   });
-}
-
-/** Names the page in the browser's tab. */
-export function useTitle(title: string): void {
-  useEffect(() => {
-    document.title = `${title} · uncaged-workflow`;
-  }, [title]);
 }

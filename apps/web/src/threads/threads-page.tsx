@@ -1,8 +1,84 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Play, Workflow } from "lucide-react";
+import { threadQuery, threadsQuery } from "../api/threads.ts";
+import { Button } from "../controls/button.tsx";
+import { Command } from "../controls/copy.tsx";
+import { useStoreEvents } from "../events/use-store-events.ts";
+import { useKeys } from "../shell/keys.ts";
 import { Page } from "../shell/page.tsx";
-import { useTitle } from "../shell/shell.tsx";
+import { useTitle } from "../shell/title.ts";
+import { StartDialog } from "../start/start-dialog.tsx";
+import { Empty } from "../states/empty.tsx";
+import { FailureNotice } from "../states/failure.tsx";
+import { Skeleton } from "../states/skeleton.tsx";
+import { Filters } from "./filters.tsx";
+import { mayBeId, rowOf, rowsWith } from "./found.ts";
+import type { ThreadsSearch } from "./search.ts";
+import { ThreadTable } from "./thread-table.tsx";
 
 /** All threads, live. */
 export function ThreadsPage() {
   useTitle("Threads");
-  return <Page title="Threads">{null}</Page>;
+  useStoreEvents();
+  const search = useSearch({ from: "/" });
+  const navigate = useNavigate({ from: "/" });
+  const setSearch = (change: Partial<ThreadsSearch>) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  useKeys({ n: () => setSearch({ start: "" }) });
+  return (
+    <Page
+      title="Threads"
+      actions={
+        <Button look="solid" icon={<Play />} onClick={() => setSearch({ start: "" })}>
+          Start
+        </Button>
+      }
+    >
+      <Filters search={search} onChange={setSearch} />
+      <List search={search} onClear={() => void navigate({ search: {} })} />
+      <StartDialog
+        isOpen={search.start !== undefined}
+        workflow={search.start}
+        onClose={() => setSearch({ start: undefined })}
+      />
+    </Page>
+  );
+}
+
+type ListProps = { search: ThreadsSearch; onClear: () => void };
+
+function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
+  const list = useInfiniteQuery(threadsQuery({ status, workflow }));
+  const rows = list.data ? rowsWith(list.data.pages.flat(), q) : [];
+  const isMissing = q !== "" && list.isSuccess && rows.length === 0;
+  const one = useQuery({ ...threadQuery(q), enabled: isMissing && mayBeId(q), retry: false });
+  const shown = isMissing && one.data ? [rowOf(one.data)] : rows;
+  if (list.error && !list.data) {
+    return <FailureNotice error={list.error} onRetry={() => void list.refetch()} />;
+  }
+  if (!list.data || (isMissing && one.isLoading)) return <Skeleton lines={9} />;
+  if (shown.length > 0) {
+    const readMore = () => {
+      if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
+    };
+    return <ThreadTable rows={shown} hasMore={list.hasNextPage} onEnd={readMore} />;
+  }
+  if (q === "" && !status && !workflow) return <NoThreads />;
+  return (
+    <Empty title="No thread fits">
+      <p>Nothing of what was read fits the search and the filters.</p>
+      <Button onClick={onClear}>Show all threads</Button>
+    </Empty>
+  );
+}
+
+function NoThreads() {
+  return (
+    <Empty icon={<Workflow />} title="No thread yet">
+      <p>A thread is one run of a workflow. Start one with the button above, or in a terminal:</p>
+      <Command>uncaged-workflow run greet --prompt "you"</Command>
+      <p>It shows here at once.</p>
+    </Empty>
+  );
 }

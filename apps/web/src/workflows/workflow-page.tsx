@@ -1,5 +1,5 @@
 import { Page } from "../shell/page.tsx";
-import { useTitle } from "../shell/shell.tsx";
+import { useTitle } from "../shell/title.ts";
 
 /** One workflow: its versions, its source, its roles. */
 export function WorkflowPage() {
