@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import { filePathOf, fullOf, isTruncated, type Truncated } from "./truncated.ts";
+
+const cut = (value: unknown): Truncated => {
+  const json = JSON.stringify(value);
+  return {
+    _truncated: true,
+    type: "object",
+    length: json.length,
+    preview: `${json.slice(0, 20)}...`,
+  };
+};
+const steps = [
+  {
+    role: "a",
+    content: "content of the step, rather long",
+    meta: {
+      plan: { files: ["one", "two", "three"] },
+      variables: [{ path: ["$list"], value: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], seq: 3 }],
+    },
+    timestamp: 0,
+  },
+];
+
+describe("a value that was cut", () => {
+  test("is told from any other, and from a file", () => {
+    expect(isTruncated(cut("x"))).toBe(true);
+    expect([null, "x", { _truncated: false }].some(isTruncated)).toBe(false);
+    expect(filePathOf({ _file: true, path: "/a.md" })).toBe("/a.md");
+    expect(filePathOf({ path: "/a.md" })).toBeNull();
+  });
+
+  test("is found in full among what is committed", () => {
+    const { content, meta } = steps[0] ?? { content: "", meta: { plan: {}, variables: [] } };
+    for (const value of [
+      "the prompt of the thread",
+      content,
+      meta.plan,
+      meta.variables[0]?.value,
+    ]) {
+      expect(fullOf(cut(value), "the prompt of the thread", steps)).toEqual({ value });
+    }
+  });
+
+  test("is not mixed up with another that begins in the same way", () => {
+    expect(fullOf(cut("content of the step, rather LONG."), "", steps)).toBeNull();
+  });
+});

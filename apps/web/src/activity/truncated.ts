@@ -1,0 +1,47 @@
+import type { Step } from "@uncaged/workflow-server/api-types";
+import { isRecord } from "../schema/json.ts";
+
+/** What stands in an event for a value of more than 10 KB; see step-workflow events, `_truncated`. */
+export type Truncated = { _truncated: true; type: string; length: number; preview: string };
+
+/** Whether a value stands for a longer one. */
+export const isTruncated = (value: unknown): value is Truncated =>
+  isRecord(value) && value._truncated === true && typeof value.preview === "string";
+
+/** The path of a file that stands for its content; null when a value is none. */
+export const filePathOf = (value: unknown): string | null =>
+  isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
+
+/**
+ * The value that was cut, when what is committed has it in full: among the prompt, and the contents,
+ * metas and variables of the steps. Null when it is nowhere: an event is all that told of it.
+ */
+export function fullOf(
+  { length, preview }: Truncated,
+  prompt: string,
+  steps: readonly Step[],
+): { value: unknown } | null {
+  const begin = preview.endsWith("...") ? preview.slice(0, -3) : preview;
+  for (const value of candidates(prompt, steps)) {
+    const json = JSON.stringify(value);
+    if (json?.length === length && json.startsWith(begin)) return { value };
+  }
+  return null;
+}
+
+function* candidates(prompt: string, steps: readonly Step[]): Generator<unknown> {
+  yield prompt;
+  for (const { content, meta } of steps.toReversed()) {
+    yield content;
+    yield meta;
+    for (const [name, value] of Object.entries(meta)) {
+      yield value;
+      if (name === "variables" && Array.isArray(value)) yield* writtenValues(value);
+      else if (isRecord(value)) yield* Object.values(value);
+    }
+  }
+}
+
+function* writtenValues(writes: unknown[]): Generator<unknown> {
+  for (const write of writes) if (isRecord(write)) yield write.value;
+}

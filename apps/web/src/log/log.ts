@@ -1,0 +1,110 @@
+import type {
+  LogLine,
+  NumberedStep,
+  Status,
+  ThreadEvents,
+} from "@uncaged/workflow-server/api-types";
+import { newActivity, tell } from "../activity/activity.ts";
+import type { Card } from "./card.ts";
+
+/** Events of a step that may come after it was committed. */
+const lateTypes = new Set(["step_done", "step_print", "var_changed", "file_done"]);
+
+/**
+ * A thread as its stream tells it: a card for each step, and one for each that is at work. A step's
+ * events come before it; which of them are its own is told by their `stepID`.
+ */
+export class ThreadLog {
+  start: ThreadEvents["start"] | null = null;
+  status: Status | null = null;
+  end: ThreadEvents["end"] | null = null;
+  isRemoved = false;
+  /** When the last thing happened. */
+  lastAt = 0;
+  readonly #cards: Card[] = [];
+  readonly #steps: NumberedStep[] = [];
+  #open: Card[] = [];
+  #made = 0;
+
+  /** The cards in the order of the log; those that are not committed come last. */
+  get cards(): readonly Card[] {
+    return this.#open.length > 0 ? [...this.#cards, ...this.#open] : this.#cards;
+  }
+
+  /** The cards that are not committed. */
+  get open(): readonly Card[] {
+    return this.#open;
+  }
+
+  /** The committed steps. */
+  get steps(): readonly NumberedStep[] {
+    return this.#steps;
+  }
+
+  takeStart(start: ThreadEvents["start"]): void {
+    this.start = start;
+    this.#seen(start.createdAt);
+  }
+
+  takeStep(step: NumberedStep): void {
+    const own = this.#openFor(step.role);
+    this.#open = this.#open.filter((card) => card !== own);
+    // What failed and was gone on from will not be committed any more.
+    const failed = this.#open.filter((card) => card.activity?.error);
+    this.#open = this.#open.filter((card) => !failed.includes(card));
+    const before = this.#steps.at(-1)?.timestamp ?? this.start?.createdAt ?? null;
+    const card = own ?? this.#newCard(null, before);
+    card.step = step;
+    card.version += 1;
+    this.#cards.push(...failed, card);
+    this.#steps.push(step);
+    this.#seen(step.timestamp);
+  }
+
+  takeEvent(line: LogLine): void {
+    const { type, stepID, timestamp } = line;
+    if (type === undefined || typeof stepID !== "string") return;
+    const card = this.#cardFor(type, stepID, timestamp);
+    card.activity ??= newActivity(stepID, timestamp);
+    tell(card.activity, line);
+    if (!card.step) card.beganAt = card.activity.startedAt;
+    card.version += 1;
+    this.#seen(timestamp);
+  }
+
+  #cardFor(type: string, stepID: string, timestamp: number): Card {
+    const open = this.#open.find(({ activity }) => activity?.stepID === stepID);
+    if (open) return open;
+    const late = lateTypes.has(type) && this.#committedFor(stepID);
+    if (late) return late;
+    const card = this.#newCard(stepID, timestamp);
+    this.#open.push(card);
+    return card;
+  }
+
+  /** The open card that a step of this role ends. */
+  #openFor(role: string): Card | undefined {
+    const ids = this.#open.map(({ activity }) => activity?.stepID ?? "");
+    const exact = ids.indexOf(role);
+    const counted = ids.findIndex((id) => id.replace(/#\d+$/, "") === role);
+    // A program may name its steps otherwise than its roles.
+    const only = role.startsWith("__") || ids.length !== 1 ? -1 : 0;
+    return this.#open[[exact, counted, only].find((index) => index >= 0) ?? -1];
+  }
+
+  #committedFor(stepID: string): Card | undefined {
+    return this.#cards.findLast(
+      ({ step, activity }) => activity?.stepID === stepID || step?.role === stepID,
+    );
+  }
+
+  #newCard(stepID: string | null, beganAt: number | null): Card {
+    this.#made += 1;
+    const activity = stepID === null ? null : newActivity(stepID, beganAt ?? 0);
+    return { key: `card-${this.#made}`, step: null, activity, beganAt, version: 0 };
+  }
+
+  #seen(timestamp: number): void {
+    this.lastAt = Math.max(this.lastAt, timestamp);
+  }
+}
