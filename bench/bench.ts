@@ -9,6 +9,7 @@ import { again } from "./rows/again.ts";
 import { growth } from "./rows/growth.ts";
 import { list } from "./rows/list.ts";
 import { thousand, together } from "./rows/many.ts";
+import { server } from "./rows/server.ts";
 import { start } from "./rows/start.ts";
 import { step } from "./rows/step.ts";
 import { stream } from "./rows/stream.ts";
@@ -29,6 +30,7 @@ const rowsOf = (built: Built): Row[] => [
   again,
   list(built),
   stream,
+  server(built),
 ];
 
 const { values } = parseArgs({

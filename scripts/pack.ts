@@ -167,7 +167,11 @@ function stage(folder: string, fields: Record<string, unknown>): string {
 const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
 const agents = join(top, "packages/workflow-agents");
+<<<<<<< HEAD
 const steps = join(top, "packages/workflow-steps");
+=======
+const webDist = join(top, "apps/web/dist");
+>>>>>>> console
 const bun = readManifest(core).dependencies.bun;
 
 /** Builds the programs of the core's processes into a folder. */
@@ -212,6 +216,8 @@ async function packCli(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
+  // Where it was built: without it `serve` has the API alone, and says so.
+  if (existsSync(webDist)) cpSync(webDist, join(dist, "console"), { recursive: true });
   return staged;
 }
 

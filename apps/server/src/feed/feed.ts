@@ -17,8 +17,8 @@ import { Ring } from "./ring.ts";
  * status that it computed last. Does not own: the listeners' positions and what they were sent.
  *
  * F1 It reads on only when a listener has come to its head: nobody listens, nothing is read.
- * F2 Its head is the position of its newest frame, so that whoever reads the files up to the head has
- *    exactly what the frames up to there tell.
+ * F2 Its head, that of its ring, is the position of its newest frame, so that whoever reads the files
+ *    up to there has exactly what the frames up to there tell.
  * F3 A status is computed from a log that was read to its end after the workers had answered.
  */
 
@@ -31,11 +31,10 @@ const beatEveryMs = 15_000;
 export class Feed {
   readonly root: Root;
   readonly ref: ThreadRef;
-  readonly ring = new Ring(ringBytes);
+  readonly ring: Ring;
   readonly #reader: LogReader;
   readonly #live: LiveThreads;
   readonly #watch: ReturnType<LogReader["watch"]>;
-  #head: Position;
   #status: Status | null = null;
   #removed = false;
   #closed = false;
@@ -51,13 +50,8 @@ export class Feed {
     this.ref = ref;
     this.#live = live;
     this.#reader = new LogReader(root, ref, from);
-    this.#head = from;
+    this.ring = new Ring(from, ringBytes);
     this.#watch = this.#reader.watch(() => this.#change.resolve());
-  }
-
-  /** Behind the newest frame. */
-  get head(): Position {
-    return this.#head;
   }
 
   /** How the thread stands, null until that is known. */
@@ -126,7 +120,6 @@ export class Feed {
     for (const item of this.#reader.read()) {
       const frame: Frame = frameOf(this.ref, item);
       this.ring.push(frame);
-      this.#head = frame.position;
       bytes += frame.bytes.length;
       if (bytes >= batchBytes) break;
     }

@@ -30,7 +30,7 @@ export class Listener {
     this.#feed = feed;
     this.#onClose = onClose;
     this.#position = from;
-    this.#next = isSame(from, feed.head) ? feed.ring.next : null;
+    this.#next = feed.ring.behind(from);
     if (this.#next === null) this.#replay = new LogReader(feed.root, feed.ref, from);
   }
 
@@ -75,17 +75,16 @@ export class Listener {
     const frame = this.#feed.ring.at(number);
     if (!frame) return this.#takeNotice();
     this.#next = number + 1;
-    this.#replay = null;
     this.#position = frame.position;
     this.#over = frame.last;
     return frame.bytes;
   }
 
   #takeFromFiles(): Bytes | null {
-    const { head, ring, root, ref } = this.#feed;
+    const { ring, root, ref } = this.#feed;
     this.#replay ??= new LogReader(root, ref, this.#position);
     let bytes = 0;
-    for (const item of this.#replay.read(head)) {
+    for (const item of this.#replay.read(ring.head)) {
       const frame = frameOf(ref, item);
       this.#pending.push(frame.bytes);
       this.#position = frame.position;
@@ -93,7 +92,8 @@ export class Listener {
       bytes += frame.bytes.length;
       if (bytes >= replayBytes) break;
     }
-    if (isSame(this.#position, head)) this.#next = ring.next;
+    this.#next = ring.behind(this.#position);
+    if (this.#next !== null) this.#replay = null;
     return this.#pending.shift() ?? (this.#next === null ? this.#beat() : this.#takeNotice());
   }
 
@@ -113,5 +113,3 @@ export class Listener {
     return performance.now() - this.#sentAt >= beatEveryMs ? heartbeat : null;
   }
 }
-
-const isSame = (a: Position, b: Position): boolean => a.data === b.data && a.info === b.info;
