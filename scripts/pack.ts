@@ -167,11 +167,8 @@ function stage(folder: string, fields: Record<string, unknown>): string {
 const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
 const agents = join(top, "packages/workflow-agents");
-<<<<<<< HEAD
 const steps = join(top, "packages/workflow-steps");
-=======
 const webDist = join(top, "apps/web/dist");
->>>>>>> console
 const bun = readManifest(core).dependencies.bun;
 
 /** Builds the programs of the core's processes into a folder. */
