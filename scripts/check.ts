@@ -16,7 +16,9 @@ const packTest = "test/pack.test.ts";
 
 /** Our own tests, named one by one: a bundle that a test has built may hold a file of that name. */
 const testFiles = [
-  ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync({ cwd: root }),
+  ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync({
+    cwd: root,
+  }),
 ]
   .filter((path) => path !== packTest && !/(^|\/)(node_modules|dist|template)\//.test(path))
   .sort()

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -91,6 +98,23 @@ test("no more streams are opened than may be, and one that closes makes room", a
     status = (await open()).status;
   }
   expect(status).toBe(200);
+});
+
+test("a log that is cut while it is followed ends the stream, and not the server", async () => {
+  serve({ most: 10, patienceMs: 60_000 });
+  appendFileSync(log, stepOf("one"));
+  const response = await open();
+  const seen: string[] = [];
+  for await (const { name } of eventsOf(response)) {
+    seen.push(name);
+    if (name === "step") truncateSync(log, 10);
+  }
+  expect(seen).toContain("step");
+  expect(seen).not.toContain("end");
+  const again = await fetch(`http://127.0.0.1:${server.port}${path}?from=d999.i0`, {
+    headers: headers(),
+  });
+  expect(again.status).toBe(400);
 });
 
 test("a thousand who follow one thread each get a step within moments", async () => {

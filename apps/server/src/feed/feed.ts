@@ -37,6 +37,7 @@ export class Feed {
   readonly #watch: ReturnType<LogReader["watch"]>;
   #status: Status | null = null;
   #removed = false;
+  #failed = false;
   #closed = false;
   #turning = false;
   #looking = false;
@@ -74,14 +75,21 @@ export class Feed {
     return this.#removed;
   }
 
+  /** Whether the files can't be read on: who comes back is told why. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
   /** Resolves when there is something new: frames, a status, or that it is time for a heartbeat. */
   woken(): Promise<void> {
     const { promise } = this.#wake;
     if (!this.#turning && !this.#closed) {
       this.#turning = true;
-      void this.#turn().finally(() => {
-        this.#turning = false;
-      });
+      void this.#turn()
+        .catch(() => this.#fail())
+        .finally(() => {
+          this.#turning = false;
+        });
     }
     return promise;
   }
@@ -99,13 +107,18 @@ export class Feed {
       this.#change = Promise.withResolvers<void>();
       this.#watch.ensure();
       if (this.#pump() || this.#isGone() || this.#isTimeToBeat()) break;
-      void this.#look();
+      void this.#look().catch(() => this.#fail());
       const timer = setTimeout(this.#change.resolve, lookEveryMs);
       await this.#change.promise;
       clearTimeout(timer);
     }
     // The frames are taken before a listener asks for more, and the next turn begins.
     queueMicrotask(() => this.#tell());
+  }
+
+  #fail(): void {
+    this.#failed = true;
+    this.#tell();
   }
 
   #tell(): void {
@@ -144,7 +157,7 @@ export class Feed {
     const { end, broken } = this.#reader.facts;
     const live = end || broken ? null : await this.#live.now();
     this.#looking = false;
-    if (this.#closed) return;
+    if (this.#closed || this.#failed) return;
     if (this.#pump()) return this.#tell();
     const status = this.#statusWith(live?.get(this.ref.threadId) ?? null);
     if (status === this.#status) return;

@@ -99,8 +99,9 @@ export class Listener {
 
   /** What stands in no file: that it is gone, how the thread stands, that the server is still here. */
   #takeNotice(): Bytes | null {
-    const { removed, status, steps, ref, facts } = this.#feed;
-    this.#over = removed || facts.broken !== null || facts.end !== null;
+    const { failed, removed, status, steps, ref, facts } = this.#feed;
+    this.#over = failed || removed || facts.broken !== null || facts.end !== null;
+    if (failed) return null;
     if (removed) return eventBytes("removed", { threadId: ref.threadId });
     if (facts.broken) return eventBytes("end", { status: "corrupt", result: null });
     if (facts.end) return eventBytes("end", endOf(facts.end), showPosition(this.#position));

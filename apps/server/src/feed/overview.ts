@@ -60,7 +60,7 @@ export class Overview {
     this.#watchers.add(me);
     if (!this.#looking) {
       this.#looking = true;
-      this.#begun = this.#begin();
+      this.#begun = this.#begin().catch(() => undefined);
       void this.#keepLooking();
     }
     return this.#source(me, place, ready);
@@ -135,7 +135,8 @@ export class Overview {
       const before = this.#next;
       this.#change = Promise.withResolvers<void>();
       watch.ensure();
-      await this.#look();
+      // A storage root that can't be read now may be read the next time.
+      await this.#look().catch(() => undefined);
       const beats = performance.now() >= beatAt;
       if (beats) beatAt = performance.now() + beatEveryMs;
       if (beats || this.#next > before) this.#tell();

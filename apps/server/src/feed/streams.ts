@@ -52,7 +52,8 @@ export class Streams {
           };
         },
         pull: async (controller) => {
-          const bytes = await source.next();
+          // What can't be read ends the stream: who comes back is told why.
+          const bytes = await source.next().catch(() => null);
           if (!this.#open.has(open)) return;
           if (bytes) controller.enqueue(bytes);
           else {

@@ -1,7 +1,7 @@
 import { show, WorkflowError } from "@uncaged/workflow/host";
 
 /** The most that a body may have, in bytes. */
-export const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
+const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
 
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";

@@ -54,7 +54,7 @@ export function eventRoutes({ root, feeds, overview, streams }: Context) {
     })
     .openapi(follow, async (c) => {
       const ref = await findThread(root, c.req.valid("param").id);
-      const last = c.req.header("last-event-id");
+      const last = c.req.header("last-event-id") || undefined;
       const text = last ?? c.req.valid("query").from;
       const from = text === undefined ? undefined : parsePosition(text);
       // A browser comes back whenever a stream ends, unless it is told that there is nothing more.

@@ -10,7 +10,6 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { mostBody, tooLarge } from "../guard/body.ts";
 
 const mostAtOnce = 4;
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
@@ -20,8 +19,7 @@ let atWork = 0;
  * Registers a file that was sent: a bundle, or a source that is built first. It lies in a folder of its
  * own for as long as that takes, and errors name it as its sender does.
  *
- * @throws WorkflowError `BAD_FILE_NAME` (usage), `BODY_TOO_LARGE`, `TOO_MANY_UPLOADS`, and those of
- * `addWorkflow`.
+ * @throws WorkflowError `BAD_FILE_NAME` (usage), `TOO_MANY_UPLOADS`, and those of `addWorkflow`.
  */
 export async function addUpload(
   root: Root,
@@ -35,7 +33,7 @@ export async function addUpload(
   const folder = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
   try {
     const path = join(folder, file);
-    await writeFile(path, await bytesOf(request), { mode: 0o600 });
+    await writeFile(path, await request.bytes(), { mode: 0o600 });
     return await addWorkflow(root, name, path);
   } catch (error) {
     throw asSent(error, folder + sep);
@@ -43,18 +41,6 @@ export async function addUpload(
     atWork -= 1;
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-// One that does not say how long it is may be longer than is taken.
-async function bytesOf({ body }: Request): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body ?? []) {
-    length += piece.length;
-    if (length > mostBody.upload) throw tooLarge(mostBody.upload);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
 }
 
 function asSent(error: unknown, folder: string): unknown {
