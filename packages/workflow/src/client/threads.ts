@@ -8,9 +8,9 @@ import { outlineLog, readLog } from "../thread-log/read.ts";
 import { LogTail } from "../thread-log/follow.ts";
 import type { Break, EndRecord, FailureRecord, StartRecord } from "../thread-log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
-import { statusOf } from "../thread/status.ts";
+import { isMoving, statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef, ThreadRow, ThreadView } from "../thread/thread.ts";
-import { type Alive, LiveLookup } from "./live.ts";
+import { type Alive, listLive, LiveLookup } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
 export function allThreads(root: Root): ThreadRef[] {
@@ -129,6 +129,8 @@ export type ListOptions = {
   workflow?: string;
 };
 
+const restEvery = 256;
+
 /**
  * A page of threads, newest first (20 without a limit). Only the logs of the page are read, and those
  * passed over by a filter. What can't be read is listed as `corrupt`.
@@ -139,8 +141,14 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
   const live = new LiveLookup(root);
   const rows: ThreadRow[] = [];
   let passed = 0;
-  for (const ref of newestFirst(allThreads(root), wanted || workflow ? null : offset + limit)) {
+  let looked = 0;
+  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
+  const refs = wanted && [...wanted].every(isMoving) ? await listLive(root) : allThreads(root);
+  for (const ref of newestFirst(refs, wanted || workflow ? null : offset + limit)) {
     if (rows.length >= limit) break;
+    looked += 1;
+    // A filter may pass over very many: a server has others to answer in between.
+    if (looked % restEvery === 0) await new Promise(setImmediate);
     if (!wanted && !workflow && passed < offset) {
       passed += 1;
       continue;
