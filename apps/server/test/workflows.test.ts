@@ -100,6 +100,31 @@ test("what is wrong with a file is told at its line, by the name that it was sen
   expect((await serving.ask("/api/workflows/bad")).status).toBe(404);
 });
 
+test("a step workflow is checked, built and registered, and its faults are told at their line", async () => {
+  const steps = (next: string) =>
+    JSON.stringify(
+      {
+        version: "3.18",
+        name: "flow",
+        registry: { vars: ["$x(INT) = 0"] },
+        steps: [
+          { id: "Set_X", out: { $x: 1 }, next },
+          { id: "Stop_End", reason: "done" },
+        ],
+      },
+      null,
+      2,
+    );
+  const good = await added("flow", steps("Stop_End"), "flow.json");
+  expect(good).toMatchObject({ name: "flow", unchanged: false });
+  expect(
+    Object.keys((await serving.ok<Bundle>("/api/bundles/flow")).descriptor?.roles ?? {}),
+  ).toEqual(["Set_X", "Stop_End"]);
+  const bad = await refused("flow", steps("Stop_Nowhere"), "flow.json");
+  expect(bad.code).toBe("STEPS_INVALID");
+  expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);
+});
+
 test("a name is removed, and its threads stay", async () => {
   await added("gone", source("gone"), "gone.ts");
   const id = await serving.run("gone");

@@ -1,8 +1,9 @@
 import { LogReader, type Position, showPosition, type Status } from "@uncaged/workflow/host";
 import type { Feed } from "./feed.ts";
-import { endOf, eventBytes, frameOf, greeting, heartbeat } from "./frame.ts";
+import { endOf, eventBytes, type Frame, frameOf, greeting, heartbeat } from "./frame.ts";
 
-const replayBytes = 128 * 1024;
+/** How much is sent at once, when there is more. */
+const pieceBytes = 64 * 1024;
 const beatEveryMs = 15_000;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -18,7 +19,7 @@ export class Listener {
   /** The number of the next frame, or null while the files are read again. */
   #next: number | null;
   #replay: LogReader | null = null;
-  #pending: Bytes[] = [greeting];
+  #first: Bytes | null = greeting;
   #shown: Status | null = null;
   #sentAt = performance.now();
   #over = false;
@@ -65,36 +66,46 @@ export class Listener {
   }
 
   #take(): Bytes | null {
-    const ready = this.#pending.shift() ?? null;
-    if (ready || this.#over) return ready;
+    const first = this.#first;
+    this.#first = null;
+    if (first || this.#over) return first;
     if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
-    return this.#next === null ? this.#takeFromFiles() : this.#takeFrame(this.#next);
+    const pieces = this.#next === null ? this.#fromFiles() : this.#fromRing(this.#next);
+    if (pieces.length > 0) return joined(pieces);
+    return this.#next === null ? this.#beat() : this.#takeNotice();
   }
 
-  #takeFrame(number: number): Bytes | null {
-    const frame = this.#feed.ring.at(number);
-    if (!frame) return this.#takeNotice();
-    this.#next = number + 1;
-    this.#position = frame.position;
-    this.#over = frame.last;
-    return frame.bytes;
+  #fromRing(number: number): Bytes[] {
+    const pieces: Bytes[] = [];
+    this.#next = number;
+    for (let bytes = 0; bytes < pieceBytes && !this.#over; ) {
+      const frame = this.#feed.ring.at(this.#next);
+      if (!frame) break;
+      this.#next += 1;
+      bytes += this.#pass(frame, pieces);
+    }
+    return pieces;
   }
 
-  #takeFromFiles(): Bytes | null {
+  #fromFiles(): Bytes[] {
     const { ring, root, ref } = this.#feed;
+    const pieces: Bytes[] = [];
     this.#replay ??= new LogReader(root, ref, this.#position);
     let bytes = 0;
     for (const item of this.#replay.read(ring.head)) {
-      const frame = frameOf(ref, item);
-      this.#pending.push(frame.bytes);
-      this.#position = frame.position;
-      this.#over = frame.last;
-      bytes += frame.bytes.length;
-      if (bytes >= replayBytes) break;
+      bytes += this.#pass(frameOf(ref, item), pieces);
+      if (bytes >= pieceBytes) break;
     }
     this.#next = ring.behind(this.#position);
     if (this.#next !== null) this.#replay = null;
-    return this.#pending.shift() ?? (this.#next === null ? this.#beat() : this.#takeNotice());
+    return pieces;
+  }
+
+  #pass({ position, bytes, last }: Frame, pieces: Bytes[]): number {
+    pieces.push(bytes);
+    this.#position = position;
+    this.#over = last;
+    return bytes.length;
   }
 
   /** What stands in no file: that it is gone, how the thread stands, that the server is still here. */
@@ -114,3 +125,6 @@ export class Listener {
     return performance.now() - this.#sentAt >= beatEveryMs ? heartbeat : null;
   }
 }
+
+const joined = (pieces: Bytes[]): Bytes =>
+  pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);

@@ -10,14 +10,18 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
+import { stepsSource } from "@uncaged/workflow-steps/source";
 
 const mostAtOnce = 4;
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 let atWork = 0;
 
+/** What was registered; `warnings` are those of a step workflow's check. */
+type Uploaded = Added & { warnings: string[] };
+
 /**
  * Registers a file that was sent: a bundle, or a source that is built first. It lies in a folder of its
- * own for as long as that takes, and errors name it as its sender does.
+ * own for as long as that takes, and errors and warnings name it as its sender does.
  *
  * @throws WorkflowError `BAD_FILE_NAME` (usage), `TOO_MANY_UPLOADS`, and those of `addWorkflow`.
  */
@@ -26,7 +30,7 @@ export async function addUpload(
   name: string,
   file: string,
   request: Request,
-): Promise<Added> {
+): Promise<Uploaded> {
   if (!fileName.test(file)) throw badFileName(file);
   if (atWork >= mostAtOnce) throw tooMany();
   atWork += 1;
@@ -34,7 +38,10 @@ export async function addUpload(
   try {
     const path = join(folder, file);
     await writeFile(path, await request.bytes(), { mode: 0o600 });
-    return await addWorkflow(root, name, path);
+    const warnings: string[] = [];
+    const steps = stepsSource((warning) => warnings.push(warning.replaceAll(folder + sep, "")));
+    const added = await addWorkflow(root, name, path, { sources: [steps] });
+    return { ...added, warnings };
   } catch (error) {
     throw asSent(error, folder + sep);
   } finally {

@@ -125,7 +125,9 @@ export const rollbackBody = z
 
 export const addQuery = z.object({
   file: z.string().openapi({
-    description: "The file's name, for its ending: .esm.js is a bundle, .ts, .mts, .tsx a source.",
+    description:
+      "The file's name, for its ending: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
+      ".json, .yaml, .yml are step workflows.",
     example: "review.ts",
   }),
 });

@@ -36,7 +36,14 @@ export const versionRowShape = z
   .openapi("VersionRow");
 
 export const addedShape = z
-  .object({ name: z.string(), hash, unchanged: z.boolean() })
+  .object({
+    name: z.string(),
+    hash,
+    unchanged: z.boolean(),
+    warnings: z.array(z.string()).openapi({
+      description: "What a step workflow's check found that does not keep it from running.",
+    }),
+  })
   .openapi("AddedWorkflow");
 
 export const rolledBackShape = z
