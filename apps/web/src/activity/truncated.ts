@@ -29,7 +29,7 @@ export function fullOf(
   return null;
 }
 
-function* candidates(prompt: string, steps: readonly Step[]): Generator<unknown> {
+function* candidates(prompt: string, steps: readonly Step[]): Generator {
   yield prompt;
   for (const { content, meta } of steps.toReversed()) {
     yield content;
@@ -42,6 +42,6 @@ function* candidates(prompt: string, steps: readonly Step[]): Generator<unknown>
   }
 }
 
-function* writtenValues(writes: unknown[]): Generator<unknown> {
+function* writtenValues(writes: unknown[]): Generator {
   for (const write of writes) if (isRecord(write)) yield write.value;
 }

@@ -1,8 +1,25 @@
-import { Page } from "../shell/page.tsx";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { threadQuery } from "../api/threads.ts";
 import { useTitle } from "../shell/title.ts";
+import { FailureNotice } from "../states/failure.tsx";
+import { Skeleton } from "../states/skeleton.tsx";
+import { ThreadView } from "./thread-view.tsx";
+import styles from "./thread.module.css";
 
 /** One thread, live. */
 export function ThreadPage() {
-  useTitle("Thread");
-  return <Page title="Thread">{null}</Page>;
+  const { id } = useParams({ from: "/threads/$id" });
+  const { data: thread, error, refetch } = useQuery(threadQuery(id));
+  useTitle(thread ? `${thread.workflow} ${thread.status}` : "Thread");
+  if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
+  return (
+    <div className={styles.page}>
+      {error ? (
+        <FailureNotice error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Skeleton lines={10} />
+      )}
+    </div>
+  );
 }

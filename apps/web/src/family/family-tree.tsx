@@ -1,0 +1,41 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { familyQuery } from "../api/threads.ts";
+import { counted } from "../format/amount.ts";
+import { FailureNotice } from "../states/failure.tsx";
+import { StatusIcon } from "../status/status.tsx";
+import { Nothing } from "../value/value.tsx";
+import { treeOf } from "./family.ts";
+import styles from "./family.module.css";
+
+/** The forks of a thread, and those that it comes from. */
+export function FamilyTree({ threadId }: { threadId: string }) {
+  const { data: family, error } = useQuery(familyQuery(threadId));
+  if (error) return <FailureNotice error={error} />;
+  if (!family) return null;
+  if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;
+  return (
+    <ul className={styles.tree}>
+      {treeOf(family).map(({ relative, depth }) => {
+        const { threadId: id, status, steps, forkFrom } = relative;
+        const from = forkFrom ? ` · from step ${forkFrom.steps}` : "";
+        return (
+          <li key={id} style={{ paddingLeft: `${depth * 1.1}rem` }}>
+            <Link
+              to="/threads/$id"
+              params={{ id }}
+              aria-current={id === threadId ? "page" : undefined}
+            >
+              <StatusIcon status={status} />
+              <span className={styles.id}>…{id.slice(-8)}</span>
+              <span className={styles.facts}>
+                {status} · {counted(steps, "step")}
+                {from}
+              </span>
+            </Link>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,69 @@
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+import { isRecord, readJson } from "../schema/json.ts";
+import type { Graph, GraphEdge, GraphNode } from "./role-graph.ts";
+
+type StepRecord = Readonly<Record<string, unknown>> & { id: string };
+
+/** The names that end a chain, and so lead nowhere. */
+const ends = new Set(["RETURN", "BREAK"]);
+
+/** The steps of a step workflow's document, as its descriptor holds it; null when it holds none. */
+export function documentSteps(descriptor: unknown): StepRecord[] | null {
+  const mark = isRecord(descriptor) ? descriptor.stepWorkflow : null;
+  const text = isRecord(mark) ? mark.document : null;
+  const document = typeof text === "string" ? readJson(text).value : text;
+  if (!isRecord(document) || !Array.isArray(document.steps)) return null;
+  return document.steps.filter(
+    (step): step is StepRecord => isRecord(step) && typeof step.id === "string",
+  );
+}
+
+/** A document as a graph, with how often each step ran in a thread. `live` are those at work now. */
+export function documentGraph(
+  documents: readonly StepRecord[],
+  steps: readonly Pick<NumberedStep, "role" | "number">[],
+  live: readonly string[],
+): Graph {
+  const ids = new Set(documents.map(({ id }) => id));
+  const nodes = documents.map((step): GraphNode => {
+    const own = steps.filter(({ role }) => role === step.id);
+    const isLive = live.includes(step.id);
+    return {
+      id: step.id,
+      label: titleOf(step),
+      note: step.id,
+      count: own.length,
+      state: isLive ? "live" : own.length > 0 ? "done" : "idle",
+      lastStep: own.at(-1)?.number ?? null,
+    };
+  });
+  const edges = documents.flatMap((step) => edgesOf(step)).filter(({ to }) => ids.has(to));
+  return { nodes, edges };
+}
+
+function titleOf({ id, meta }: StepRecord): string {
+  const title = isRecord(meta) ? meta.title : null;
+  return typeof title === "string" && title !== "" ? title : id;
+}
+
+function edgesOf(step: StepRecord): GraphEdge[] {
+  const edges: GraphEdge[] = [];
+  const add = (to: unknown, kind: GraphEdge["kind"], label: string | null) => {
+    if (typeof to === "string" && !ends.has(to)) edges.push({ from: step.id, to, kind, label });
+  };
+  for (const child of listOf(step.children)) add(child, "inside", null);
+  for (const pair of listOf(step.cases)) {
+    const [when, to] = listOf(pair);
+    add(to, "inside", typeof when === "string" ? shortened(when) : null);
+  }
+  add(step.onError, "error", "on error");
+  if (isRecord(step.timeout)) add(step.timeout.on, "error", "too late");
+  add(step.next, "next", null);
+  return edges;
+}
+
+const longest = 28;
+const shortened = (text: string): string =>
+  text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,45 @@
+import {
+  CircleCheck,
+  CircleDashed,
+  CircleX,
+  GitBranch,
+  LoaderCircle,
+  type LucideIcon,
+  MessageCircleQuestion,
+  MessageSquareReply,
+} from "lucide-react";
+import type { Card } from "../log/card.ts";
+import styles from "./step-card.module.css";
+
+/** How a card stands. `kept` was brought along by a fork; `lost` will not be committed any more. */
+export type CardState = "done" | "running" | "failed" | "lost" | "question" | "answer" | "kept";
+
+const icons: Record<CardState, { icon: LucideIcon; word: string }> = {
+  done: { icon: CircleCheck, word: "done" },
+  running: { icon: LoaderCircle, word: "at work" },
+  failed: { icon: CircleX, word: "failed" },
+  lost: { icon: CircleDashed, word: "not finished" },
+  question: { icon: MessageCircleQuestion, word: "question" },
+  answer: { icon: MessageSquareReply, word: "answer" },
+  kept: { icon: GitBranch, word: "brought along by the fork" },
+};
+
+/** The icon of a card's state, and its word for who does not see it. */
+export function CardStateIcon({ state }: { state: CardState }) {
+  const { icon: Icon, word } = icons[state];
+  return (
+    <span className={styles.state} title={word}>
+      <Icon aria-hidden />
+      <span className="unseen">{word}</span>
+    </span>
+  );
+}
+
+/** How a card stands in a thread: whether that runs, and how many steps a fork brought along. */
+export function stateOf({ step, activity }: Card, isRunning: boolean, kept: number): CardState {
+  if (step?.role === "__wait__") return "question";
+  if (step?.role === "__input__") return "answer";
+  if (step) return step.number <= kept ? "kept" : "done";
+  if (activity?.error) return "failed";
+  return isRunning ? "running" : "lost";
+}

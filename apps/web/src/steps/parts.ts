@@ -1,0 +1,73 @@
+import type { Card } from "../log/card.ts";
+import { isRecord } from "../schema/json.ts";
+
+/** What a step's meta says of what it spent; shown by itself. */
+const spendingKeys = new Set(["usage", "model", "models", "cost"]);
+
+/** What a step used of models: the tokens by kind, the models, how long they took, and the cost. */
+export type Usage = {
+  models: string[];
+  latencyMs: number | null;
+  tokens: Readonly<Record<string, number>>;
+  cost: number | null;
+};
+
+/** What a card says was used: as its events tell, else as its meta does. Null when it used nothing. */
+export function usageOf({ activity, step }: Card): Usage | null {
+  const meta = step?.meta ?? {};
+  const cost = typeof meta.cost === "number" ? meta.cost : null;
+  const calls = activity?.models ?? [];
+  if (calls.length > 0) {
+    const latencies = calls.flatMap(({ latencyMs }) => latencyMs ?? []);
+    return {
+      models: [...new Set(calls.flatMap(({ model }) => model ?? []))],
+      latencyMs: latencies.length > 0 ? sum(latencies) : null,
+      tokens: added(calls.map(({ usage }) => usage)),
+      cost,
+    };
+  }
+  if (!isRecord(meta.usage)) return null;
+  const tokens = Object.entries(meta.usage).filter(
+    (entry): entry is [string, number] => typeof entry[1] === "number",
+  );
+  const models = typeof meta.model === "string" ? [meta.model] : [];
+  return { models, latencyMs: null, tokens: Object.fromEntries(tokens), cost };
+}
+
+/** How many tokens in all; a total that is told wins over the sum. */
+export function totalOf({ tokens }: Usage): number {
+  const { total_tokens: total, thinking_tokens: _, ...others } = tokens;
+  return total ?? sum(Object.values(others));
+}
+
+/** What a step gave: what it told as its outputs, or its meta without what it spent. */
+export function outputsOf({ activity, step }: Card): Readonly<Record<string, unknown>> {
+  const told = activity?.outputs;
+  // An agent's role tells its content and its meta, which the step has in full.
+  if (isRecord(told) && !("content" in told && "meta" in told)) return told;
+  return Object.fromEntries(
+    Object.entries(step?.meta ?? {}).filter(([name]) => !spendingKeys.has(name)),
+  );
+}
+
+/** The text of a card: what the model said, else what the step says. */
+export function responseOf({ activity, step }: Card): string {
+  return activity?.response || step?.content || "";
+}
+
+/** What the step says beside the model's answer; null when that is the same. */
+export function contentBeside({ activity, step }: Card): string | null {
+  const said = activity?.response.trim() ?? "";
+  const content = step?.content.trim() ?? "";
+  return said !== "" && content !== "" && said !== content ? (step?.content ?? null) : null;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
+function added(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const total: Record<string, number> = {};
+  for (const one of all) {
+    for (const [name, value] of Object.entries(one)) total[name] = (total[name] ?? 0) + value;
+  }
+  return total;
+}

@@ -1,0 +1,51 @@
+import { ChevronRight } from "lucide-react";
+import { createContext, type ReactNode, useContext, useId, useState } from "react";
+import styles from "./section.module.css";
+
+/** Which sections the reader opened or closed: a card that is scrolled away forgets nothing. */
+export const SectionsContext = createContext<Map<string, boolean>>(new Map());
+
+type Props = {
+  /** Tells it from all other sections of the thread. */
+  name: string;
+  title: string;
+  /** What stands beside the title: how many, how much. */
+  note?: ReactNode;
+  /** Whether it is open as long as the reader did not say. */
+  isOpen?: boolean;
+  children: () => ReactNode;
+};
+
+/** A part of a card that opens and closes; what it holds is made when it is open. */
+export function Section({ name, title, note, isOpen = false, children }: Props) {
+  const sections = useContext(SectionsContext);
+  const [said, say] = useState(sections.get(name));
+  const id = useId();
+  const open = said ?? isOpen;
+  const toggle = () => {
+    sections.set(name, !open);
+    say(!open);
+  };
+  return (
+    <section className={styles.section}>
+      <h4>
+        <button
+          type="button"
+          className={styles.title}
+          aria-expanded={open}
+          aria-controls={open ? id : undefined}
+          onClick={toggle}
+        >
+          <ChevronRight aria-hidden />
+          {title}
+          {note && <span className={styles.note}>{note}</span>}
+        </button>
+      </h4>
+      {open && (
+        <div id={id} className={styles.body}>
+          {children()}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,101 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Card } from "../log/card.ts";
+import { useKeys } from "../shell/keys.ts";
+import { stateOf } from "./card-state.tsx";
+import { type CardAction, StepCard } from "./step-card.tsx";
+import styles from "./step-list.module.css";
+
+type Props = {
+  cards: readonly Card[];
+  isRunning: boolean;
+  /** How many steps a fork brought along. */
+  kept: number;
+  /** The step to show first. */
+  shownStep: number | undefined;
+  onFork: CardAction;
+  onRerun: CardAction;
+  /** What stands at the foot of the last card: the form that answers it. */
+  foot: ReactNode;
+};
+
+/** A thread's steps. However many there are, only those that are seen are made. */
+export function StepList(props: Props) {
+  const { cards, isRunning, kept, shownStep, onFork, onRerun, foot } = props;
+  const list = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const box = list.current?.getBoundingClientRect();
+    if (box) setTop(box.top + window.scrollY);
+  }, []);
+  const virtual = useWindowVirtualizer({
+    count: cards.length,
+    estimateSize: () => 150,
+    overscan: 6,
+    gap: 10,
+    scrollMargin: top,
+    scrollPaddingStart: 110,
+    getItemKey: (index) => cards[index]?.key ?? index,
+  });
+  const shownIndex = cards.findIndex(({ step }) => step !== null && step.number === shownStep);
+  useEffect(() => {
+    if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
+  }, [shownIndex, virtual]);
+  useCardKeys(list, (index) => virtual.scrollToIndex(index), cards.length);
+  return (
+    <div
+      ref={list}
+      className={styles.list}
+      role="feed"
+      aria-label="Steps"
+      aria-busy={isRunning}
+      style={{ height: virtual.getTotalSize() }}
+    >
+      {virtual.getVirtualItems().map(({ index, key, start }) => {
+        const card = cards[index];
+        return (
+          card && (
+            <div
+              key={key}
+              ref={virtual.measureElement}
+              className={styles.item}
+              data-index={index}
+              style={{ transform: `translateY(${start - top}px)` }}
+            >
+              <StepCard
+                card={card}
+                version={card.version}
+                state={stateOf(card, isRunning, kept)}
+                onFork={onFork}
+                onRerun={onRerun}
+                foot={index === cards.length - 1 ? foot : undefined}
+              />
+            </div>
+          )
+        );
+      })}
+    </div>
+  );
+}
+
+/** `j` and `k` go from card to card. */
+function useCardKeys(
+  list: React.RefObject<HTMLDivElement | null>,
+  show: (index: number) => void,
+  length: number,
+): void {
+  const go = (by: number) => {
+    const current = document.activeElement?.closest("[data-index]");
+    const first = list.current?.querySelector("[data-index]");
+    const at = current
+      ? Number(current.getAttribute("data-index")) + by
+      : Number(first?.getAttribute("data-index") ?? 0);
+    const index = Math.min(Math.max(at, 0), length - 1);
+    show(index);
+    requestAnimationFrame(() => {
+      const card = list.current?.querySelector<HTMLElement>(`[data-index="${index}"] article`);
+      card?.focus({ preventScroll: true });
+    });
+  };
+  useKeys({ j: () => go(1), k: () => go(-1) });
+}

@@ -1,0 +1,135 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import {
+  Columns2,
+  Ellipsis,
+  GitFork,
+  OctagonX,
+  Pause,
+  Play,
+  RotateCcw,
+  Trash2,
+} from "lucide-react";
+import { useState } from "react";
+import {
+  killThread,
+  pauseThread,
+  removeThread,
+  resumeThread,
+  retryThread,
+  threadKeys,
+} from "../api/threads.ts";
+import { CompareDialog } from "../compare/compare-dialog.tsx";
+import { Button } from "../controls/button.tsx";
+import { Confirm } from "../controls/confirm.tsx";
+import { Menu, MenuItem } from "../controls/menu.tsx";
+import type { ForkPoint } from "../fork/fork.ts";
+import { FailureNotice } from "../states/failure.tsx";
+import { isEnded } from "../status/statuses.ts";
+import styles from "./thread-head.module.css";
+
+type Props = { thread: Thread; status: Status; onFork: (point: ForkPoint) => void };
+type Asking = "kill" | "delete" | "compare" | null;
+
+/** What can be done with a thread, as it stands. */
+export function Controls({ thread, status, onFork }: Props) {
+  const { threadId, stepCount } = thread;
+  const navigate = useNavigate();
+  const [asking, ask] = useState<Asking>(null);
+  const go = useAct(threadId);
+  const isEnd = isEnded(status);
+  const act = (perform: () => Promise<unknown>) => go.mutate(perform);
+  const retry = async () => {
+    const { threadId: id } = await retryThread(threadId);
+    await navigate({ to: "/threads/$id", params: { id } });
+  };
+  return (
+    <div className={styles.controls}>
+      {status === "running" && (
+        <Button
+          icon={<Pause />}
+          isBusy={go.isPending}
+          onClick={() => act(() => pauseThread(threadId))}
+        >
+          Pause
+        </Button>
+      )}
+      {(status === "paused" || status === "interrupted") && (
+        <Button
+          look="solid"
+          icon={<Play />}
+          isBusy={go.isPending}
+          onClick={() => act(() => resumeThread(threadId))}
+        >
+          Resume
+        </Button>
+      )}
+      {(status === "failed" || status === "killed") && (
+        <Button look="solid" icon={<RotateCcw />} isBusy={go.isPending} onClick={() => act(retry)}>
+          Retry
+        </Button>
+      )}
+      {!isEnd && status !== "corrupt" && (
+        <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
+          Kill
+        </Button>
+      )}
+      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+        <MenuItem
+          icon={<GitFork />}
+          onClick={() => onFork({ kind: "fork", number: thread.stepCount })}
+        >
+          Fork…
+        </MenuItem>
+        <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
+          Compare with…
+        </MenuItem>
+        <MenuItem icon={<Trash2 />} danger onClick={() => ask("delete")}>
+          Delete…
+        </MenuItem>
+      </Menu>
+      {go.error && (
+        <div className={styles.failure}>
+          <FailureNotice error={go.error} />
+        </div>
+      )}
+      <Confirm
+        title="Kill this thread?"
+        action="Kill"
+        isOpen={asking === "kill"}
+        onClose={() => ask(null)}
+        perform={() => killThread(threadId)}
+      >
+        <p>
+          It ends now; the step at work is lost. The committed steps stay, and a retry goes on from
+          them.
+        </p>
+      </Confirm>
+      <Confirm
+        title="Delete this thread?"
+        action="Delete"
+        isOpen={asking === "delete"}
+        onClose={() => ask(null)}
+        perform={async () => {
+          await removeThread(threadId);
+          await navigate({ to: "/" });
+        }}
+      >
+        <p>
+          Its logs are deleted: {stepCount} steps, and all that was told of them. Its forks stay.
+        </p>
+        {!isEnd && <p>It has not ended. Kill it first.</p>}
+      </Confirm>
+      <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
+    </div>
+  );
+}
+
+function useAct(threadId: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (perform: () => Promise<unknown>) => perform(),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
+  });
+}

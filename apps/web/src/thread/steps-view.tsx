@@ -1,0 +1,82 @@
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import { ArrowDownToLine, Hourglass, LoaderCircle } from "lucide-react";
+import { useCallback } from "react";
+import { AnswerForm } from "../answer/answer-form.tsx";
+import { Button } from "../controls/button.tsx";
+import type { ForkPoint } from "../fork/fork.ts";
+import type { ThreadLog } from "../log/log.ts";
+import { useKeys } from "../shell/keys.ts";
+import { Empty } from "../states/empty.tsx";
+import { Skeleton } from "../states/skeleton.tsx";
+import { isLive } from "../status/statuses.ts";
+import { StepList } from "../steps/step-list.tsx";
+import { EndNote } from "./end-note.tsx";
+import styles from "./thread.module.css";
+import { useFollow } from "./use-follow.ts";
+
+type Props = {
+  thread: Thread;
+  log: ThreadLog;
+  status: Status;
+  shownStep: number | undefined;
+  onForkPoint: (point: ForkPoint) => void;
+};
+
+/** The steps of a thread as cards, and how it ended. */
+export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props) {
+  const { cards, steps } = log;
+  const isRunning = status === "running";
+  const { isFollowing, toggle } = useFollow(isLive(status));
+  useKeys({ f: toggle });
+  const onFork = useCallback(
+    (number: number) => onForkPoint({ kind: "fork", number }),
+    [onForkPoint],
+  );
+  const onRerun = useCallback(
+    (number: number) => onForkPoint({ kind: "rerun", number }),
+    [onForkPoint],
+  );
+  const last = steps.at(-1);
+  const question = status === "waiting" && last?.role === "__wait__" ? last : null;
+  if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
+  return (
+    <div className={styles.steps}>
+      {cards.length > 0 && (
+        <StepList
+          cards={cards}
+          isRunning={isRunning}
+          kept={thread.forkFrom?.steps ?? 0}
+          shownStep={shownStep}
+          onFork={onFork}
+          onRerun={onRerun}
+          foot={
+            question && <AnswerForm key={question.number} thread={thread} question={question} />
+          }
+        />
+      )}
+      {isRunning && log.open.length === 0 && (
+        <p className={styles.working} role="status">
+          <LoaderCircle aria-hidden /> Working on step {steps.length + 1}…
+        </p>
+      )}
+      {cards.length === 0 && !isRunning && (
+        <Empty icon={<Hourglass />} title="There is no step">
+          <p>The thread has committed nothing.</p>
+        </Empty>
+      )}
+      <EndNote thread={thread} status={status} />
+      {isLive(status) && (
+        <Button
+          className={styles.follow}
+          look={isFollowing ? "solid" : "plain"}
+          icon={<ArrowDownToLine />}
+          aria-pressed={isFollowing}
+          title="Keep the end in view (f)"
+          onClick={toggle}
+        >
+          {isFollowing ? "Following" : "Follow"}
+        </Button>
+      )}
+    </div>
+  );
+}

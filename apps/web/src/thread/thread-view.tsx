@@ -1,0 +1,103 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { Tabs } from "../controls/tabs.tsx";
+import { ForkDialog } from "../fork/fork-dialog.tsx";
+import type { ForkPoint } from "../fork/fork.ts";
+import { useThreadLog } from "../log/use-thread-log.ts";
+import { Empty } from "../states/empty.tsx";
+import { Skeleton } from "../states/skeleton.tsx";
+import { SectionsContext } from "../steps/section.tsx";
+import { CommittedContext } from "../value/value.tsx";
+import { About } from "./about.tsx";
+import type { View } from "./search.ts";
+import { StepsView } from "./steps-view.tsx";
+import styles from "./thread.module.css";
+import { ThreadHead } from "./thread-head.tsx";
+
+const GraphView = lazy(async () => ({
+  default: (await import("../graph/graph-view.tsx")).GraphView,
+}));
+const TimelineView = lazy(async () => ({
+  default: (await import("../timeline/timeline-view.tsx")).TimelineView,
+}));
+
+const tabs = [
+  { value: "steps", label: "Steps" },
+  { value: "graph", label: "Graph" },
+  { value: "timeline", label: "Timeline" },
+  { value: "about", label: "About", className: styles.aboutTab },
+] as const;
+
+/** A thread: its head, its steps and the other views of it, and what it is. */
+export function ThreadView({ thread }: { thread: Thread }) {
+  const { threadId, prompt } = thread;
+  const { view = "steps", step } = useSearch({ from: "/threads/$id" });
+  const navigate = useNavigate({ from: "/threads/$id" });
+  const log = useThreadLog(threadId);
+  const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
+  const sections = useMemo(() => new Map<string, boolean>(), []);
+  const committed = useMemo(() => ({ prompt, steps: log.steps }), [prompt, log]);
+  const status = log.status ?? thread.status;
+  const show = (next: View, shown?: number) =>
+    void navigate({ search: { view: next === "steps" ? undefined : next, step: shown } });
+  if (log.isRemoved) {
+    return <Empty title="This thread was deleted">Its logs are gone.</Empty>;
+  }
+  return (
+    <SectionsContext value={sections}>
+      <CommittedContext value={committed}>
+        <div className={styles.page}>
+          <ThreadHead thread={thread} status={status} log={log} onFork={setForkPoint} />
+          <div className={styles.columns}>
+            <div className={styles.views}>
+              <Tabs
+                label="Views of the thread"
+                tabs={tabs}
+                value={view}
+                onChange={(next) => show(next as View)}
+              >
+                <Suspense fallback={<Skeleton lines={8} />}>
+                  {view === "steps" && (
+                    <StepsView
+                      thread={thread}
+                      log={log}
+                      status={status}
+                      shownStep={step}
+                      onForkPoint={setForkPoint}
+                    />
+                  )}
+                  {view === "graph" && (
+                    <GraphView
+                      hash={thread.hash}
+                      log={log}
+                      isRunning={status === "running"}
+                      onStep={(number) => show("steps", number)}
+                    />
+                  )}
+                  {view === "timeline" && (
+                    <TimelineView
+                      log={log}
+                      isRunning={status === "running"}
+                      onStep={(number) => show("steps", number)}
+                    />
+                  )}
+                  {view === "about" && <About thread={thread} />}
+                </Suspense>
+              </Tabs>
+            </div>
+            <aside className={styles.aside} aria-label="About the thread">
+              <About thread={thread} />
+            </aside>
+          </div>
+        </div>
+        <ForkDialog
+          thread={thread}
+          steps={log.steps}
+          point={forkPoint}
+          onClose={() => setForkPoint(null)}
+        />
+      </CommittedContext>
+    </SectionsContext>
+  );
+}

@@ -1,0 +1,42 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+
+/** So near the end the reader is at the end. */
+const nearPx = 48;
+
+const isAtEnd = (): boolean =>
+  window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
+
+/**
+ * Keeps the end of a page in view while `isLive`, until the reader scrolls away from it; who comes back
+ * to the end follows again.
+ */
+export function useFollow(isLive: boolean) {
+  const [isFollowing, setFollowing] = useState(false);
+  const lastY = useRef(0);
+  useEffect(() => {
+    const onScroll = () => {
+      const isUp = window.scrollY < lastY.current - 2;
+      lastY.current = window.scrollY;
+      if (isUp && !isAtEnd()) setFollowing(false);
+    };
+    const onIntent = () => {
+      if (isAtEnd()) setFollowing(true);
+    };
+    window.addEventListener("scroll", onScroll, { passive: true });
+    window.addEventListener("wheel", onIntent, { passive: true });
+    return () => {
+      window.removeEventListener("scroll", onScroll);
+      window.removeEventListener("wheel", onIntent);
+    };
+  }, []);
+  useEffect(() => {
+    if (!isLive || !isFollowing) return;
+    const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight });
+    toEnd();
+    const watch = new ResizeObserver(toEnd);
+    watch.observe(document.body);
+    return () => watch.disconnect();
+  }, [isLive, isFollowing]);
+  const toggle = useCallback(() => setFollowing((before) => !before), []);
+  return { isFollowing: isLive && isFollowing, toggle };
+}
