@@ -133,6 +133,13 @@ test("it stops at a line that is no record, and names it", () => {
   expect([...reader.read()]).toEqual([]);
 });
 
+test("a log that goes on behind its end is broken, and has none", () => {
+  write(data, startLine, stepLine("a"), endLine, stepLine("b"));
+  const reader = new LogReader(root, ref);
+  expect([...reader.read()].map(shown)).toEqual(["start", "step 1"]);
+  expect(reader.facts).toMatchObject({ end: null, broken: { line: 4 } });
+});
+
 test("a thread that is not there has nothing", () => {
   const reader = new LogReader(root, ref);
   expect([...reader.read()]).toEqual([]);

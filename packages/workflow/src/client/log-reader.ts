@@ -3,7 +3,7 @@ import type { Step } from "../contract/contract.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
-import { FileWatch, LogTail } from "../thread-log/follow.ts";
+import { FileWatch, LogTail, type Tailed } from "../thread-log/follow.ts";
 import type { InfoRecord } from "../thread-log/info.ts";
 import {
   type EndRecord,
@@ -70,20 +70,34 @@ export class LogReader {
   /** The items that are new, up to the position `to`. It may be left before it is through. */
   *read(to: Position = unbounded): Generator<LogItem> {
     if (this.#broken) return;
-    const log = new LogTail(this.#data, this.#position.data);
-    for (const { value, position } of log.read()) {
+    const events = new Ahead(this.#info, this.#position.info);
+    try {
+      yield* this.#records(events, to);
+    } finally {
+      events.close();
+    }
+  }
+
+  *#records(events: Ahead, to: Position): Generator<LogItem> {
+    let end: { record: EndRecord; position: number } | null = null;
+    for (const { value, position } of new LogTail(this.#data, this.#position.data).read()) {
       if (position > to.data) break;
       const fault = this.#lines === 0 ? faultOfStart(value) : faultOfRecord(value);
-      if (fault !== null || this.#end) {
-        this.#broken = this.#breakAt(fault ?? "a record stands behind the end");
-        break;
+      if (fault !== null || end || this.#end) {
+        const reason = fault ?? "a record stands behind the end";
+        const line = this.#lines + (end ? 2 : 1);
+        this.#broken = { line, offset: end?.position ?? this.#position.data, reason };
+        return;
       }
-      const record = value as Step | EndRecord;
-      const ends = this.#lines > 0 && isEnd(record);
-      if (this.#lines > 0) yield* this.#events(ends ? unbounded.info : this.#lines, to.info);
-      yield this.#give(value as StartRecord | Step | EndRecord, position);
+      const record = value as StartRecord | Step | EndRecord;
+      if ("role" in record && isEnd(record)) end = { record, position };
+      else {
+        if (this.#lines > 0) yield* this.#events(events, this.#lines, to.info);
+        yield this.#give(record, position);
+      }
     }
-    yield* this.#events(this.#end ? unbounded.info : this.#lines, to.info);
+    yield* this.#events(events, end || this.#end ? unbounded.info : this.#lines, to.info);
+    if (end) yield this.#give(end.record, end.position);
   }
 
   /** Calls back whenever the system says that one of the files has changed. */
@@ -107,21 +121,17 @@ export class LogReader {
   }
 
   /** The new events of the steps up to one. */
-  *#events(step: number, to: number): Generator<LogItem> {
-    for (const { value, position: info } of new LogTail(this.#info, this.#position.info).read()) {
-      const event = value as InfoRecord | undefined;
-      if (info > to) return;
-      if (typeof event?.type !== "string") this.#position = { ...this.#position, info };
-      else if ((event.step ?? 0) > step) return;
-      else {
-        this.#position = { ...this.#position, info };
-        yield { kind: "event", event, position: this.#position };
-      }
+  *#events(events: Ahead, step: number, to: number): Generator<LogItem> {
+    for (;;) {
+      const next = events.peek();
+      if (!next || next.position > to) return;
+      const event = next.value as InfoRecord | undefined;
+      const isEvent = typeof event?.type === "string";
+      if (isEvent && (event.step ?? 0) > step) return;
+      events.take();
+      this.#position = { ...this.#position, info: next.position };
+      if (isEvent) yield { kind: "event", event, position: this.#position };
     }
-  }
-
-  #breakAt(reason: string): LogFacts["broken"] {
-    return { line: this.#lines + 1, offset: this.#position.data, reason };
   }
 
   #passOver(from: Position): void {
@@ -135,6 +145,38 @@ export class LogReader {
     const record = last?.value as Step | EndRecord;
     this.#lastRole = record.role;
     if (isEnd(record)) this.#end = record;
+  }
+}
+
+/** The lines of a debug log, with one look ahead. */
+class Ahead {
+  readonly #log: LogTail;
+  #lines: Generator<Tailed> | null = null;
+  #next: Tailed | null = null;
+
+  constructor(path: string, position: number) {
+    this.#log = new LogTail(path, position);
+  }
+
+  /** The line that comes next. A file that was read to its end may have grown since. */
+  peek(): Tailed | null {
+    return (this.#next ??= this.#pull() ?? this.#pull());
+  }
+
+  take(): void {
+    this.#next = null;
+  }
+
+  close(): void {
+    this.#lines?.return(undefined);
+  }
+
+  #pull(): Tailed | null {
+    this.#lines ??= this.#log.read();
+    const { value, done } = this.#lines.next();
+    if (!done) return value;
+    this.#lines = null;
+    return null;
   }
 }
 
