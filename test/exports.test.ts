@@ -93,6 +93,7 @@ describe("the exported names", () => {
       readFailure
       readInfo
       readInfoPage
+      readNewestEvents
       readRow
       readServerAddress
       readThread
@@ -112,6 +113,7 @@ describe("the exported names", () => {
       startWorkerAhead
       statusOf
       statuses
+      storeBundle
       toErrorRecord
       type AddOptions
       type Added
@@ -121,6 +123,7 @@ describe("the exported names", () => {
       type Durability
       type ErrorKind
       type ErrorRecord
+      type EventRecord
       type FailureRecord
       type FollowItem
       type FollowOptions

@@ -9,7 +9,7 @@ export type { Root } from "./storage/paths.ts";
 
 // Workflows
 export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
-export { type Added, type AddOptions, addWorkflow } from "./client/add.ts";
+export { type Added, type AddOptions, addWorkflow, storeBundle } from "./client/add.ts";
 export { type BuiltBundle, buildSource } from "./client/build.ts";
 export { type Garbage, collectGarbage } from "./client/gc.ts";
 export type { Problem } from "./client/inventory.ts";
@@ -42,6 +42,7 @@ export {
   type InfoPageOptions,
   readInfo,
   readInfoPage,
+  readNewestEvents,
 } from "./client/info.ts";
 export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
 export { listLive } from "./client/live.ts";
@@ -69,6 +70,7 @@ export { type Durability, defaultMaxRounds, mostRounds } from "./control/control
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";
+export type { EventRecord } from "./thread-log/newest.ts";
 export type { FailureRecord } from "./thread-log/record.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {

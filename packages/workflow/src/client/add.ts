@@ -39,6 +39,22 @@ export async function addWorkflow(
 }
 
 /**
+ * Judges a bundle as `addWorkflow` does and stores it under its hash alone: no name points to it, and
+ * it stays for as long as a thread needs it.
+ *
+ * @throws WorkflowError those of `prepareBundle`, `HASH_COLLISION`; nothing is then written.
+ */
+export async function storeBundle(
+  root: Root,
+  file: string,
+  options: AddOptions = {},
+): Promise<{ hash: string }> {
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  const { bytes, ...beside } = await prepareBundle(file, options);
+  return { hash: await putBundle(root, bytes, beside) };
+}
+
+/**
  * Stores a bundle that has been judged and makes it the name's current version. The bundle is on the
  * disk before the registry names it: a crash in between leaves a bundle that `gc` collects.
  *

@@ -1,6 +1,7 @@
 import { infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../thread-log/follow.ts";
 import type { InfoRecord } from "../thread-log/info.ts";
+import { type EventRecord, newestEvents } from "../thread-log/newest.ts";
 import { isMoving } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { readThread } from "./threads.ts";
@@ -94,3 +95,9 @@ export function readInfoPage(
   }
   return { lines, next: null };
 }
+
+/** A thread's events, newest first. Those that its worker has not written yet are not among them. */
+export const readNewestEvents = (
+  root: Root,
+  { hash, threadId }: ThreadRef,
+): Iterable<EventRecord> => newestEvents(infoPath(root, hash, threadId));

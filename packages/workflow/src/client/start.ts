@@ -3,6 +3,7 @@ import { show } from "../contract/show.ts";
 import {
   type Durability,
   type ForkRequest,
+  type InputRequest,
   isRounds,
   mostRounds,
   type Started,
@@ -26,6 +27,8 @@ export type StartOptions = {
   options?: Record<string, unknown>;
   /** A ULID of the caller's: a second start with it starts nothing. */
   threadId?: string;
+  /** An `__input__` step to begin with. */
+  input?: InputRequest;
   cwd: string;
   env: Record<string, string | undefined>;
   durability?: Durability;
@@ -42,7 +45,7 @@ export type StartedThread = { threadId: string; workflow: string; hash: string }
  * bundle from being loaded; then nothing is written.
  */
 export async function startThread(root: Root, options: StartOptions): Promise<StartedThread> {
-  const { prompt = "", maxRounds, params } = options;
+  const { prompt = "", maxRounds, params, input } = options;
   if (maxRounds !== undefined) checkRounds(maxRounds);
   checkOptions(options.options ?? {});
   const { name, hash } = await resolveWorkflow(root, options.workflow);
@@ -51,6 +54,7 @@ export async function startThread(root: Root, options: StartOptions): Promise<St
     prompt,
     ...(maxRounds === undefined ? {} : { maxRounds }),
     ...(params === undefined ? {} : { params }),
+    ...(input ? { input } : {}),
     options: { ...options.options, cwd: options.cwd },
     env: definedEnv(options.env),
     ...(options.durability ? { durability: options.durability } : {}),

@@ -54,6 +54,8 @@ export type StartRequest = Surroundings & {
   maxRounds?: number;
   params?: unknown;
   options?: Record<string, unknown>;
+  /** An `__input__` step to begin with; a fork brings its own. */
+  input?: InputRequest;
   fork?: ForkRequest;
 };
 

@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openOwnFile } from "../storage/read.ts";
+import { newestEvents } from "./newest.ts";
 
-const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
+const { O_APPEND, O_CREAT, O_RDWR } = constants;
 const largestLog = 256 * 1024 * 1024;
 const newline = 10;
 
@@ -34,19 +35,10 @@ export class InfoFile {
     }
   }
 
-  /** The `seq` of the last event, or 0. */
+  /** The `seq` of the last event, or 0: then the events are numbered anew. */
   lastSeq(): number {
-    try {
-      const fd = openOwnFile(this.#path, O_RDONLY);
-      try {
-        return lastSeqOf(fd);
-      } finally {
-        closeSync(fd);
-      }
-    } catch {
-      // There is none yet, or it can't be read: the events are numbered anew.
-      return 0;
-    }
+    for (const { seq } of newestEvents(this.#path)) return seq;
+    return 0;
   }
 
   #measure(fd: number): number {
@@ -68,31 +60,5 @@ export class InfoFile {
     const record = { tag: "8ZKQ3WCE", content, timestamp: Date.now() };
     writeSync(fd, `${this.#torn ? "\n" : ""}${JSON.stringify(record)}\n`);
     this.#room = 0;
-  }
-}
-
-/** Reads from the end, in ever larger pieces, until there is an event. */
-function lastSeqOf(fd: number): number {
-  const { size } = fstatSync(fd);
-  for (let length = 64 * 1024; ; length *= 4) {
-    const from = Math.max(0, size - length);
-    const buffer = Buffer.alloc(size - from);
-    readSync(fd, buffer, 0, buffer.length, from);
-    const lines = buffer.toString("utf8").split("\n");
-    if (from > 0) lines.shift();
-    for (const line of lines.toReversed()) {
-      const seq = seqOf(line);
-      if (seq !== null) return seq;
-    }
-    if (from === 0) return 0;
-  }
-}
-
-function seqOf(line: string): number | null {
-  try {
-    const { seq } = JSON.parse(line) as { seq?: unknown };
-    return typeof seq === "number" && Number.isSafeInteger(seq) ? seq : null;
-  } catch {
-    return null;
   }
 }

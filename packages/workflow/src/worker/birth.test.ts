@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import type { Root } from "../storage/paths.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
 import { durableWriting } from "../thread-log/append.ts";
 import { bear, isBorn } from "./birth.ts";
 
@@ -23,4 +23,17 @@ test("a thread whose start record would be too long is not born", () => {
   expect(code).toBe("RECORD_TOO_LARGE");
   expect(isBorn(root, hash, threadId)).toBe(false);
   expect(existsSync(join(root, "logs"))).toBe(false);
+});
+
+test("a thread may begin with an answer", async () => {
+  const id = "01KQXKW1000000000000000001";
+  const input = { content: "go on", value: [1], meta: { for: "rerun" } };
+  const request = { threadId: id, workflow: "w", env: {}, input };
+  const { steps, writer } = bear(root, hash, request, durableWriting());
+  await writer.close();
+  expect(steps).toMatchObject([
+    { role: "__input__", content: "go on", meta: { for: "rerun", value: [1] } },
+  ]);
+  const [, second] = readFileSync(dataPath(root, hash, id), "utf8").split("\n");
+  expect(JSON.parse(second ?? "")).toEqual(steps[0]);
 });

@@ -37,7 +37,7 @@ export function bear(
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const source = request.fork ? readSource(root, request.fork) : null;
   const start = startRecord(hash, request, source, rounds);
-  const copied = source && request.fork ? copySteps(source, request.fork) : noSteps;
+  const copied = source && request.fork ? copySteps(source, request.fork) : firstSteps(request);
   const head = Buffer.from(`${textOf(start)}\n`);
   checkRecordSize(head);
   makeFolder(dirname(path));
@@ -59,7 +59,6 @@ type Copied = { steps: Step[]; bytes: Buffer[] };
 
 // A bundle shares this process: what it does to Date later must not reach a log.
 const { now: wallClock } = Date;
-const noSteps: Copied = { steps: [], bytes: [] };
 
 function readSource(root: Root, fork: ForkRequest): Source {
   if (!isHash(fork.hash)) throw notFound(fork.threadId);
@@ -106,6 +105,11 @@ function startRecord(
   };
 }
 
+function firstSteps({ input }: StartRequest): Copied {
+  const steps = input ? [inputStep(input)] : [];
+  return { steps, bytes: steps.map(lineOf) };
+}
+
 function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): Copied {
   const steps = keep.map((index) => log.steps[index] as Step);
   const last = steps.at(-1);
@@ -115,9 +119,11 @@ function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): 
   if (edited) steps.pop();
   return {
     steps: [...steps, ...added],
-    bytes: [...pieces, ...added.map((step) => Buffer.from(`${textOf(step)}\n`))],
+    bytes: [...pieces, ...added.map(lineOf)],
   };
 }
+
+const lineOf = (step: Step): Buffer => Buffer.from(`${textOf(step)}\n`);
 
 const definedOf = (edit: NonNullable<ForkRequest["edit"]>) =>
   Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
