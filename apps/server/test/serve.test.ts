@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Failure, Server, ThreadRow } from "../src/api-types.ts";
+import { request, send } from "./raw.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow } from "./sse.ts";
 
@@ -65,6 +66,38 @@ test("Ctrl-C ends it at once, also while somebody follows", async () => {
   expect((await following).length).toBeGreaterThan(0);
   await serving.serve();
   await serving.until(id, "running");
+});
+
+test("--open opens the printed URL", async () => {
+  const serving = await Serving.start();
+  const opened = join(serving.folder, "opened");
+  for (const name of ["xdg-open", "open"]) {
+    const script = `#!/bin/sh\nprintf %s "$1" > '${opened}.new' && mv '${opened}.new' '${opened}'\n`;
+    chmodSync(serving.write(`bin/${name}`, script), 0o755);
+  }
+  const PATH = `${join(serving.folder, "bin")}:${serving.env.PATH}`;
+  const child = serving.spawnIn({ PATH }, "serve", "--port", "0", "--open");
+  const { value } = await child.stdout.getReader().read();
+  const url = new TextDecoder().decode(value).trim();
+  for (let tries = 0; tries < 200 && !existsSync(opened); tries += 1) await Bun.sleep(25);
+  expect(readFileSync(opened, "utf8")).toBe(url);
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(0);
+});
+
+test("an address that others reach is warned of, and answers to the machine's names alone", async () => {
+  const serving = await Serving.start();
+  const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
+  const { value } = await child.stdout.getReader().read();
+  const url = new URL(new TextDecoder().decode(value).trim());
+  const headers = { Authorization: `Bearer ${url.searchParams.get("token")}` };
+  expect((await fetch(`${url.origin}/api/server`, { headers })).status).toBe(200);
+  const evil = { ...headers, Host: `evil.example:${url.port}` };
+  const answer = await send(Number(url.port), request("GET /api/server", evil));
+  expect(answer.status).toBe(403);
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(0);
+  expect(await child.stderr.text()).toContain("others can reach this address");
 });
 
 test("it listens on loopback alone", async () => {

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { listWorkers, openRoot, type Root, type Status } from "@uncaged/workflow/host";
 import {
   asker,
@@ -30,7 +30,7 @@ const made: Serving[] = [];
 
 /** Ends the servers and the workers of all that was made, and removes their folders. */
 export async function stopServing(): Promise<void> {
-  for (const serving of made.splice(0)) await serving.remove();
+  await Promise.all(made.splice(0).map((serving) => serving.remove()));
 }
 
 type Asked<T> = { status: number; body: T };
@@ -81,13 +81,18 @@ export class Serving {
 
   /** Starts a command line as a process. */
   spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+    return this.spawnIn({}, ...args);
+  }
+
+  /** The same, with more in its environment. */
+  spawnIn(env: Record<string, string>, ...args: string[]) {
     return Bun.spawn([join(cli, "bin/uncaged-workflow"), ...args], {
       cwd: this.folder,
-      env: this.env,
+      env: { ...this.env, ...env },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-    });
+    } as const);
   }
 
   /** Starts the server; on the same port when it ran before. */
@@ -172,6 +177,7 @@ export class Serving {
 
   write(name: string, text: string): string {
     const path = join(this.folder, name);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     return path;
   }
