@@ -92,3 +92,17 @@ test("one who comes back while others watch misses nothing, and after a restart 
   const [again] = await follow(serving, "/api/events", { lastEventId, enough: isReady });
   expect(again?.data).toEqual({ missed: true });
 });
+
+test("one who comes back after nobody watched is told to read anew", async () => {
+  const [first] = await follow(serving, "/api/events", { enough: isReady });
+  const lastEventId = first?.id ?? "";
+  // Nothing tells that it has stopped looking; it looks twice a second.
+  await Bun.sleep(1_500);
+  const id = await serving.run("counter");
+  await serving.until(id, "completed");
+  const other = follow(serving, "/api/events", { enough: (sent) => told(sent, "none").length > 0 });
+  const [again] = await follow(serving, "/api/events", { lastEventId, enough: isReady });
+  expect(again?.data).toEqual({ missed: true });
+  await serving.stop();
+  await other.catch(() => undefined);
+});

@@ -79,8 +79,7 @@ export class Overview {
     const [, era, number] = /^([0-9a-z]{1,16})\.(-1|\d{1,15})$/.exec(id ?? "") ?? [];
     const place = Number(number) + 1;
     const isKnown = era === this.#era && place >= this.#first && place <= this.#next;
-    // While nobody watched, nobody looked.
-    return isKnown && this.#watchers.size > 0 ? place : null;
+    return isKnown && this.#looking ? place : null;
   }
 
   #source(me: object, from: number, ready: Bytes): Source {
@@ -125,11 +124,11 @@ export class Overview {
   }
 
   async #keepLooking(): Promise<void> {
-    await this.#begun;
     const watch = new StoreWatch(this.#root, (ref) => {
       this.#changed.set(ref.threadId, ref);
       this.#change.resolve();
     });
+    await this.#begun;
     let beatAt = performance.now() + beatEveryMs;
     while (this.#watchers.size > 0) {
       const before = this.#next;
@@ -146,6 +145,9 @@ export class Overview {
     watch.close();
     this.#seen.clear();
     this.#changed.clear();
+    // From here on nobody looks: an id from before must not be taken for one that missed nothing.
+    this.#first = this.#next + 1;
+    this.#kept = [];
     this.#looking = false;
     this.#tell();
   }
