@@ -25,6 +25,7 @@ describe("the exported names of the step workflows", () => {
       applyOutputMapping
       buildErrorMap
       documentsIn
+      documentsOf
       emitEvent
       fold
       getStepType
@@ -33,7 +34,10 @@ describe("the exported names of the step workflows", () => {
       parseParamDeclaration
       parseServiceSignature
       parseVariableDeclaration
-      runStatus
+      planRerun
+      recordedCheckpoint
+      recordedSnapshot
+      rerunInput
       stepsBefore
       stepsBundle
       toBool
@@ -62,7 +66,10 @@ describe("the exported names of the step workflows", () => {
       type LLMTool
       type LLMUsage
       type OutputConfig
+      type RecordedThread
       type RegistryDocument
+      type Rerun
+      type RerunRequest
       type Resumable
       type ResumeReply
       type ResumeRequest

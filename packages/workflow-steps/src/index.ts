@@ -20,7 +20,13 @@ export { RunError } from "./interpreter/run-error.ts";
 // Bundle
 export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
 export { type Documents, documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
-export { runStatus } from "./bundle/status.ts";
+export {
+  documentsOf,
+  recordedCheckpoint,
+  recordedSnapshot,
+  type RecordedThread,
+} from "./bundle/recorded.ts";
+export { planRerun, type Rerun, rerunInput, type RerunRequest } from "./bundle/rerun.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
 
 // Checkpoints

@@ -52,14 +52,15 @@ export function define(command: Command, perform: Perform): void {
 
 async function rerun(session: Session, options: Options, id: string): Promise<number> {
   const { env, root } = session;
-  const { documentsOf } = await import("../steps/documents.ts");
+  const { rerunInput } = await import("@uncaged/workflow-steps");
+  const { documentsIn } = await import("../steps/documents.ts");
   const { overridesOf } = await import("../steps/overrides.ts");
   const { placeOf } = await import("../steps/place.ts");
   const prompt = await promptOf(options);
   const ref = await findThread(root, id);
   const { maxRounds, durability, on } = options;
   const runs = on === undefined ? ref.hash : await withName(session, on, () => hashOf(root, on));
-  const { document } = await documentsOf(root, runs);
+  const { document } = await documentsIn(root, runs);
   const { steps } = await readThread(root, ref);
   const ids = document.steps.map((step) => step.id);
   const { stepID, kept } = placeOf(options.fromStep, ids, steps);
@@ -67,7 +68,7 @@ async function rerun(session: Session, options: Options, id: string): Promise<nu
   const started = await forkThread(root, ref, {
     env,
     keep: { atStep: kept },
-    input: { content: said(stepID, overrides), meta: { for: "rerun", stepID, overrides } },
+    input: rerunInput({ stepID, overrides }),
     prompt,
     maxRounds,
     on,
@@ -79,8 +80,3 @@ async function rerun(session: Session, options: Options, id: string): Promise<nu
 
 const hashOf = async (root: Root, workflow: string): Promise<string> =>
   (await resolveWorkflow(root, workflow)).hash;
-
-function said(stepID: string, overrides: Record<string, unknown>): string {
-  const names = Object.keys(overrides).join(", ");
-  return names === "" ? `again from ${stepID}` : `again from ${stepID}, with another ${names}`;
-}

@@ -1,21 +1,11 @@
 import { readThread, type Root, type ThreadRef } from "@uncaged/workflow/host";
-import { type Checkpoint, fold, runStatus } from "@uncaged/workflow-steps";
-import { documentsOf } from "./documents.ts";
+import { type Checkpoint, recordedCheckpoint } from "@uncaged/workflow-steps";
+import { documentsIn } from "./documents.ts";
 
 /**
  * The checkpoint of a step workflow's thread: the state that its committed steps make.
  *
  * @throws WorkflowError those of `documentsOf`.
  */
-export async function checkpointOf(root: Root, ref: ThreadRef): Promise<Checkpoint> {
-  const { document, subflows } = await documentsOf(root, ref.hash);
-  const { threadId, prompt, params, status, steps } = await readThread(root, ref);
-  return fold(document, {
-    threadId,
-    prompt,
-    params,
-    steps,
-    subflows,
-    status: runStatus(status, steps),
-  });
-}
+export const checkpointOf = async (root: Root, ref: ThreadRef): Promise<Checkpoint> =>
+  recordedCheckpoint(await documentsIn(root, ref.hash), await readThread(root, ref));

@@ -6,10 +6,13 @@ import type { Commit, PathPart } from "../state/commit.ts";
 /** Meta of the `__wait__` step of a Pause. */
 export type PauseMeta = PauseRequest & { for: "pause" };
 
-/** Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it. */
+/**
+ * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it.
+ * Without `stepID` the run goes on where they, or the checkpoint, stand.
+ */
 export type RerunMeta = {
   for: "rerun";
-  stepID: string;
+  stepID?: string;
   overrides?: Record<string, unknown>;
   checkpoint?: unknown;
 };

@@ -1,4 +1,4 @@
-import type { RoleOutput, ThreadInput } from "@uncaged/workflow";
+import { INPUT, type RoleOutput, type ThreadInput } from "@uncaged/workflow";
 import type { WorkflowDocument } from "../document/document.ts";
 import type { ExecutionStatus } from "../document/constants.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
@@ -44,7 +44,7 @@ export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoi
 /** The state that a thread's steps make. Each step costs its own size. */
 export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
   const { threadId, steps, subflows = {} } = thread;
-  const params = paramsOf(workflow.registry, thread);
+  const params = beginsAnew(thread) ? {} : paramsOf(workflow.registry, thread);
   const find = ({ workflow: path, document }: { workflow: string; document?: WorkflowDocument }) =>
     readWorkflow(document ?? (subflows[path] as WorkflowDocument));
   let folded = new Fold(newState(workflow, threadId, params), find);
@@ -59,6 +59,10 @@ export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
   }
   return folded.state;
 }
+
+// What comes before a checkpoint does not count, nor does what the thread was started with.
+const beginsAnew = ({ steps: [first] }: FoldedThread): boolean =>
+  first?.role === INPUT && first.meta.for === "rerun" && first.meta.checkpoint !== undefined;
 
 /** The answer that an `__input__` step gives to a Pause. */
 export function answerIn({ content, meta }: RoleOutput): {
@@ -82,7 +86,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   if (checkpoint !== undefined) {
     return restoredState(workflow, checkpoint as Resumable, { runID, stepID, overrides });
   }
-  if (!standsBefore(state.position, stepID)) {
+  if (stepID !== undefined && !standsBefore(state.position, stepID)) {
     const { params, variables, localVars, artifacts, eventSeq } = state;
     const { completedBranches, loopProgress } = state;
     const completedSteps = [...state.completedSteps];

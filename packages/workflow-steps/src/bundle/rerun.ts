@@ -1,0 +1,105 @@
+import { INPUT } from "@uncaged/workflow";
+import { isPlain, sameValue } from "../expression/value.ts";
+import { stepsBefore } from "../state/before.ts";
+import type { Checkpoint } from "../state/checkpoint.ts";
+import { readWorkflow } from "../state/workflow.ts";
+import type { Documents } from "./describe.ts";
+import type { RerunMeta } from "./step.ts";
+import { fold, type FoldedThread, foldSteps } from "./thread.ts";
+
+/** What is asked of a rerun: `checkpoint` is whatever a caller sent. */
+export type RerunRequest = {
+  checkpoint: unknown;
+  stepID?: string;
+  overrides?: Record<string, unknown>;
+};
+
+type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
+
+/** How many steps of the thread a rerun keeps, and the `__input__` step that it puts behind them. */
+export type Rerun = { kept: number; input: { content: string; meta: RerunMeta } };
+
+/** The `__input__` step with which a rerun begins. */
+export function rerunInput({
+  stepID,
+  overrides = {},
+  checkpoint,
+}: Omit<RerunMeta, "for">): Rerun["input"] {
+  const names = Object.keys(overrides).join(", ");
+  const said = `again from ${stepID ?? "where it stood"}`;
+  const held = checkpoint === undefined ? {} : { checkpoint };
+  return {
+    content: names === "" ? said : `${said}, with another ${names}`,
+    meta: { for: "rerun", ...(stepID !== undefined && { stepID }), overrides, ...held },
+  };
+}
+
+/**
+ * How to run again from a checkpoint. Of the thread that it is of, those steps are kept that come before
+ * the last run of the chosen step; without one, those that the checkpoint tells of. It is put behind them
+ * only when it differs from what they make: then its values win. Without a thread it is all there is.
+ *
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
+ * `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
+ */
+export function planRerun(
+  documents: Documents,
+  thread: Begun | null,
+  { checkpoint, stepID, overrides }: RerunRequest,
+): Rerun {
+  const steps = thread?.steps ?? [];
+  const kept = thread ? keptBy(steps, checkpoint, stepID) : 0;
+  const made = thread && foldOf(documents, { ...thread, steps: steps.slice(0, kept) });
+  const plan =
+    made && isSame(made, checkpoint, stepID === undefined)
+      ? { kept, input: rerunInput({ stepID, overrides }) }
+      : // What this version of the workflow can't read is not kept.
+        { kept: made ? kept : 0, input: rerunInput({ stepID, overrides, checkpoint }) };
+  const begin = (before: FoldedThread["steps"], input: Rerun["input"]) =>
+    foldSteps(readWorkflow(documents.document), {
+      ...(thread ?? { threadId: "", prompt: "" }),
+      subflows: documents.subflows,
+      steps: [...before, { role: INPUT, ...input }],
+    });
+  // What is not sent is checked all the same.
+  begin([], rerunInput({ stepID, overrides, checkpoint }));
+  begin(steps.slice(0, plan.kept), plan.input);
+  return plan;
+}
+
+function keptBy(
+  steps: FoldedThread["steps"],
+  checkpoint: unknown,
+  stepID: string | undefined,
+): number {
+  if (stepID !== undefined) return stepsBefore(steps, stepID) ?? steps.length;
+  const told = isPlain(checkpoint) ? checkpoint.steps : undefined;
+  const isCount = Number.isSafeInteger(told) && Number(told) >= 0;
+  const first = steps.slice(0, isCount ? Number(told) : steps.length);
+  // A question that nobody has answered would be answered by what comes next.
+  return stepsBefore(first, "") ?? first.length;
+}
+
+function foldOf({ document, subflows }: Documents, thread: FoldedThread): Checkpoint | null {
+  try {
+    return fold(document, { ...thread, subflows });
+  } catch {
+    return null;
+  }
+}
+
+const values = [
+  "params",
+  "variables",
+  "localVars",
+  "artifacts",
+  "completedSteps",
+  "completedBranches",
+  "loopProgress",
+] as const;
+
+function isSame(made: Checkpoint, given: unknown, placed: boolean): boolean {
+  if (!isPlain(given)) return false;
+  const names = placed ? [...values, "currentStepID" as const] : values;
+  return names.every((name) => sameValue(made[name], given[name]));
+}
