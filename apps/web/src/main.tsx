@@ -9,6 +9,16 @@ import "./theme/base.css";
 
 const mostTries = 3;
 
+// The console was built anew since this page was loaded: its parts have other names now.
+addEventListener("vite:preloadError", (event) => {
+  const key = "reloaded-at";
+  const before = Number(sessionStorage.getItem(key));
+  if (Date.now() - before < 10_000) return;
+  sessionStorage.setItem(key, String(Date.now()));
+  event.preventDefault();
+  location.reload();
+});
+
 const client = new QueryClient({
   defaultOptions: {
     queries: {

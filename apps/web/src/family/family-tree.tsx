@@ -18,7 +18,7 @@ export function FamilyTree({ threadId }: { threadId: string }) {
     <ul className={styles.tree}>
       {treeOf(family).map(({ relative, depth }) => {
         const { threadId: id, status, steps, forkFrom } = relative;
-        const from = forkFrom ? ` · from step ${forkFrom.steps}` : "";
+        const from = forkFrom ? ` · kept ${forkFrom.steps}` : "";
         return (
           <li key={id} style={{ paddingLeft: `${depth * 1.1}rem` }}>
             <Link
@@ -29,7 +29,8 @@ export function FamilyTree({ threadId }: { threadId: string }) {
               <StatusIcon status={status} />
               <span className={styles.id}>…{id.slice(-8)}</span>
               <span className={styles.facts}>
-                {status} · {counted(steps, "step")}
+                <span className="unseen">{status}, </span>
+                {counted(steps, "step")}
                 {from}
               </span>
             </Link>

@@ -1,22 +1,13 @@
-import {
-  Background,
-  Controls,
-  type Edge,
-  Handle,
-  MarkerType,
-  type Node,
-  type NodeProps,
-  Position,
-  ReactFlow,
-} from "@xyflow/react";
+import { Background, Controls, type Edge, MarkerType, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { CircleCheck, CircleDashed, LoaderCircle, MessageCircleQuestion } from "lucide-react";
 import { useMemo } from "react";
 import { roleName } from "../format/role.ts";
 import { useIsDark } from "../theme/theme.ts";
+import { RoleBox, type RoleNode } from "./role-box.tsx";
 import styles from "./graph.module.css";
-import { nodeSize, placesOf } from "./layout.ts";
-import type { Graph, GraphNode } from "./role-graph.ts";
+import { layoutOf, nodeSize } from "./layout.ts";
+import type { Graph } from "./role-graph.ts";
+import { Way } from "./way.tsx";
 
 type Props = {
   graph: Graph;
@@ -25,21 +16,21 @@ type Props = {
   onStep?: (number: number) => void;
 };
 
-type RoleNode = Node<{ node: GraphNode }, "role">;
-
 const nodeTypes = { role: RoleBox };
+const edgeTypes = { way: Way };
+const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, onStep }: Props) {
   const isDark = useIsDark();
-  // Only what changes the shape is laid out anew: counts and states change all the time.
+  // Counts and states change all the time: only another shape is laid out anew.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
-  const places = useMemo(() => placesOf(graph), [shape]);
+  const layout = useMemo(() => layoutOf(graph), [shape]);
   const nodes = graph.nodes.map(
     (node): RoleNode => ({
       id: node.id,
       type: "role",
-      position: places.get(node.id) ?? { x: 0, y: 0 },
+      position: layout.nodes.get(node.id) ?? { x: 0, y: 0 },
       data: { node },
       ...nodeSize,
       ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times`,
@@ -48,22 +39,26 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
   const edges = graph.edges.map(
     ({ from, to, label: text, kind }, index): Edge => ({
       id: String(index),
+      type: "way",
       source: from,
       target: to,
       label: text ?? undefined,
+      data: layout.edges[index],
       className: styles[kind],
-      markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+      markerEnd: arrow,
     }),
   );
   return (
     <figure className={styles.graph} aria-label={label}>
       <ReactFlow
+        key={shape}
         nodes={nodes}
         edges={edges}
         nodeTypes={nodeTypes}
+        edgeTypes={edgeTypes}
         colorMode={isDark ? "dark" : "light"}
         fitView
-        fitViewOptions={{ padding: 0.15, maxZoom: 1.1 }}
+        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -79,30 +74,5 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
         <Controls showInteractive={false} />
       </ReactFlow>
     </figure>
-  );
-}
-
-const icons = {
-  idle: CircleDashed,
-  done: CircleCheck,
-  live: LoaderCircle,
-  waiting: MessageCircleQuestion,
-  failed: CircleDashed,
-} as const;
-
-function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
-  const { label, note, count, state } = node;
-  const Icon = icons[state];
-  return (
-    <div className={`${styles.node} ${styles[state]}`}>
-      <Handle type="target" position={Position.Top} className={styles.handle} />
-      <Icon aria-hidden />
-      <span className={styles.names}>
-        <span className={styles.label}>{roleName(label)}</span>
-        {note !== null && note !== label && <span className={styles.note}>{note}</span>}
-      </span>
-      {count > 0 && <span className={styles.count}>{count}</span>}
-      <Handle type="source" position={Position.Bottom} className={styles.handle} />
-    </div>
   );
 }

@@ -7,7 +7,7 @@ export type GraphNode = {
   /** What stands below the label. */
   note: string | null;
   count: number;
-  state: "idle" | "done" | "live" | "waiting" | "failed";
+  state: "idle" | "done" | "live" | "waiting";
   /** The number of its last step, for who wants to see it. */
   lastStep: number | null;
 };

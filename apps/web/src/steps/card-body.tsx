@@ -44,20 +44,16 @@ export function CardBody({ card, state }: { card: Card; state: CardState }) {
           )}
         </Section>
       )}
-      {(response !== "" || !isRunning) && (
-        <Section
-          name={`${key}/response`}
-          title={activity?.response ? "Response" : "Content"}
-          isOpen
-        >
-          {() =>
-            response === "" ? (
-              <Nothing>It said nothing.</Nothing>
-            ) : (
-              <Prose text={response} isGrowing={isRunning} />
-            )
-          }
+      {activity?.response ? (
+        <Section name={`${key}/response`} title="Response" isOpen>
+          {() => <Prose text={response} isGrowing={isRunning} isMarkdown />}
         </Section>
+      ) : (
+        (response !== "" || !isRunning) && (
+          <div className={styles.content}>
+            {response === "" ? <Nothing>It said nothing.</Nothing> : <Prose text={response} />}
+          </div>
+        )
       )}
       <CardRest card={card} isRunning={isRunning} />
     </>

@@ -84,6 +84,6 @@ function CardTime({ card, isRunning }: { card: Card; isRunning: boolean }) {
   const { step, beganAt } = card;
   const took = durationOf(card);
   if (isRunning && beganAt !== null) return <span>{duration(now - beganAt)}</span>;
-  if (!step || took === null) return null;
+  if (!step || took === null || took === 0) return null;
   return <span title={moment(step.timestamp)}>{duration(took)}</span>;
 }

@@ -34,7 +34,7 @@ export function StepList(props: Props) {
     overscan: 6,
     gap: 10,
     scrollMargin: top,
-    scrollPaddingStart: 110,
+    scrollPaddingStart: 62,
     getItemKey: (index) => cards[index]?.key ?? index,
   });
   const shownIndex = cards.findIndex(({ step }) => step !== null && step.number === shownStep);
