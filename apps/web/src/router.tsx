@@ -4,12 +4,14 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
+import { readAddSearch } from "./add/search.ts";
 import { NoPage, PageFailure } from "./shell/page-failure.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Skeleton } from "./states/skeleton.tsx";
 import { readThreadsSearch } from "./threads/search.ts";
 import { ThreadsPage } from "./threads/threads-page.tsx";
 import { readThreadSearch } from "./thread/search.ts";
+import { readWorkflowSearch } from "./workflows/search.ts";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NoPage });
 
@@ -42,12 +44,14 @@ const workflows = createRoute({
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$name",
+  validateSearch: readWorkflowSearch,
   component: lazyRouteComponent(() => import("./workflows/workflow-page.tsx"), "WorkflowPage"),
 });
 
 const add = createRoute({
   getParentRoute: () => root,
   path: "/add",
+  validateSearch: readAddSearch,
   component: lazyRouteComponent(() => import("./add/add-page.tsx"), "AddPage"),
 });
 

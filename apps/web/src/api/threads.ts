@@ -46,6 +46,14 @@ export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
     placeholderData: keepPreviousData,
   });
 
+/** The newest thread of a version; none when it has none. */
+export const newestThreadQuery = (hash: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.live, "newest", hash],
+    queryFn: ({ signal }) =>
+      request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
+  });
+
 /** What workers run now. */
 export const liveQuery = queryOptions({
   queryKey: threadKeys.live,

@@ -12,7 +12,11 @@ const typescript = javascript.configure({ dialect: "ts" });
 
 /** The lines of a text, each in the pieces that its grammar tells apart. */
 export function tokensOf(text: string, file: string): Token[][] {
-  const parser = /\.json$/.test(file) ? json : /\.(m?ts|tsx)$/.test(file) ? typescript : javascript;
+  const parser = file.endsWith(".json")
+    ? json
+    : /\.(m?ts|tsx)$/.test(file)
+      ? typescript
+      : javascript;
   if (text.length > longest || /\.ya?ml$/.test(file)) return plain(text);
   const lines: Token[][] = [[]];
   highlightCode(
