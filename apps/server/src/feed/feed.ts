@@ -8,9 +8,10 @@ import {
   statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { type Frame, frameOf } from "./frame.ts";
+import type { Frame } from "./frame.ts";
 import type { LiveThreads } from "./live.ts";
 import { Ring } from "./ring.ts";
+import type { Voice } from "./voice.ts";
 
 /*
  * Owns: the one reading of a thread's files for all who listen to it now, its newest frames, and the
@@ -27,11 +28,18 @@ const ringBytes = 1024 * 1024;
 const lookEveryMs = 500;
 const beatEveryMs = 15_000;
 
+// What tells nothing was read all the same.
+const leastBytes = 64;
+
+/** What a frame counts for when they are made or passed on piece by piece. */
+export const sizeOf = ({ bytes }: Frame): number => Math.max(bytes.length, leastBytes);
+
 /** What a thread's listeners share. */
 export class Feed {
   readonly root: Root;
   readonly ref: ThreadRef;
   readonly ring: Ring;
+  readonly voice: Voice;
   readonly #reader: LogReader;
   readonly #live: LiveThreads;
   readonly #watch: ReturnType<LogReader["watch"]>;
@@ -46,7 +54,8 @@ export class Feed {
   #beatAt = performance.now() + beatEveryMs;
 
   /** @throws WorkflowError `BAD_POSITION` (usage). */
-  constructor(root: Root, ref: ThreadRef, from: Position, live: LiveThreads) {
+  constructor(root: Root, ref: ThreadRef, from: Position, live: LiveThreads, voice: Voice) {
+    this.voice = voice;
     this.root = root;
     this.ref = ref;
     this.#live = live;
@@ -131,9 +140,9 @@ export class Feed {
   #pump(): boolean {
     let bytes = 0;
     for (const item of this.#reader.read()) {
-      const frame: Frame = frameOf(this.ref, item);
+      const frame: Frame = this.voice.frame(item);
       this.ring.push(frame);
-      bytes += frame.bytes.length;
+      bytes += sizeOf(frame);
       if (bytes >= batchBytes) break;
     }
     return bytes > 0;

@@ -1,9 +1,14 @@
 import { beginning, type Position, type Root, type ThreadRef } from "@uncaged/workflow/host";
 import { Feed } from "./feed.ts";
+import { threadVoice } from "./frame.ts";
 import { Listener } from "./listener.ts";
 import type { LiveThreads } from "./live.ts";
+import type { Speak } from "./voice.ts";
 
-/** The feeds of the threads that somebody listens to now: one each. */
+/** How one listens: in whose voice, and behind which `seq` where that voice numbers what it tells. */
+type Listening = { speak?: Speak; after?: number };
+
+/** The feeds of the threads that somebody listens to now: one each, for each voice. */
 export class Feeds {
   readonly #root: Root;
   readonly #live: LiveThreads;
@@ -24,17 +29,24 @@ export class Feeds {
    *
    * @throws WorkflowError `BAD_POSITION` (usage).
    */
-  listen(ref: ThreadRef, from: Position = beginning): Listener {
-    const { threadId } = ref;
-    const known = this.#feeds.get(threadId);
-    const entry = known ?? { feed: new Feed(this.#root, ref, from, this.#live), listeners: 0 };
-    const listener = new Listener(entry.feed, from, () => {
+  listen(
+    ref: ThreadRef,
+    from: Position = beginning,
+    { speak = threadVoice, after }: Listening = {},
+  ): Listener {
+    const voice = speak(this.#root, ref);
+    const key = `${voice.name} ${ref.threadId}`;
+    const known = this.#feeds.get(key);
+    const made = () => new Feed(this.#root, ref, from, this.#live, voice);
+    const entry = known ?? { feed: made(), listeners: 0 };
+    const close = () => {
       entry.listeners -= 1;
       if (entry.listeners > 0) return;
-      this.#feeds.delete(threadId);
+      this.#feeds.delete(key);
       entry.feed.close();
-    });
-    this.#feeds.set(threadId, entry);
+    };
+    const listener = new Listener(entry.feed, from, close, after);
+    this.#feeds.set(key, entry);
     entry.listeners += 1;
     return listener;
   }

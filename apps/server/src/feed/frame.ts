@@ -7,6 +7,7 @@ import {
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import type { ThreadEvents } from "../shape/event.ts";
+import type { Speak } from "./voice.ts";
 
 /** One server-sent event, ready to be sent to any number of readers. */
 export type Frame = {
@@ -15,6 +16,8 @@ export type Frame = {
   bytes: Uint8Array<ArrayBuffer>;
   /** Whether nothing comes after it. */
   last: boolean;
+  /** The number by which a reader says that it has it, where that is not its position. */
+  seq?: number;
 };
 
 const encoder = new TextEncoder();
@@ -35,8 +38,17 @@ type Told = {
   [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
 }[keyof ThreadEvents];
 
-/** What a thread's stream tells of an item of its log. */
-export function frameOf(ref: ThreadRef, item: LogItem): Frame {
+/** The voice of a thread's own stream. */
+export const threadVoice: Speak = (_, ref) => ({
+  name: "thread",
+  frame: (item) => frameOf(ref, item),
+  removed: () => eventBytes("removed", { threadId: ref.threadId }),
+  corrupt: () => eventBytes("end", { status: "corrupt", result: null }),
+  ended: (end, at) => eventBytes("end", endOf(end), showPosition(at)),
+  status: (status, steps) => eventBytes("status", { status, steps }),
+});
+
+function frameOf(ref: ThreadRef, item: LogItem): Frame {
   const { name, data } = toldOf(ref, item);
   const bytes = eventBytes(name, data, showPosition(item.position));
   return { position: item.position, bytes, last: item.kind === "end" };
@@ -65,7 +77,7 @@ function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
 type EndRecord = NonNullable<LogFacts["end"]>;
 
 /** How a thread with this end record ended. */
-export const endOf = (end: EndRecord): ThreadEvents["end"] => ({
+const endOf = (end: EndRecord): ThreadEvents["end"] => ({
   status: statusOf({ broken: null, end, lastRole: null }, null),
   result: { returnCode: end.meta.returnCode, summary: end.content },
 });

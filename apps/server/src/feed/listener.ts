@@ -1,6 +1,6 @@
-import { LogReader, type Position, showPosition, type Status } from "@uncaged/workflow/host";
-import type { Feed } from "./feed.ts";
-import { endOf, eventBytes, type Frame, frameOf, greeting, heartbeat } from "./frame.ts";
+import { LogReader, type Position, type Status } from "@uncaged/workflow/host";
+import { type Feed, sizeOf } from "./feed.ts";
+import { type Frame, greeting, heartbeat } from "./frame.ts";
 
 /** How much is sent at once, when there is more. */
 const pieceBytes = 64 * 1024;
@@ -25,9 +25,14 @@ export class Listener {
   #over = false;
   #closed = false;
   #waits = false;
+  readonly #after: number;
 
-  /** @throws WorkflowError `BAD_POSITION` (usage). */
-  constructor(feed: Feed, from: Position, onClose: () => void) {
+  /**
+   * @param after Leaves out the frames up to this `seq`.
+   * @throws WorkflowError `BAD_POSITION` (usage).
+   */
+  constructor(feed: Feed, from: Position, onClose: () => void, after = 0) {
+    this.#after = after;
     this.#feed = feed;
     this.#onClose = onClose;
     this.#position = from;
@@ -45,6 +50,7 @@ export class Listener {
     this.#waits = true;
     for (;;) {
       if (this.#closed) return null;
+      const before = this.#position;
       const bytes = this.#take();
       if (bytes) {
         this.#waits = false;
@@ -55,7 +61,9 @@ export class Listener {
         this.close();
         return null;
       }
-      await this.#feed.woken();
+      // What was passed over tells nothing here, and there may be more: others get their turn.
+      if (this.#position === before) await this.#feed.woken();
+      else await new Promise(setImmediate);
     }
   }
 
@@ -70,8 +78,10 @@ export class Listener {
     this.#first = null;
     if (first || this.#over) return first;
     if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
+    const before = this.#position;
     const pieces = this.#next === null ? this.#fromFiles() : this.#fromRing(this.#next);
     if (pieces.length > 0) return joined(pieces);
+    if (this.#position !== before) return null;
     return this.#next === null ? this.#beat() : this.#takeNotice();
   }
 
@@ -88,12 +98,12 @@ export class Listener {
   }
 
   #fromFiles(): Bytes[] {
-    const { ring, root, ref } = this.#feed;
+    const { ring, root, ref, voice } = this.#feed;
     const pieces: Bytes[] = [];
     this.#replay ??= new LogReader(root, ref, this.#position);
     let bytes = 0;
     for (const item of this.#replay.read(ring.head)) {
-      bytes += this.#pass(frameOf(ref, item), pieces);
+      bytes += this.#pass(voice.frame(item), pieces);
       if (bytes >= pieceBytes) break;
     }
     this.#next = ring.behind(this.#position);
@@ -101,24 +111,26 @@ export class Listener {
     return pieces;
   }
 
-  #pass({ position, bytes, last }: Frame, pieces: Bytes[]): number {
-    pieces.push(bytes);
+  #pass(frame: Frame, pieces: Bytes[]): number {
+    const { position, bytes, last, seq } = frame;
+    const isNew = seq === undefined || seq > this.#after;
+    if (bytes.length > 0 && isNew) pieces.push(bytes);
     this.#position = position;
     this.#over = last;
-    return bytes.length;
+    return sizeOf(frame);
   }
 
   /** What stands in no file: that it is gone, how the thread stands, that the server is still here. */
   #takeNotice(): Bytes | null {
-    const { failed, removed, status, steps, ref, facts } = this.#feed;
+    const { failed, removed, status, steps, voice, facts } = this.#feed;
     this.#over = failed || removed || facts.broken !== null || facts.end !== null;
     if (failed) return null;
-    if (removed) return eventBytes("removed", { threadId: ref.threadId });
-    if (facts.broken) return eventBytes("end", { status: "corrupt", result: null });
-    if (facts.end) return eventBytes("end", endOf(facts.end), showPosition(this.#position));
+    if (removed) return voice.removed();
+    if (facts.broken) return voice.corrupt();
+    if (facts.end) return voice.ended(facts.end, this.#position);
     if (status === null || status === this.#shown) return this.#beat();
     this.#shown = status;
-    return eventBytes("status", { status, steps });
+    return voice.status(status, steps) ?? this.#beat();
   }
 
   #beat(): Bytes | null {
