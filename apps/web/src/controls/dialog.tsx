@@ -21,16 +21,18 @@ export function Dialog({ title, description, isOpen, onClose, wide = false, chil
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
         <Base.Popup className={`${styles.popup} ${wide ? styles.wide : ""}`}>
-          <header className={styles.header}>
-            <Base.Title className={styles.title}>{title}</Base.Title>
-            <Base.Close render={<Button look="quiet" small icon={<X />} aria-label="Close" />} />
-          </header>
+          <Base.Title className={styles.title}>{title}</Base.Title>
           {description && (
             <Base.Description className={styles.description} render={<div />}>
               {description}
             </Base.Description>
           )}
           {children}
+          {/* Last, so that the focus begins at what the dialog is about. */}
+          <Base.Close
+            className={styles.close}
+            render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
+          />
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

@@ -54,8 +54,8 @@ function whatHappens(point: ForkPoint): string {
   const keeps =
     kept === 0
       ? "A new thread begins from the start."
-      : `A new thread keeps ${counted(kept, "step")}; they are not done again.`;
+      : `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
   return point.kind === "fork"
-    ? `${keeps} It goes on after them. This thread stays as it is.`
+    ? `${keeps} This thread stays as it is.`
     : `${keeps} Step ${point.number} is done again. This thread stays as it is.`;
 }

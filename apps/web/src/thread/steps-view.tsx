@@ -26,7 +26,7 @@ type Props = {
 export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props) {
   const { cards, steps } = log;
   const isRunning = status === "running";
-  const { isFollowing, toggle } = useFollow(isLive(status));
+  const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
   useKeys({ f: toggle });
   const onFork = useCallback(
     (number: number) => onForkPoint({ kind: "fork", number }),
@@ -41,6 +41,7 @@ export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props
   if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
   return (
     <div className={styles.steps}>
+      <h2 className="unseen">Steps</h2>
       {cards.length > 0 && (
         <StepList
           cards={cards}

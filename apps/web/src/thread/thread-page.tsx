@@ -15,6 +15,7 @@ export function ThreadPage() {
   if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
   return (
     <div className={styles.page}>
+      <h1>Thread {id}</h1>
       {error ? (
         <FailureNotice error={error} onRetry={() => void refetch()} />
       ) : (

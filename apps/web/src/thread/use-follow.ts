@@ -8,10 +8,10 @@ const isAtEnd = (): boolean =>
 
 /**
  * Keeps the end of a page in view while `isLive`, until the reader scrolls away from it; who comes back
- * to the end follows again.
+ * to the end follows again. `begins` says whether to follow from the beginning.
  */
-export function useFollow(isLive: boolean) {
-  const [isFollowing, setFollowing] = useState(false);
+export function useFollow(isLive: boolean, begins: boolean) {
+  const [isFollowing, setFollowing] = useState(begins);
   const lastY = useRef(0);
   useEffect(() => {
     const onScroll = () => {
