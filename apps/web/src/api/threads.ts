@@ -6,7 +6,6 @@ import type {
   ForkThread,
   Killed,
   Ledger,
-  LiveRow,
   Relative,
   RetryThread,
   StartedThread,
@@ -28,7 +27,6 @@ const pageSize = 100;
 export const threadKeys = {
   all: ["threads"] as const,
   lists: ["threads", "list"] as const,
-  live: ["threads", "live"] as const,
   one: (id: string) => ["threads", "one", id] as const,
 };
 
@@ -53,12 +51,6 @@ export const newestThreadQuery = (hash: string) =>
     queryFn: ({ signal }) =>
       request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
   });
-
-/** What workers run now. */
-export const liveQuery = queryOptions({
-  queryKey: threadKeys.live,
-  queryFn: ({ signal }) => request<LiveRow[]>("/live", { signal }),
-});
 
 /** A thread without its steps, which come by its stream. */
 export const threadQuery = (id: string) =>

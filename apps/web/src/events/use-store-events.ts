@@ -63,7 +63,6 @@ class Lists {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
-      void this.#client.invalidateQueries({ queryKey: threadKeys.live });
     }, readEveryMs * this.#mostPages());
   }
 

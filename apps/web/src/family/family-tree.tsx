@@ -4,13 +4,20 @@ import { familyQuery } from "../api/threads.ts";
 import { counted } from "../format/amount.ts";
 import { FailureNotice } from "../states/failure.tsx";
 import { StatusIcon } from "../status/status.tsx";
+import { isLive } from "../status/statuses.ts";
 import { Nothing } from "../value/value.tsx";
 import { treeOf } from "./family.ts";
 import styles from "./family.module.css";
 
+const askEveryMs = 4_000;
+
 /** The forks of a thread, and those that it comes from. */
 export function FamilyTree({ threadId }: { threadId: string }) {
-  const { data: family, error } = useQuery(familyQuery(threadId));
+  const { data: family, error } = useQuery({
+    ...familyQuery(threadId),
+    refetchInterval: ({ state }) =>
+      state.data?.some((one) => isLive(one.status)) === true && askEveryMs,
+  });
   if (error) return <FailureNotice error={error} />;
   if (!family) return null;
   if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;

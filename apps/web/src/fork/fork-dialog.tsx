@@ -3,10 +3,10 @@ import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { bundleQuery } from "../api/workflows.ts";
 import { Dialog } from "../controls/dialog.tsx";
 import { counted } from "../format/amount.ts";
-import { isRecord } from "../schema/json.ts";
 import { Skeleton } from "../states/skeleton.tsx";
 import { type ForkPoint, keptBy } from "./fork.ts";
 import { ForkForm } from "./fork-form.tsx";
+import { declaredIn } from "./variables.ts";
 
 type Props = {
   thread: Thread;
@@ -41,7 +41,7 @@ export function ForkDialog({ thread, steps, point, onClose }: Props) {
           thread={thread}
           steps={steps}
           point={point}
-          isStepWorkflow={isRecord(bundle?.descriptor?.stepWorkflow)}
+          declared={declaredIn(bundle?.descriptor)}
           onClose={onClose}
         />
       )}

@@ -17,16 +17,17 @@ type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
   point: ForkPoint;
-  isStepWorkflow: boolean;
+  /** The variables of a step workflow; null when it is none. */
+  declared: Readonly<Record<string, unknown>> | null;
   onClose: () => void;
 };
 
 /** The values that a new thread goes on from. */
-export function ForkForm({ thread, steps, point, isStepWorkflow, onClose }: Props) {
+export function ForkForm({ thread, steps, point, declared, onClose }: Props) {
   const { threadId, prompt } = thread;
   const navigate = useNavigate();
   // The dialog shows what stood there when it was opened, also when the thread runs on.
-  const [before] = useState(() => draftAt(point, steps, prompt, isStepWorkflow));
+  const [before] = useState(() => draftAt(point, steps, prompt, declared));
   const [draft, setDraft] = useState(before);
   const problems = useMemo(() => problemsIn(draft), [draft]);
   const fork = useMutation({

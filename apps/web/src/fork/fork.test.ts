@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { draftAt, forkOf, problemsIn } from "./fork.ts";
-import { changesIn, variablesAfter } from "./variables.ts";
+import { changesIn, declaredIn, variablesAfter } from "./variables.ts";
 
 const step = (number: number, role: string, meta = {}): NumberedStep => ({
   number,
@@ -16,16 +16,16 @@ describe("a fork", () => {
   test("keeps the step that it is asked for at, a rerun does it again", () => {
     const fork = { kind: "fork", number: 2 } as const;
     const rerun = { kind: "rerun", number: 2 } as const;
-    const draft = draftAt(fork, steps, "p", false);
+    const draft = draftAt(fork, steps, "p", null);
     expect(draft).toMatchObject({ prompt: "p", content: "content 2", variables: null });
     expect(forkOf(fork, draft, draft, steps)).toEqual({ keep: { atStep: 2 } });
-    expect(draftAt(rerun, steps, "p", false).meta).toBe('{\n  "plan": "a"\n}');
+    expect(draftAt(rerun, steps, "p", null).meta).toBe('{\n  "plan": "a"\n}');
     expect(forkOf(rerun, draft, draft, steps)).toEqual({ keep: { atStep: 1 } });
   });
 
   test("tells only what was changed", () => {
     const point = { kind: "fork", number: 1 } as const;
-    const before = draftAt(point, steps, "p", false);
+    const before = draftAt(point, steps, "p", null);
     const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
     expect(forkOf(point, before, after, steps)).toEqual({
       keep: { atStep: 1 },
@@ -38,13 +38,13 @@ describe("a fork", () => {
 
   test("can begin before the first step", () => {
     const point = { kind: "rerun", number: 1 } as const;
-    const draft = draftAt(point, steps, "p", false);
+    const draft = draftAt(point, steps, "p", null);
     expect(draft).toMatchObject({ content: "", meta: "{}" });
     expect(forkOf(point, draft, draft, steps)).toEqual({ keep: { atStep: 0 } });
   });
 
   test("says what is wrong with what was typed", () => {
-    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p", false);
+    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p", null);
     expect(problemsIn(draft)).toEqual({});
     expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
       "meta",
@@ -71,7 +71,7 @@ describe("a rerun of a step workflow", () => {
 
   test("brings the changed ones as overrides", () => {
     const point = { kind: "rerun", number: 2 } as const;
-    const before = draftAt(point, run, "p", true);
+    const before = draftAt(point, run, "p", {});
     const after = { ...before, variables: '{"$a": {"x": [1]}, "$b": 3}' };
     expect(forkOf(point, before, after, run)).toEqual({
       keep: { atStep: 1 },
@@ -83,6 +83,16 @@ describe("a rerun of a step workflow", () => {
   test("knows the overrides of a rerun before it", () => {
     const input = step(2, "__input__", { for: "rerun", stepID: "B", overrides: { $b: 9 } });
     expect(variablesAfter([...run.slice(0, 1), input])).toMatchObject({ $b: 9 });
+  });
+
+  test("knows the variables that no step has written yet", () => {
+    const document = JSON.stringify({
+      registry: { vars: ["$b(INT) = 7", "$c(OBJECT)", '$t(STRING) = "x = y"', 5] },
+    });
+    const declared = declaredIn({ stepWorkflow: { document } }) ?? {};
+    expect(declared).toEqual({ $b: 7, $c: null, $t: "x = y" });
+    expect(variablesAfter(run.slice(0, 1), declared)).toMatchObject({ $b: 2, $c: null });
+    expect(declaredIn({ description: "no step workflow" })).toBeNull();
   });
 
   test("is not led to what all objects share", () => {

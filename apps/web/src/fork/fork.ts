@@ -24,12 +24,15 @@ export type ForkDraft = {
 
 const laidOut = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** What stands at a point: the values that the thread goes on from. */
+/**
+ * What stands at a point: the values that the thread goes on from. `declared` are the variables of a
+ * step workflow; null when it is none.
+ */
 export function draftAt(
   point: ForkPoint,
   steps: readonly NumberedStep[],
   prompt: string,
-  isStepWorkflow: boolean,
+  declared: Readonly<Record<string, unknown>> | null,
 ): ForkDraft {
   const kept = steps.slice(0, keptBy(point));
   const last = kept.at(-1);
@@ -37,7 +40,7 @@ export function draftAt(
     prompt,
     content: last?.content ?? "",
     meta: laidOut(last?.meta ?? {}),
-    variables: isStepWorkflow && point.kind === "rerun" ? laidOut(variablesAfter(kept)) : null,
+    variables: declared && point.kind === "rerun" ? laidOut(variablesAfter(kept, declared)) : null,
     on: "",
     maxRounds: "",
   };

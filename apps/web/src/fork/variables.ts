@@ -1,14 +1,18 @@
 import type { Step } from "@uncaged/workflow-server/api-types";
-import { isRecord } from "../schema/json.ts";
+import { isRecord, readJson } from "../schema/json.ts";
 
 type Write = { path: (string | number)[]; value: unknown; seq: number };
 
 /**
  * The variables of a step workflow as some committed steps leave them: each step's meta tells its
- * writes as `variables: [{path, value, seq}]`, and a rerun's answer tells its `overrides`.
+ * writes as `variables: [{path, value, seq}]`, and a rerun's answer tells its `overrides`. `declared` are
+ * those that the document declares, with what they begin with.
  */
-export function variablesAfter(steps: readonly Step[]): Record<string, unknown> {
-  const variables: Record<string, unknown> = {};
+export function variablesAfter(
+  steps: readonly Step[],
+  declared: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const variables: Record<string, unknown> = structuredClone({ ...declared });
   for (const { meta } of steps) {
     for (const { path, value } of writesIn(meta).toSorted((a, b) => a.seq - b.seq)) {
       write(variables, path, value);
@@ -16,6 +20,23 @@ export function variablesAfter(steps: readonly Step[]): Record<string, unknown> 
     if (meta.for === "rerun" && isRecord(meta.overrides)) Object.assign(variables, meta.overrides);
   }
   return variables;
+}
+
+const declaration = /^\s*(\$\w+)\s*\([^)]*\)\s*(?:=\s*(.*))?$/s;
+
+/** The variables that a step workflow's descriptor declares, each with its first value; null for none. */
+export function declaredIn(descriptor: unknown): Record<string, unknown> | null {
+  const mark = isRecord(descriptor) ? descriptor.stepWorkflow : null;
+  if (!isRecord(mark)) return null;
+  const document = typeof mark.document === "string" ? readJson(mark.document).value : null;
+  const registry = isRecord(document) ? document.registry : null;
+  const vars: unknown[] = isRecord(registry) && Array.isArray(registry.vars) ? registry.vars : [];
+  const found = vars.flatMap((one): [string, unknown][] => {
+    const [, name, begins] = declaration.exec(typeof one === "string" ? one : "") ?? [];
+    if (name === undefined) return [];
+    return [[name, begins === undefined ? null : readJson(begins).value]];
+  });
+  return Object.fromEntries(found);
 }
 
 /** What of the values was changed: only that is sent. */

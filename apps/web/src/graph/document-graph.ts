@@ -21,20 +21,23 @@ export function documentSteps(descriptor: unknown): StepRecord[] | null {
 /** A document as a graph, with how often each step ran in a thread. `live` are those at work now. */
 export function documentGraph(
   documents: readonly StepRecord[],
-  steps: readonly Pick<NumberedStep, "role" | "number">[],
+  steps: readonly Pick<NumberedStep, "role" | "number" | "meta">[],
   live: readonly string[],
 ): Graph {
+  const last = steps.at(-1);
+  const waiting = last?.role === "__wait__" ? last.meta.stepID : null;
   const ids = new Set(documents.map(({ id }) => id));
   const nodes = documents.map((step): GraphNode => {
     const own = steps.filter(({ role }) => role === step.id);
-    const isLive = live.includes(step.id);
+    const isDone = own.length > 0;
+    const state = live.includes(step.id) ? "live" : isDone ? "done" : "idle";
     return {
       id: step.id,
       label: titleOf(step),
       note: step.id,
       count: own.length,
-      state: isLive ? "live" : own.length > 0 ? "done" : "idle",
-      lastStep: own.at(-1)?.number ?? null,
+      state: waiting === step.id ? "waiting" : state,
+      lastStep: own.at(-1)?.number ?? (waiting === step.id ? (last?.number ?? null) : null),
     };
   });
   const edges = documents.flatMap((step) => edgesOf(step)).filter(({ to }) => ids.has(to));

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { documentGraph, documentSteps } from "./document-graph.ts";
 import { roleGraph } from "./role-graph.ts";
 
-const run = (...roles: string[]) => roles.map((role, index) => ({ role, number: index + 1 }));
+const run = (...roles: string[]) =>
+  roles.map((role, index) => ({ role, number: index + 1, meta: {} }));
 
 describe("the graph of a thread's roles", () => {
   test("tells who followed whom and how often", () => {
@@ -69,6 +70,13 @@ describe("the graph of a document", () => {
         "Branch_B inside Set_C",
       ]);
     }
+  });
+
+  test("marks the step that waits for an answer", () => {
+    const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
+    const asked = [{ role: "__wait__", number: 1, meta: { stepID: "Set_C" } }];
+    const { nodes } = documentGraph(steps, asked, []);
+    expect(nodes[2]).toMatchObject({ state: "waiting", lastStep: 1 });
   });
 
   test("is none where the descriptor holds none", () => {

@@ -1,4 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
+import { serverQuery } from "../api/workflows.ts";
 import { Dialog, DialogBody } from "../controls/dialog.tsx";
+import { moment } from "../format/time.ts";
 import styles from "./shell.module.css";
 
 const keys: [string, string][] = [
@@ -15,6 +18,7 @@ const keys: [string, string][] = [
 
 /** The keys, told on `?`. */
 export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
   return (
     <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
       <DialogBody>
@@ -30,6 +34,11 @@ export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => 
             </div>
           ))}
         </dl>
+        {server && (
+          <p className={styles.note}>
+            uncaged-workflow {server.version}, served since {moment(server.startedAt)}
+          </p>
+        )}
       </DialogBody>
     </Dialog>
   );

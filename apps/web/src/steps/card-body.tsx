@@ -5,7 +5,7 @@ import { Prose } from "../value/prose.tsx";
 import { Nothing, Values } from "../value/value.tsx";
 import type { CardState } from "./card-state.tsx";
 import { Notes } from "./notes.tsx";
-import { contentBeside, outputsOf, responseOf, totalOf, usageOf } from "./parts.ts";
+import { contentBeside, isCommit, outputsOf, responseOf, totalOf, usageOf } from "./parts.ts";
 import { Section } from "./section.tsx";
 import styles from "./step-card.module.css";
 import { Tools } from "./tools.tsx";
@@ -16,13 +16,13 @@ export function CardBody({ card, state }: { card: Card; state: CardState }) {
   const { key, activity } = card;
   const isRunning = state === "running";
   const response = responseOf(card);
-  const beside = contentBeside(card);
+  const content = activity?.response ? contentBeside(card) : (card.step?.content ?? null);
   return (
     <>
       {activity?.error && <p className={styles.error}>{activity.error}</p>}
-      {beside && (
+      {content !== null && (
         <div className={styles.content}>
-          <Prose text={beside} />
+          {content === "" ? <Nothing>It said nothing.</Nothing> : <Prose text={content} />}
         </div>
       )}
       {activity?.inputs && (
@@ -44,16 +44,10 @@ export function CardBody({ card, state }: { card: Card; state: CardState }) {
           )}
         </Section>
       )}
-      {activity?.response ? (
+      {activity?.response && (
         <Section name={`${key}/response`} title="Response" isOpen>
           {() => <Prose text={response} isGrowing={isRunning} isMarkdown />}
         </Section>
-      ) : (
-        (response !== "" || !isRunning) && (
-          <div className={styles.content}>
-            {response === "" ? <Nothing>It said nothing.</Nothing> : <Prose text={response} />}
-          </div>
-        )
       )}
       <CardRest card={card} isRunning={isRunning} />
     </>
@@ -90,6 +84,11 @@ function CardRest({ card, isRunning }: { card: Card; isRunning: boolean }) {
           note={namesIn(outputs)}
         >
           {() => <Values values={outputs} />}
+        </Section>
+      )}
+      {step && isCommit(step.meta) && (
+        <Section name={`${key}/meta`} title="Record" note="what was committed, in full">
+          {() => <Values values={step.meta} />}
         </Section>
       )}
       {usage && (

@@ -40,6 +40,15 @@ describe("what a step gave", () => {
     expect(outputsOf(card("", { phase: "done" }, { outputs: { $a: 1 } }))).toEqual({ $a: 1 });
   });
 
+  test("is what a step of a document wrote, when no event tells of it", () => {
+    const variables = [
+      { path: ["$list", 0], value: "x", seq: 1 },
+      { path: ["$n"], value: 2, seq: 2 },
+    ];
+    const meta = { phase: "done", variables, runID: "r" };
+    expect(outputsOf(card("", meta))).toEqual({ "$list.0": "x", $n: 2 });
+  });
+
   test("is not told twice by an agent's role", () => {
     const outputs = { content: "x", meta: { ok: true } };
     expect(outputsOf(card("x", { ok: true }, { outputs }))).toEqual({ ok: true });

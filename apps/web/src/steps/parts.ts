@@ -45,8 +45,23 @@ export function outputsOf({ activity, step }: Card): Readonly<Record<string, unk
   const told = activity?.outputs;
   // An agent's role tells its content and its meta, which the step has in full.
   if (isRecord(told) && !("content" in told && "meta" in told)) return told;
+  if (step && isCommit(step.meta)) return writtenBy(step.meta);
   return Object.fromEntries(
     Object.entries(step?.meta ?? {}).filter(([name]) => !spendingKeys.has(name)),
+  );
+}
+
+/** Whether a meta is the record that a step of a document commits: more than what the step gave. */
+export const isCommit = (meta: Readonly<Record<string, unknown>>): boolean =>
+  typeof meta.phase === "string" && Array.isArray(meta.variables);
+
+function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const writes: unknown[] = Array.isArray(variables) ? variables : [];
+  return Object.fromEntries(
+    writes
+      .filter(isRecord)
+      .filter((write): write is { path: unknown[]; value: unknown } => Array.isArray(write.path))
+      .map(({ path, value }) => [path.map(String).join("."), value]),
   );
 }
 

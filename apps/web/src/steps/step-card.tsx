@@ -33,7 +33,7 @@ export const StepCard = memo(function StepCard({ card, state, onFork, onRerun, f
   const number = step?.number;
   return (
     <article
-      className={`${styles.card} ${styles[state]}`}
+      className={`${styles.card} ${styles[state]} ${foot ? styles.asking : ""}`}
       aria-label={`${number ? `Step ${number}` : "Step at work"}: ${roleName(role)}`}
       tabIndex={-1}
     >

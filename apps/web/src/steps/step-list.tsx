@@ -15,8 +15,8 @@ type Props = {
   shownStep: number | undefined;
   onFork: CardAction;
   onRerun: CardAction;
-  /** What stands at the foot of the last card: the form that answers it. */
-  foot: ReactNode;
+  /** What stands at the foot of a step's card: the form that answers it. */
+  foot: { number: number; node: ReactNode } | null;
 };
 
 /** A thread's steps. However many there are, only those that are seen are made. */
@@ -68,7 +68,7 @@ export function StepList(props: Props) {
                 state={stateOf(card, isRunning, kept)}
                 onFork={onFork}
                 onRerun={onRerun}
-                foot={index === cards.length - 1 ? foot : undefined}
+                foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
               />
             </div>
           )
@@ -76,6 +76,15 @@ export function StepList(props: Props) {
       })}
     </div>
   );
+}
+
+const headerPx = 56;
+
+/** The index of the first card that is not above the window. */
+function firstSeen(list: HTMLElement | null): number {
+  const made = [...(list?.querySelectorAll("[data-index]") ?? [])];
+  const seen = made.find((item) => item.getBoundingClientRect().bottom > headerPx);
+  return Number(seen?.getAttribute("data-index") ?? 0);
 }
 
 /** `j` and `k` go from card to card. */
@@ -86,10 +95,7 @@ function useCardKeys(
 ): void {
   const go = (by: number) => {
     const current = document.activeElement?.closest("[data-index]");
-    const first = list.current?.querySelector("[data-index]");
-    const at = current
-      ? Number(current.getAttribute("data-index")) + by
-      : Number(first?.getAttribute("data-index") ?? 0);
+    const at = current ? Number(current.getAttribute("data-index")) + by : firstSeen(list.current);
     const index = Math.min(Math.max(at, 0), length - 1);
     show(index);
     requestAnimationFrame(() => {

@@ -1,9 +1,10 @@
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { NumberedStep, Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle } from "lucide-react";
 import { useCallback } from "react";
 import { AnswerForm } from "../answer/answer-form.tsx";
 import { Button } from "../controls/button.tsx";
 import type { ForkPoint } from "../fork/fork.ts";
+import type { Card } from "../log/card.ts";
 import type { ThreadLog } from "../log/log.ts";
 import { useKeys } from "../shell/keys.ts";
 import { Empty } from "../states/empty.tsx";
@@ -44,14 +45,17 @@ export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props
       <h2 className="unseen">Steps</h2>
       {cards.length > 0 && (
         <StepList
-          cards={cards}
+          cards={question ? cards.filter((card) => !isAsking(card, question)) : cards}
           isRunning={isRunning}
           kept={thread.forkFrom?.steps ?? 0}
           shownStep={shownStep}
           onFork={onFork}
           onRerun={onRerun}
           foot={
-            question && <AnswerForm key={question.number} thread={thread} question={question} />
+            question && {
+              number: question.number,
+              node: <AnswerForm key={question.number} thread={thread} question={question} />,
+            }
           }
         />
       )}
@@ -81,3 +85,7 @@ export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props
     </div>
   );
 }
+
+/** Whether a card is the step that waits for the answer: its question has a card of its own. */
+const isAsking = ({ step, activity }: Card, question: NumberedStep): boolean =>
+  step === null && activity?.stepID === question.meta.stepID;
