@@ -27,6 +27,7 @@ const pageSize = 100;
 export const threadKeys = {
   all: ["threads"] as const,
   lists: ["threads", "list"] as const,
+  newest: ["threads", "newest"] as const,
   one: (id: string) => ["threads", "one", id] as const,
 };
 
@@ -47,7 +48,7 @@ export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
 /** The newest thread of a version; none when it has none. */
 export const newestThreadQuery = (hash: string) =>
   queryOptions({
-    queryKey: [...threadKeys.live, "newest", hash],
+    queryKey: [...threadKeys.newest, hash],
     queryFn: ({ signal }) =>
       request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
   });

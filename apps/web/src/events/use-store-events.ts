@@ -63,6 +63,7 @@ class Lists {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
+      void this.#client.invalidateQueries({ queryKey: threadKeys.newest });
     }, readEveryMs * this.#mostPages());
   }
 
