@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
 import stepsManifest from "../packages/workflow-steps/package.json";
+import { consoleFloors } from "./console-floors.ts";
 import { files, lineAt, type Node, readSource, type Source, top } from "./source.ts";
 
 type Floors = Record<string, number>;
@@ -48,7 +49,8 @@ const serverFloors: Floors = {
   console: 1,
   feed: 1,
   routes: 2,
-  server: 3,
+  runs: 3,
+  server: 4,
 };
 
 /** Those of the step workflows: the format, what is read of it, its interpreter, who drives that. */
@@ -87,9 +89,10 @@ const programs = [
 const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
 const server = "apps/server/src/";
+const console = "apps/web/src/";
 const steps = "packages/workflow-steps/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
-const sources: Source[] = files("{packages,apps}/*/src/**/*.ts")
+const sources: Source[] = files("{packages,apps}/*/src/**/*.{ts,tsx}")
   .filter((path) => !isTest(path))
   .map(readSource);
 const coreSources = sources.filter(({ path }) => path.startsWith(core));
@@ -107,6 +110,7 @@ describe.each([
   { home: core, floors: coreFloors },
   { home: agents, floors: agentFloors },
   { home: server, floors: serverFloors },
+  { home: console, floors: consoleFloors },
   { home: steps, floors: stepFloors },
 ])("the folders of $home", ({ home, floors }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
@@ -275,8 +279,8 @@ describe("the agents", () => {
   test("read the thread's environment and folder, never the process's", () => {
     // It hides the process's environment from the providers' clients.
     const hiding = `${agents}llm/client.ts`;
-    const readers = own.filter(({ path }) => path !== hiding);
-    const reads = readers.flatMap(({ path, text, nodes }) =>
+    const others = own.filter(({ path }) => path !== hiding);
+    const reads = others.flatMap(({ path, text, nodes }) =>
       nodes
         .filter(({ type, object, property }) => {
           if (type !== "MemberExpression" || (object as Node).name !== "process") return false;

@@ -22,7 +22,7 @@ import {
 } from "../api/threads.ts";
 import { CompareDialog } from "../compare/compare-dialog.tsx";
 import { Button } from "../controls/button.tsx";
-import { Confirm } from "../controls/confirm.tsx";
+import { Confirm } from "../confirm/confirm.tsx";
 import { Menu, MenuItem } from "../controls/menu.tsx";
 import type { ForkPoint } from "../fork/fork.ts";
 import { FailureNotice } from "../states/failure.tsx";

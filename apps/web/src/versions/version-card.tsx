@@ -5,7 +5,7 @@ import { CircleCheck, FileCode2, Play, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { rollbackWorkflow, workflowKeys } from "../api/workflows.ts";
 import { Button, buttonClass } from "../controls/button.tsx";
-import { Confirm } from "../controls/confirm.tsx";
+import { Confirm } from "../confirm/confirm.tsx";
 import { Copy } from "../controls/copy.tsx";
 import { counted } from "../format/amount.ts";
 import { ago, moment } from "../format/time.ts";

@@ -4,7 +4,7 @@ import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { removeWorkflow, workflowKeys } from "../api/workflows.ts";
 import { Button, buttonClass } from "../controls/button.tsx";
-import { Confirm } from "../controls/confirm.tsx";
+import { Confirm } from "../confirm/confirm.tsx";
 import { Menu, MenuItem } from "../controls/menu.tsx";
 
 /** What can be done with a workflow. */

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { FailureNotice } from "../states/failure.tsx";
-import { Button } from "./button.tsx";
-import { Dialog, DialogBody, DialogButtons } from "./dialog.tsx";
+import { Button } from "../controls/button.tsx";
+import { Dialog, DialogBody, DialogButtons } from "../controls/dialog.tsx";
 
 type Props = {
   title: string;
