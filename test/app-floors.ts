@@ -1,4 +1,19 @@
-/** The folders of the console, from the ground: an import goes to a lower floor or stays in its folder. */
+/*
+ * The folders of the apps, from the ground: an import goes to a lower floor or stays in its folder.
+ */
+
+/** Those of the server. */
+export const serverFloors: Record<string, number> = {
+  shape: 0,
+  guard: 1,
+  console: 1,
+  feed: 1,
+  routes: 2,
+  runs: 3,
+  server: 4,
+};
+
+/** Those of the console. */
 export const consoleFloors: Record<string, number> = {
   api: 0,
   format: 0,
