@@ -124,7 +124,10 @@ export class EngineRun {
   }
 
   #publish(event: RunEvent): void {
-    for (const listener of this.#listeners) quietly(() => listener(event));
+    // Who is added meanwhile hears from the next event on, who is removed nothing more.
+    for (const listener of [...this.#listeners]) {
+      if (this.#listeners.has(listener)) quietly(() => listener(event));
+    }
   }
 
   #tellCheckpoint(): void {

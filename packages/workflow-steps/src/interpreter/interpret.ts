@@ -65,8 +65,7 @@ async function end(interpreter: Interpreter): Promise<RunResult> {
     interpreter.close();
     const result = resultOf(interpreter, halt === "cancelled");
     if (result.status !== "cancelled") await removeTemporary(run);
-    run.status = result.status;
-    const duration_ms = run.setup.now() - run.startedAt;
+    const duration_ms = run.end(result.status);
     if (result.status === "cancelled") run.tell("workflow_cancelled", null, { duration_ms });
     else {
       const stop = result.status === "stopped" ? { stop_id: result.stopID } : {};
@@ -77,12 +76,12 @@ async function end(interpreter: Interpreter): Promise<RunResult> {
   } catch (thrown) {
     interpreter.close();
     const { stepID, error } = thrown instanceof Failure ? thrown : { stepID: null, error: thrown };
-    run.status = "failed";
+    const duration_ms = run.end("failed");
     if (stepID !== null) run.currentStepID = stepID;
     run.tell("workflow_failed", null, {
       error: messageOf(error),
       failed_step_id: stepID,
-      duration_ms: run.setup.now() - run.startedAt,
+      duration_ms,
     });
     run.feed.close();
     throw runError(stepID, error);
