@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ThreadView } from "@uncaged/workflow/host";
+import { readFailure, type ThreadView } from "@uncaged/workflow/host";
 import { getStepType, StepType, type WorkflowDocument } from "@uncaged/workflow-steps";
 import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -200,4 +200,18 @@ test("services, components and types of one's own come with a source", async () 
     "Shout_Title",
     "Stop_Done",
   ]);
+});
+
+test("a JSON file with services says where they come from", async () => {
+  const file = join(house.folder, "lonely.json");
+  const steps = [{ id: "Service_Count", in: {}, next: "Stop_Done" }, { id: "Stop_Done" }];
+  const registry = { services: ["Count()"] };
+  writeFileSync(file, JSON.stringify({ version: "3.18", name: "lonely", registry, steps }));
+  await house.add("lonely", file);
+  const thread = await house.run("lonely", { cwd: house.place() });
+  expect(thread.result?.summary).toContain("Service_Count needs the adapter service");
+  expect(readFailure(house.root, thread)).toMatchObject({
+    code: "NO_ADAPTER",
+    hint: expect.stringContaining("stepsBundle") as string,
+  });
 });
