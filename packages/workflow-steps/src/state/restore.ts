@@ -1,4 +1,3 @@
-import { RETURN } from "../document/constants.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
 import { applyOverrides } from "./overrides.ts";
@@ -48,7 +47,3 @@ export function restoredState(
   applyOverrides(workflow, state, overrides);
   return state;
 }
-
-/** Whether a run that ended there has nothing left to do. */
-export const isOver = ({ currentStepID }: Pick<Checkpoint, "currentStepID">): boolean =>
-  currentStepID === RETURN;
