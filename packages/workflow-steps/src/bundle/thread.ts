@@ -80,7 +80,11 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   const { stepID, overrides = {}, checkpoint } = meta;
   const { runID } = state;
   if (checkpoint !== undefined) {
-    return restoredState(workflow, checkpoint as Resumable, { runID, stepID, overrides });
+    return restoredState(workflow, checkpoint as Resumable, {
+      runIDFor: () => runID,
+      stepID,
+      overrides,
+    });
   }
   if (!standsBefore(state.position, stepID)) {
     const { params, variables, localVars, artifacts, eventSeq } = state;
@@ -89,7 +93,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
     const marks = { completedBranches, loopProgress };
     const values = { params, variables, localVars, artifacts, completedSteps, ...marks, eventSeq };
     const resumable = { currentStepID: stepID, ...values };
-    const placed = restoredState(workflow, resumable, { runID, stepID, overrides });
+    const placed = restoredState(workflow, resumable, { runIDFor: () => runID, stepID, overrides });
     return { ...placed, writeSeq: state.writeSeq };
   }
   applyOverrides(workflow, state, overrides);

@@ -39,6 +39,7 @@ export async function runStep(
   } catch (error) {
     return { next: failed(task, error), isSkipped: false };
   } finally {
+    task.context.isOver = true;
     gate.leave();
   }
 }

@@ -14,18 +14,23 @@ export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
 
 /**
  * The state that a checkpoint tells of. With `stepID` the run goes on from that step instead, and what
- * is done of the constructs that run again does not count.
+ * is done of the constructs that run again does not count. `runIDFor` says the run's id.
  *
- * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`.
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`,
+ * `OVERRIDE_UNKNOWN`, `VALUE_NOT_JSON`.
  */
 export function restoredState(
   workflow: Workflow,
   given: Resumable,
   {
-    runID,
+    runIDFor,
     stepID,
     overrides = {},
-  }: { runID: string; stepID?: string; overrides?: Record<string, unknown> },
+  }: {
+    runIDFor: (workflowID: string | undefined) => string;
+    stepID?: string;
+    overrides?: Record<string, unknown>;
+  },
 ): RunState {
   const checkpoint = checkCheckpoint(workflow, given);
   const { outline } = workflow;
@@ -34,7 +39,7 @@ export function restoredState(
   const marks = stepID === undefined ? told : dropMarks(outline, stepID, told);
   const at = stepID ?? checkpoint.currentStepID;
   const state: RunState = {
-    ...newState(workflow, runID, checkpoint.params ?? {}),
+    ...newState(workflow, runIDFor(checkpoint.workflowID), checkpoint.params ?? {}),
     localVars: { ...checkpoint.localVars },
     artifacts: { ...checkpoint.artifacts },
     completedSteps: new Set(checkpoint.completedSteps),
