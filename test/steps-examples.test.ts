@@ -96,6 +96,37 @@ test("tools are named by id or field, and one that may fail is no end", async ()
   expect(textIn(cwd, "tools.md")).toMatch(/^# Tools\n- .*no-such-file\.md/);
 });
 
+describe("the built-in tools", () => {
+  test("take the documented fields and give what the guide says", async () => {
+    const cwd = house.place();
+    const thread = await house.run("built-in-tools", { cwd });
+    expect(thread.result).toEqual({ returnCode: 0, summary: "lines.txt:2: Two" });
+    expect(textIn(cwd, "lines.txt")).toBe("one\nTwo\nThree\n");
+    expect(writtenBy(thread)).toMatchObject({
+      $written: { created: true, bytes: 14 },
+      $edited: { places: 2 },
+      $files: "lines.txt",
+      $echo: { exitCode: 0, signal: null },
+    });
+    expect(writtenBy(thread).$line).toStartWith("Two\n");
+  });
+
+  test("are the rows of the guide, field by field", () => {
+    const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
+    const rows = [
+      ...guide.matchAll(/^\| `([A-Z]\w+File|ListFiles|Search|RunCommand)` \| (.*?) \|/gm),
+    ];
+    const told = rows.map(([, name = "", text = ""]) => {
+      return [name, [...text.matchAll(/`(\w+)`/g)].map(([, field = ""]) => field).sort()];
+    });
+    const { document } = documents.find(({ path }) => path.endsWith("built-in-tools.json")) ?? {};
+    const used = document?.steps
+      .filter(({ input }) => input)
+      .map(({ id, input = {} }) => [id.replace(/^Tool_\d_/, ""), Object.keys(input).sort()]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(used ?? []));
+  });
+});
+
 describe("the web", () => {
   const env = { DEMO_TOKEN: "t-12345678" };
   const server = webServer(env.DEMO_TOKEN);
