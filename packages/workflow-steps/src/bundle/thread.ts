@@ -66,7 +66,8 @@ export function answerIn({ content, meta }: RoleOutput): {
   requestId?: string;
   timedOut: boolean;
 } {
-  const payload = Object.hasOwn(meta, "value") ? meta.value : content;
+  const given = ["payload", "value"].find((name) => Object.hasOwn(meta, name));
+  const payload = given === undefined ? content : meta[given];
   const { requestId, timedOut } = meta;
   return {
     payload,
