@@ -1,5 +1,9 @@
+import { LoopMode } from "../document/constants.ts";
+import type { Enclosure } from "../outline/enclosure.ts";
+import type { Outline } from "../outline/outline.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
+import type { Marks } from "./marks.ts";
 import { applyOverrides } from "./overrides.ts";
 import { dropMarks, positionBefore } from "./place.ts";
 import { newState, type RunState } from "./state.ts";
@@ -45,10 +49,18 @@ export function restoredState(
     completedSteps: new Set(checkpoint.completedSteps),
     ...marks,
     position: positionBefore(outline, at, marks),
-    carried: new Set([...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)]),
+    carried: carriedBy(outline, marks),
     eventSeq: checkpoint.eventSeq ?? 0,
   };
   Object.assign(state.variables, checkpoint.variables);
   applyOverrides(workflow, state, overrides);
   return state;
+}
+
+// Iterations side by side share the marks of what lies in them: these tell nothing of any one.
+function carriedBy({ enclosuresOf, steps }: Outline, marks: Marks): Set<string> {
+  const isParallel = (part: Enclosure): boolean =>
+    part.kind === "loop" && steps.get(part.in)?.mode === LoopMode.parallel;
+  const ids = [...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)];
+  return new Set(ids.filter((id) => !enclosuresOf(id).some((way) => way.some(isParallel))));
 }
