@@ -32,7 +32,10 @@ export type BundleOptions = {
   subflows?: Readonly<Record<string, WorkflowDocument>>;
   /** For constructs that do not say; `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
-  /** The most chains side by side in one construct; 0, the default, for no limit. */
+  /**
+   * The most chains side by side in one construct, 0 for no limit. When not given, the thread's option
+   * `maxConcurrency`, else no limit.
+   */
   maxConcurrency?: number;
   /** Says that the document was checked when the bundle was built: loading it then takes less. */
   isChecked?: boolean;
@@ -74,14 +77,19 @@ async function* runThread(
   if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
   const happenings = interpret(context, { signal, resumedFrom });
   let answer: Answered | undefined;
-  for (;;) {
-    const { done, value } = await happenings.next(answer);
-    answer = undefined;
-    if (done) return resultOf(workflow.document, value);
-    if (value.kind === "commit") yield commitOutput(value.role, value.commit);
-    // Killed or let go, the thread's log says how it ended.
-    if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
-    if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+  try {
+    for (;;) {
+      const { done, value } = await happenings.next(answer);
+      answer = undefined;
+      if (done) return resultOf(workflow.document, value);
+      if (value.kind === "commit") yield commitOutput(value.role, value.commit);
+      // Killed or let go, the thread's log says how it ended.
+      if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
+      if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+    }
+  } finally {
+    // Closed at a yield, it would not hear of it.
+    await happenings.return({ status: "cancelled" });
   }
 }
 
@@ -98,7 +106,7 @@ function contextOf(
     adapters: typeof adapters === "function" ? adapters(options, steps) : adapters,
     env,
     errorStrategy: setup.errorStrategy ?? "fail_fast",
-    maxConcurrency: setup.maxConcurrency ?? 0,
+    maxConcurrency: setup.maxConcurrency ?? limitIn(options),
     handlers: customHandlers,
     subflows,
     ...(typeof clientRunToken === "string" && { clientRunToken }),
@@ -109,6 +117,10 @@ function contextOf(
   });
   return new ExecutionContext(run, threadControl);
 }
+
+// Whoever starts a thread may limit it: a file has no place for that.
+const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
+  Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
 function resultOf(document: WorkflowDocument, result: RunResult): WorkflowResult {
   if (result.status === "cancelled") return { returnCode: 143, summary: "cancelled" };
