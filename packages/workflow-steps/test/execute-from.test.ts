@@ -247,3 +247,64 @@ test("marks stand for the first time that a construct is come to, not for the ne
   });
   expect(variables.$seen).toEqual(["Set_B", "Set_A", "Set_B"]);
 });
+
+test("marks of a fork that runs in several iterations at once are no one's", async () => {
+  const document = flow(
+    [
+      { id: "Loop_A", source: [0, 1], mode: "parallel", children: ["Noop_Fork"], next: "RETURN" },
+      { id: "Noop_Fork", children: ["Set_A", "Work_B"], next: "Loop_In" },
+      { id: "Set_A", if: "_index == 1", target: "$plan.a[_index]", value: 1, next: "RETURN" },
+      { id: "Work_B", out: { "$plan.b[_index]": 1 }, next: "Set_A0" },
+      { id: "Set_A0", target: "$plan.c[_index]", value: 1, next: "RETURN" },
+      { id: "Loop_In", source: [0, 1, 2], children: ["Set_In"], next: "RETURN" },
+      { id: "Set_In", target: "$plan.in[_index]", value: 1, next: "RETURN" },
+    ],
+    { vars },
+  );
+  const whole = await ran(document);
+  for (const from of whole.checkpoints) {
+    const again = await ran(document, { from, overrides: { $plan: null } });
+    if (from.currentStepID !== "Loop_A" || from.loopProgress.Loop_A === 2) continue;
+    expect(again.variables).toEqual(whole.variables);
+  }
+});
+
+const looped = flow(
+  [
+    seen("Set_Init", "Loop_A"),
+    { id: "Loop_A", source: ["a", "b", "c"], children: ["Set_Item"], next: "Loop_B" },
+    { id: "Set_Item", target: "$seen[$seen.length]", value: "=_item", next: "RETURN" },
+    { id: "Loop_B", source: [1, 2], children: ["Set_B"], next: "RETURN" },
+    { id: "Set_B", target: "$seen[$seen.length]", value: "=_item", next: "RETURN" },
+  ],
+  { vars },
+);
+
+test("a step before a loop that was completed runs it again, as a rerun from there means", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Init" };
+  expect(checkpoint.loopProgress).toEqual({ Loop_A: 3, Loop_B: 2 });
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual(["Set_Init", "a", "b", "c", 1, 2]);
+});
+
+test("a step inside of a loop that was completed runs that loop again", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Item" };
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual(["a", "b", "c", 1, 2]);
+});
+
+test("a loop whose progress is whole does not run its body when the run begins at it", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Loop_A" };
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual([1, 2]);
+});
+
+test("marks that the caller gives for a later construct count when it is come to", async () => {
+  const { variables } = await ran(looped, {
+    from: { currentStepID: "Set_Init", loopProgress: { Loop_A: 2 } },
+  });
+  expect(variables.$seen).toEqual(["Set_Init", "c", 1, 2]);
+});

@@ -3,6 +3,7 @@ import type { Enclosure } from "../outline/enclosure.ts";
 import type { Outline } from "../outline/outline.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
+import { marksAt } from "./current-marks.ts";
 import type { Marks } from "./marks.ts";
 import { applyOverrides } from "./overrides.ts";
 import { dropMarks, positionBefore } from "./place.ts";
@@ -40,8 +41,9 @@ export function restoredState(
   const { outline } = workflow;
   const { completedBranches = {}, loopProgress = {} } = checkpoint;
   const told = { completedBranches, loopProgress };
-  const marks = stepID === undefined ? told : dropMarks(outline, stepID, told);
   const at = stepID ?? checkpoint.currentStepID;
+  const left = stepID === undefined ? told : dropMarks(outline, stepID, told);
+  const marks = marksAt(outline, at, checkpoint.completedSteps ?? [], left);
   const state: RunState = {
     ...newState(workflow, runIDFor(checkpoint.workflowID), checkpoint.params ?? {}),
     localVars: { ...checkpoint.localVars },
