@@ -10,9 +10,8 @@ import type { RunState } from "./state.ts";
 export function currentMarks(outline: Outline, state: RunState): Marks {
   const { carried, completedBranches, loopProgress, position } = state;
   const marks = { completedBranches, loopProgress };
-  if (isEmpty(marks)) return marks;
+  if (isEmpty(marks) || outline.cycles.length === 0) return marks;
   const again = position.inside ? behind : reachable;
-  if (outline.cycles.length === 0) return marks;
   const others = again(outline, position.next);
   return kept(marks, (id) => carried.has(id) || !others.has(id));
 }
