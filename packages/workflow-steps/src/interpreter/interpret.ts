@@ -45,7 +45,7 @@ export async function* interpret(
     params: truncated(run.state.params),
     ...(resumedFrom !== undefined && { resumedFrom }),
   });
-  const ended = end(interpreter);
+  const ended = end(interpreter, signal);
   ended.catch(() => undefined);
   try {
     yield* run.feed.happenings();
@@ -58,13 +58,13 @@ export async function* interpret(
 }
 
 /** Runs the chains and closes the feed behind the event that ends the run. */
-async function end(interpreter: Interpreter): Promise<RunResult> {
+async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunResult> {
   const { run } = interpreter;
   try {
     const halt = await Promise.race([runAll(interpreter), interpreter.halted]);
     interpreter.close();
     const result = resultOf(interpreter, halt === "cancelled");
-    if (result.status !== "cancelled") await removeTemporary(run);
+    if (result.status !== "cancelled") await removeTemporary(run, signal);
     const duration_ms = run.end(result.status);
     if (result.status === "cancelled") run.tell("workflow_cancelled", null, { duration_ms });
     else {
