@@ -8,7 +8,7 @@ import { counting, roundsOf } from "../steps/documents.ts";
 import { iterations, loopThreads } from "../steps/loop-thread.ts";
 
 const part = 500;
-const times = 9;
+const times = 5;
 
 /** `from` is where the iterations begin that the last ones stand beside. */
 type Body = { what: string; out: Record<string, unknown>; from: number };
@@ -76,7 +76,7 @@ async function synced(store: Store): Promise<Line> {
   const lines = (await loop.run("os")).map((text) => `${text}\n`);
   const perIteration = (ms: number): number => (ms * 1000) / iterations;
   const samples = await inTurn(
-    5,
+    3,
     async () => perIteration(await timed(() => append(store, lines))),
     async () => {
       await loop.run("step");
