@@ -342,3 +342,48 @@ test("a workflow that is changed after its engine was made runs as it was", asyn
   const context = await engine.execute();
   expect(context.snapshot().variables.$a).toBe(1);
 });
+
+test("what an event told of a variable does not change with later writes, nor the variable with it", async () => {
+  const document = flow(
+    [
+      { id: "Loop_A", source: [1, 2, 3], children: ["Set_A"], next: "Set_C" },
+      { id: "Set_A", target: "$b.list[_index]", value: { n: "=_item" }, next: "Set_B" },
+      { id: "Set_B", target: "$b.list[_index].n", value: "=_item * 10", next: "RETURN" },
+      { id: "Set_C", target: "$a", value: "=$b.list.length", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const texts: string[] = [];
+  const { told, variables, checkpoints } = await ran(document, {
+    onEvent: ({ type, payload }) =>
+      void (type === "var_changed" && texts.push(JSON.stringify(payload))),
+  });
+  expect(told("var_changed").map((payload) => JSON.stringify(payload))).toEqual(texts);
+  expect(texts[1]).toBe(
+    '{"name":"$b","oldValue":{"list":[{"n":1}]},"newValue":{"list":[{"n":10}]}}',
+  );
+  expect(variables.$b).toEqual({ list: [{ n: 10 }, { n: 20 }, { n: 30 }] });
+  expect(checkpoints[0]?.variables.$b).toEqual({ list: [{ n: 1 }] });
+});
+
+test("what a listener does to an event changes neither the run nor what others hear", async () => {
+  const document = flow(
+    [
+      { id: "Set_A", target: "$b", value: { list: [1] }, next: "Set_B" },
+      { id: "Set_B", target: "$a", value: "=$b.list.length + list.length", next: "RETURN" },
+    ],
+    { params: ["list(ARRAY) = [1]"], vars },
+  );
+  const spoil = (value: unknown): void => {
+    if (Array.isArray(value)) value.push("spoiled");
+    if (typeof value === "object" && value !== null) Object.values(value).forEach(spoil);
+  };
+  const { variables, context } = await ran(document, {
+    onEvent: ({ payload }) => spoil(payload),
+  });
+  expect(variables).toEqual({ $a: 2, $b: { list: [1] } });
+  expect(context.checkpoint()).toMatchObject({
+    params: { list: [1] },
+    variables: { $a: 2, $b: { list: [1] } },
+  });
+});

@@ -2,6 +2,7 @@ import { truncated } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
+import { copyOf } from "../expression/copy.ts";
 import { Chain } from "./chain.ts";
 import { Failure } from "./failure.ts";
 import type { Gate } from "./gate.ts";
@@ -42,7 +43,7 @@ export async function* interpret(
   run.tell("workflow_start", null, {
     name,
     version,
-    params: truncated(run.state.params),
+    params: truncated(copyOf(run.state.params)),
     ...(resumedFrom !== undefined && { resumedFrom }),
   });
   const ended = end(interpreter, signal);
