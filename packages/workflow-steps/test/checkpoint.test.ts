@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Checkpoint, StepDocument, WorkflowDocument } from "../src/index.ts";
-import { flow, ran, type Trial } from "./ran.ts";
+import { flow, held, ran, settled, type Trial } from "./ran.ts";
 
 const vars = [
   "$a(INT)",
@@ -290,4 +290,42 @@ test("a variable of ten million characters is written, checkpointed and taken up
   expect(told("step_done", "Work_A")).toMatchObject([{ outputs: { $note: { _truncated: true } } }]);
   const again = await ran(document, { from: copied(checkpoints[0] as Checkpoint) });
   expect([again.variables.$a, again.variables.$note === text]).toEqual([10_000_000, true]);
+});
+
+test("what is written side by side to one variable stands in the checkpoint as it does in memory", async () => {
+  const document = flow(
+    [
+      { id: "Fork_A", children: ["Work_A", "Work_B", "Work_C"], next: "RETURN" },
+      { id: "Work_A", next: "RETURN" },
+      { id: "Work_B", next: "RETURN" },
+      { id: "Work_C", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const [first, second, third] = [held(), held(), held()] as const;
+  const running = ran(document, {
+    work: {
+      Work_A: async (context) => {
+        context.set(["$out", "a"], { x: 1 }, "Work_A");
+        await third.promise;
+        context.set(["$out", "a", "x"], 2, "Work_A");
+      },
+      Work_B: async (context) => {
+        context.set(["$out"], { whole: true }, "Work_B");
+        await second.promise;
+        context.set(["$out", "b"], 2, "Work_B");
+      },
+      Work_C: async (context) => {
+        context.set(["$out", "c"], 3, "Work_C");
+        await first.promise;
+      },
+    },
+  });
+  for (const turn of [first, second, third]) {
+    await settled();
+    turn.resolve();
+  }
+  const { context, variables } = await running;
+  expect(variables.$out).toEqual({ whole: true, a: { x: 2 }, b: 2, c: 3 });
+  expect(context.checkpoint().variables).toEqual(variables);
 });
