@@ -5,7 +5,7 @@ import type { Answered, Happening } from "../context/feed.ts";
 import { copyOf } from "../expression/copy.ts";
 import { Chain } from "./chain.ts";
 import { Failure } from "./failure.ts";
-import type { Gate } from "./gate.ts";
+import type { StepGate } from "./gate.ts";
 import { Interpreter } from "./interpreter.ts";
 import { runChain } from "./run-chain.ts";
 import { removeTemporary } from "./temporary.ts";
@@ -18,7 +18,7 @@ export type RunResult =
   | { status: "cancelled" };
 
 /** `gate` is that of the run that this one is a child of: a Pause holds both. */
-export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: Gate };
+export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: StepGate };
 
 /**
  * Drives a run from where its state stands to its end: an async generator of what happens, and the

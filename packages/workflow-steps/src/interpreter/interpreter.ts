@@ -5,7 +5,7 @@ import type { Commit } from "../state/commit.ts";
 import type { MarkChanges } from "../state/marks.ts";
 import { applyMarks } from "../state/state.ts";
 import type { Chain, ChainEnd } from "./chain.ts";
-import { Gate } from "./gate.ts";
+import { Gate, type StepGate } from "./gate.ts";
 import { nestedConstructs } from "./nested.ts";
 
 /** Why a run ends before its chains do: a Stop, or a word from outside. */
@@ -20,12 +20,12 @@ export type Reached = Omit<
 /** How a run is driven: a child workflow's as its parent's. */
 export type Interpret = (
   context: ExecutionContext,
-  options: { signal?: AbortSignal; gate?: Gate },
+  options: { signal?: AbortSignal; gate?: StepGate },
 ) => AsyncGenerator<Happening, unknown, Answered | undefined>;
 
 /** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
 export type InterpreterParts = {
-  gate?: Gate;
+  gate?: StepGate;
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   interpret: Interpret;
 };
@@ -34,7 +34,7 @@ export type InterpreterParts = {
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
-  readonly gate: Gate;
+  readonly gate: StepGate;
   /** Resolves when the run is to end although chains are under way. */
   readonly halted: Promise<Halt>;
   readonly #parts: InterpreterParts;

@@ -8,7 +8,7 @@ import type { Checkpoint } from "../../src/state/checkpoint.ts";
 import type { Generated } from "./draft.ts";
 
 const threadId = "00000000000000000000000000";
-const longestRun = 10_000;
+const longestRun = 20_000;
 
 /** Adapters in memory. How long a call takes follows from the seed, the step and how often it was called. */
 export function adaptersOf(seed: number): Adapters {
