@@ -257,12 +257,13 @@ class Draft {
   }
 
   #cycle({ chain, leave, rounds }: Of<"cycle">, place: Place, next: string): string {
-    if (place.counting === "none") return this.#chain(chain, place, next);
+    // What ended the chain here would leave what follows without a way to it.
+    const body = chain.filter(({ kind }) => kind !== "stop" && kind !== "break");
+    if (place.counting === "none") return this.#chain(body, place, next);
     this.#shared.hasCycles = true;
     const counter = `${this.#variable()}${place.key}.c`;
     const count = this.#id("Set_", "");
     const branch = this.#id("Branch_", "");
-    const body = chain.filter(({ kind }) => kind !== "stop" && kind !== "break");
     const first = body.length > 0 ? this.#chain(body, place, branch) : branch;
     this.#put(count, { target: counter, value: `=${counter} + 1` }, first);
     const isStop = leave === "stop" && next === "RETURN" && !place.isBesideOthers;
