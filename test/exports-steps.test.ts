@@ -54,6 +54,7 @@ describe("the exported names of the step workflows", () => {
       type FileMode
       type FoldedThread
       type Happening
+      type InterpretOptions
       type LLMAdapter
       type LLMCallbacks
       type LLMMessage
@@ -69,6 +70,7 @@ describe("the exported names of the step workflows", () => {
       type RunEvent
       type RunResult
       type ServiceAdapter
+      type StartingState
       type StepDocument
       type StepsDescriptor
       type ToolAdapter

@@ -13,7 +13,7 @@ import type { Answered } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy } from "../document/constants.ts";
 import type { WorkflowDocument } from "../document/document.ts";
-import { interpret, type RunResult } from "../interpreter/interpret.ts";
+import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/temporary.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import { describeSteps } from "./describe.ts";
@@ -75,7 +75,7 @@ async function* runThread(
   const { forkFrom } = options;
   const { file } = context.run.setup.adapters;
   if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
-  const happenings = interpret(context, { signal, resumedFrom });
+  const happenings = drive(context, { signal, resumedFrom });
   let answer: Answered | undefined;
   try {
     for (;;) {

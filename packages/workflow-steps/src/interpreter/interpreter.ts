@@ -18,7 +18,7 @@ export type Reached = Omit<
 >;
 
 /** How a run is driven: a child workflow's as its parent's. */
-export type Interpret = (
+export type Drive = (
   context: ExecutionContext,
   options: { signal?: AbortSignal; gate?: StepGate },
 ) => AsyncGenerator<Happening, unknown, Answered | undefined>;
@@ -27,7 +27,7 @@ export type Interpret = (
 export type InterpreterParts = {
   gate?: StepGate;
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
-  interpret: Interpret;
+  drive: Drive;
 };
 
 /** What the parts of the interpreter share: one per run. */
@@ -69,8 +69,8 @@ export class Interpreter {
   }
 
   /** Drives the run of a child workflow. */
-  get interpret(): Interpret {
-    return this.#parts.interpret;
+  get drive(): Drive {
+    return this.#parts.drive;
   }
 
   /** Ends the run at once. */

@@ -18,7 +18,7 @@ export type RunResult =
   | { status: "cancelled" };
 
 /** `gate` is that of the run that this one is a child of: a Pause holds both. */
-export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: StepGate };
+export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: StepGate };
 
 /**
  * Drives a run from where its state stands to its end: an async generator of what happens, and the
@@ -30,12 +30,12 @@ export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gat
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
-export async function* interpret(
+export async function* drive(
   context: ExecutionContext,
-  { signal, resumedFrom, gate }: InterpretOptions = {},
+  { signal, resumedFrom, gate }: DriveOptions = {},
 ): AsyncGenerator<Happening, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, { gate, runChain, interpret });
+  const interpreter = new Interpreter(context, { gate, runChain, drive });
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
