@@ -24,11 +24,13 @@ const forAll = (
 
 const overJson = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
-/** Some of the numbers from 0 to `last`, both among them when they are few. */
+/** Numbers from 0 to `last`: all when they are few, else some of them. */
 function spread(last: number, first: number): number[] {
   const stride = Math.max(1, (last + 1) / mostBeginnings);
   const count = Math.min(last + 1, mostBeginnings);
-  return Array.from({ length: count }, (_, at) => Math.floor(at * stride + (first % stride)));
+  return Array.from({ length: count }, (_, at) =>
+    Math.min(last, Math.floor(at * stride + (first % stride))),
+  );
 }
 
 describe("a thread that was stopped anywhere", () => {
