@@ -5,11 +5,15 @@ import { parseArgs } from "node:util";
 import { type Built, makeCommand } from "./command.ts";
 import { machineOf } from "./machine.ts";
 import type { Line, Row } from "./row.ts";
+import { added } from "./rows/added.ts";
 import { again } from "./rows/again.ts";
 import { growth } from "./rows/growth.ts";
+import { fan, interpreter } from "./rows/interpreter.ts";
+import { iterationsRow } from "./rows/iterations.ts";
 import { list } from "./rows/list.ts";
 import { thousand, together } from "./rows/many.ts";
 import { server } from "./rows/server.ts";
+import { midway } from "./rows/midway.ts";
 import { start } from "./rows/start.ts";
 import { step } from "./rows/step.ts";
 import { stream } from "./rows/stream.ts";
@@ -31,6 +35,11 @@ const rowsOf = (built: Built): Row[] => [
   list(built),
   stream,
   server(built),
+  interpreter,
+  fan,
+  iterationsRow,
+  midway,
+  added(built),
 ];
 
 const { values } = parseArgs({

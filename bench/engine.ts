@@ -1,18 +1,21 @@
 import { rmSync } from "node:fs";
 import { loadBundle } from "../packages/workflow/src/bundle/load.ts";
-import type { Durability } from "../packages/workflow/src/control/control.ts";
-import { dataPath } from "../packages/workflow/src/storage/paths.ts";
+import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
+import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
+import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";
 import { durableWriting } from "../packages/workflow/src/thread-log/append.ts";
 import { Threads } from "../packages/workflow/src/worker/threads.ts";
 import { type Store, threadIdOf } from "./store.ts";
 
+type Given = Pick<StartRequest, "durability" | "options" | "params">;
+
 /** What a worker has inside, in this process: no socket, no other process. */
-export function engineOf({ root, hash }: Store) {
+export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   let ended = () => {};
   const threads: Threads = new Threads({
     root,
     hash,
-    load: () => loadBundle(root, hash),
+    load: async () => bundle ?? (await loadBundle(root, hash)),
     writing: durableWriting(),
     note: () => {},
     onChange: () => {
@@ -23,14 +26,28 @@ export function engineOf({ root, hash }: Store) {
   return {
     /** Runs one thread to its end, and deletes it. */
     async run(options: Record<string, unknown>, durability: Durability): Promise<void> {
+      this.remove(await this.keep({ options, durability }));
+    },
+    /** Runs one thread to its end, and gives its id. */
+    async keep(given: Given): Promise<string> {
       started += 1;
       const threadId = threadIdOf(started);
       const { promise, resolve } = Promise.withResolvers<void>();
       ended = resolve;
-      const request = { threadId, workflow: hash, maxRounds: 1_000_000, options };
-      await threads.start({ ...request, env: {}, durability });
+      await threads.start({ threadId, workflow: hash, maxRounds: 1_000_000, env: {}, ...given });
       await promise;
+      return threadId;
+    },
+    /** Resumes a thread. `after` resolves when it has ended. */
+    async resume(threadId: string): Promise<{ after: Promise<void> }> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ended = resolve;
+      await threads.resume(threadId, { env: {} });
+      return { after: promise };
+    },
+    remove(threadId: string): void {
       rmSync(dataPath(root, hash, threadId));
+      rmSync(infoPath(root, hash, threadId), { force: true });
     },
   };
 }

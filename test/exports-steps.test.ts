@@ -58,6 +58,7 @@ describe("the exported names of the step workflows", () => {
       type FileMode
       type FoldedThread
       type Happening
+      type InterpretOptions
       type LLMAdapter
       type LLMCallbacks
       type LLMMessage
@@ -76,6 +77,7 @@ describe("the exported names of the step workflows", () => {
       type RunEvent
       type RunResult
       type ServiceAdapter
+      type StartingState
       type StepDocument
       type StepsDescriptor
       type ToolAdapter

@@ -238,6 +238,19 @@ describe("the installed command", () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: "stopped", variables: { $text: "c" } });
   });
 
+  test("builds a step workflow to the same bytes wherever it is installed", () => {
+    const text = JSON.stringify({ ...flow, steps: [...flow.steps.slice(0, 2), ...asking.steps] });
+    const joined = text.replace('"next":"Write_Text"', '"next":"LLM_Ask"');
+    const hashes = [uncaged, uncagedWithAgents].map((run, at) => {
+      const source = join(at === 0 ? folder : withAgents, "same.json");
+      writeFileSync(source, joined);
+      const { code, stdout } = run("build", source, "--out", "same.esm.js", "--json");
+      expect(code).toBe(0);
+      return (JSON.parse(stdout) as { hash: string }).hash;
+    });
+    expect(hashes[1]).toBe(hashes[0] ?? "");
+  });
+
   test("builds into a step workflow the models that it asks, and no others", () => {
     const built = (document: object): string => {
       writeFileSync(join(folder, "some.json"), JSON.stringify(document));

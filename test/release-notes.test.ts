@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { forkThread, retryThread, type ThreadView, waitThread } from "@uncaged/workflow/host";
+import {
+  forkThread,
+  readThread,
+  resumeThread,
+  retryThread,
+  type ThreadView,
+  waitThread,
+} from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { git } from "./repository.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 
-/* The release-notes writer: offline, with a model, and taken up after a failure. */
+/* The release-notes writer: offline, with a model, taken up after a failure and a kill. */
 const house = new StepsHouse();
 const rolesOf = ({ steps }: ThreadView): string[] => steps.map(({ role }) => role);
 
@@ -133,11 +140,42 @@ describe("with a model", () => {
     const asked = server.came.length;
 
     isDown = false;
-    const again = await retryThread(house.root, failed, { env });
+    const again = await retryThread(house.root, failed, { env: house.env(env) });
     const thread = await waitThread(house.root, { ...again });
     expect(thread.status).toBe("completed");
     expect(server.came).toHaveLength(asked + 2 - written);
     expect(notesIn(cwd)).toContain("## New\n\n- There is a door. (id)\n");
     await server.stop();
   });
+
+  test("killed while a line is written, it asks again for that one alone", async () => {
+    let hangs = true;
+    const server = await anthropicServer((body) => {
+      const asked = JSON.stringify(body.messages);
+      if (hangs && asked.includes("a window")) return { fault: { kind: "hang" } };
+      return { text: JSON.stringify(line(asked)) };
+    });
+    const cwd = repository("a door", "a window");
+    const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
+    const ref = await house.start("release-notes", { cwd, params: { approve: false, model }, env });
+    let thread = await readThread(house.root, ref);
+    while (!rolesOf(thread).includes("LLM_Line") || server.came.length < 2) {
+      await Bun.sleep(10);
+      thread = await readThread(house.root, ref);
+    }
+    process.kill(thread.pid ?? 0, "SIGKILL");
+    const killed = await waitThread(house.root, ref);
+    expect(killed.status).toBe("interrupted");
+
+    hangs = false;
+    await resumeThread(house.root, ref, { env: house.env(env) });
+    const resumed = await waitThread(house.root, ref);
+    expect(resumed.status).toBe("completed");
+    expect(resumed.steps.slice(0, killed.steps.length)).toEqual(killed.steps);
+    expect(rolesOf(resumed).filter((role) => role === "LLM_Line")).toHaveLength(2);
+    expect(notesIn(cwd)).toContain("- The window closes. (id)");
+    const asked = server.came.map(({ body }) => JSON.stringify(body.messages));
+    expect(asked.filter((text) => text.includes("a door"))).toHaveLength(1);
+    await server.stop();
+  }, 60_000);
 });

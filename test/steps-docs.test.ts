@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   Engine,
@@ -14,7 +14,9 @@ import { aroundStep } from "./steps/fragment.ts";
 
 /* Every sample of the guides to step workflows: checked, built and run. */
 const house = new StepsHouse();
-const sources = join(top, ".cache/steps-docs");
+const cache = join(top, ".cache");
+mkdirSync(cache, { recursive: true });
+const sources = mkdtempSync(join(cache, "steps-docs-"));
 const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-steps/README.md"), "utf8");
 const engineGuide = readFileSync(join(top, "docs/step-engine.md"), "utf8");
@@ -39,7 +41,6 @@ const programs = [guide, engineGuide, readme]
 const [workflow, ...engines] = programs;
 
 beforeAll(() => {
-  mkdirSync(sources, { recursive: true });
   for (const { name, text } of programs) writeFileSync(join(sources, `${name}.ts`), text);
 });
 

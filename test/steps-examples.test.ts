@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ThreadView } from "@uncaged/workflow/host";
+import { readFailure, type ThreadView } from "@uncaged/workflow/host";
 import { getStepType, StepType, type WorkflowDocument } from "@uncaged/workflow-steps";
 import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -94,6 +94,37 @@ test("tools are named by id or field, and one that may fail is no end", async ()
   expect(thread.result).toEqual({ returnCode: 0, summary: "1 tools.md" });
   expect(writtenBy(thread)).toMatchObject({ $ok: false, $exit: 0 });
   expect(textIn(cwd, "tools.md")).toMatch(/^# Tools\n- .*no-such-file\.md/);
+});
+
+describe("the built-in tools", () => {
+  test("take the documented fields and give what the guide says", async () => {
+    const cwd = house.place();
+    const thread = await house.run("built-in-tools", { cwd });
+    expect(thread.result).toEqual({ returnCode: 0, summary: "lines.txt:2: Two" });
+    expect(textIn(cwd, "lines.txt")).toBe("one\nTwo\nThree\n");
+    expect(writtenBy(thread)).toMatchObject({
+      $written: { created: true, bytes: 14 },
+      $edited: { places: 2 },
+      $files: "lines.txt",
+      $echo: { exitCode: 0, signal: null },
+    });
+    expect(writtenBy(thread).$line).toStartWith("Two\n");
+  });
+
+  test("are the rows of the guide, field by field", () => {
+    const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
+    const rows = [
+      ...guide.matchAll(/^\| `([A-Z]\w+File|ListFiles|Search|RunCommand)` \| (.*?) \|/gm),
+    ];
+    const told = rows.map(([, name = "", text = ""]) => {
+      return [name, [...text.matchAll(/`(\w+)`/g)].map(([, field = ""]) => field).sort()];
+    });
+    const { document } = documents.find(({ path }) => path.endsWith("built-in-tools.json")) ?? {};
+    const used = document?.steps
+      .filter(({ input }) => input)
+      .map(({ id, input = {} }) => [id.replace(/^Tool_\d_/, ""), Object.keys(input).sort()]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(used ?? []));
+  });
 });
 
 describe("the web", () => {
@@ -200,4 +231,18 @@ test("services, components and types of one's own come with a source", async () 
     "Shout_Title",
     "Stop_Done",
   ]);
+});
+
+test("a JSON file with services says where they come from", async () => {
+  const file = join(house.folder, "lonely.json");
+  const steps = [{ id: "Service_Count", in: {}, next: "Stop_Done" }, { id: "Stop_Done" }];
+  const registry = { services: ["Count()"] };
+  writeFileSync(file, JSON.stringify({ version: "3.18", name: "lonely", registry, steps }));
+  await house.add("lonely", file);
+  const thread = await house.run("lonely", { cwd: house.place() });
+  expect(thread.result?.summary).toContain("Service_Count needs the adapter service");
+  expect(readFailure(house.root, thread)).toMatchObject({
+    code: "NO_ADAPTER",
+    hint: expect.stringContaining("stepsBundle") as string,
+  });
 });

@@ -44,22 +44,22 @@ export class StepsHouse {
     return warnings.map((warning) => warning.slice(warning.indexOf(basename(file))));
   }
 
+  /** Starts a thread. */
+  async start(workflow: string, { cwd, params, prompt = "", env }: Given): Promise<ThreadRef> {
+    const options = { workflow, prompt, params, cwd, env: this.env(env) };
+    const { threadId, hash } = await startThread(this.root, options);
+    return { threadId, hash };
+  }
+
   /** Runs a thread until it ends or waits. */
-  async run(workflow: string, { cwd, params, prompt, env }: Given): Promise<ThreadView> {
-    const started = await startThread(this.root, {
-      workflow,
-      prompt: prompt ?? "",
-      params,
-      cwd,
-      env: this.#env(env),
-    });
-    return await waitThread(this.root, { threadId: started.threadId, hash: started.hash });
+  async run(workflow: string, given: Given): Promise<ThreadView> {
+    return await waitThread(this.root, await this.start(workflow, given));
   }
 
   /** Answers a thread that waits, and runs it until it ends or waits again. */
   async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadView> {
     const content = typeof value === "string" ? value : JSON.stringify(value);
-    await resumeThread(this.root, ref, { env: this.#env(env), input: { content, value } });
+    await resumeThread(this.root, ref, { env: this.env(env), input: { content, value } });
     return await waitThread(this.root, ref);
   }
 
@@ -70,14 +70,15 @@ export class StepsHouse {
     return types;
   }
 
+  /** What a thread's environment is, with more of its own. */
+  env(more: Record<string, string> = {}): Record<string, string> {
+    return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...more };
+  }
+
   close(): void {
     if (this.#idleBefore === undefined) delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
     else process.env.UNCAGED_WORKFLOW_IDLE_MS = this.#idleBefore;
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  }
-
-  #env(env: Record<string, string> = {}): Record<string, string> {
-    return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...env };
   }
 }
 

@@ -13,7 +13,8 @@ export { applyOutputMapping, emitEvent } from "./interpreter/mapping.ts";
 
 // Interpreter
 export type { Happening } from "./context/feed.ts";
-export { interpret, type RunResult } from "./interpreter/interpret.ts";
+export { interpret, type InterpretOptions, type StartingState } from "./bundle/interpret.ts";
+export type { RunResult } from "./interpreter/drive.ts";
 export { ParallelError, ParallelExecutor } from "./interpreter/parallel.ts";
 export { RunError } from "./interpreter/run-error.ts";
 

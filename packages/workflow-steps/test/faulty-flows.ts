@@ -120,7 +120,7 @@ export const faultyFlows: Faulty[] = [
       ].slice(0, 2),
     ),
     told: [
-      error("there is no entry: each step is named by another, so none is the first"),
+      error("there is no entry: each step is named by another, so put a Noop before the first"),
       warning("no step is a Stop"),
       warning(
         'Noop_A: it leads back to itself through "Noop_B": the limit on rounds alone bounds that',

@@ -338,3 +338,20 @@ test("a loop in a cycle runs again after a resume", async () => {
     expect(variables).toEqual(whole.variables);
   }
 });
+
+test("loops in each other go on at the iteration where they were, and do none twice", async () => {
+  const document = flow(
+    [
+      { id: "Loop_Out", source: [0, 1], children: ["Loop_In"], next: "RETURN" },
+      { id: "Loop_In", source: [0, 1, 2], children: ["Set_A"], next: "RETURN" },
+      { id: "Set_A", target: "$a[$a.length]", value: "=$a.length + _iterDir", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const whole = await ran(document);
+  expect(whole.variables.$a).toHaveLength(6);
+  for (const from of whole.checkpoints) {
+    const { variables } = await ran(document, { from });
+    expect(variables.$a).toEqual(whole.variables.$a);
+  }
+});

@@ -304,3 +304,33 @@ test("an answer that no variable can hold fails the Pause", async () => {
   expect(context.done).rejects.toMatchObject({ stepID: "Pause_A" });
   await until(() => events.at(-1)?.type === "workflow_failed");
 });
+
+test.each(["serial", "parallel"])(
+  "a Pause in a %s loop asks once in each iteration",
+  async (mode) => {
+    const document = flow(
+      [
+        { id: "Loop_A", source: [0, 1, 2], mode, children: ["Pause_A"], next: "RETURN" },
+        {
+          id: "Pause_A",
+          reason: "='item ' + _item",
+          resumeResultTarget: "$reply.list[_index]",
+          next: "RETURN",
+        },
+      ],
+      { vars },
+    );
+    const { context, told } = await ran(document);
+    for (const index of [0, 1, 2]) {
+      const again = await ran(document, { from: context.checkpoint() });
+      expect([context.status, again.status]).toEqual(["paused", "paused"]);
+      await context.resume({ token: tokenOf(context), payload: { index } });
+      await context.done;
+    }
+    expect(told("pause_start").map(({ reason }) => reason)).toEqual(["item 0", "item 1", "item 2"]);
+    expect(context.snapshot()).toMatchObject({
+      status: "completed",
+      variables: { $reply: { list: [{ index: 0 }, { index: 1 }, { index: 2 }] } },
+    });
+  },
+);

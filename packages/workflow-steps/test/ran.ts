@@ -60,11 +60,11 @@ export function trial(document: WorkflowDocument, { work = {}, ...options }: Tri
     },
     onEvent: (event) => {
       events.push(event);
-      options.onEvent?.(event);
+      return options.onEvent?.(event);
     },
     onCheckpoint: (checkpoint) => {
       checkpoints.push(checkpoint);
-      options.onCheckpoint?.(checkpoint);
+      return options.onCheckpoint?.(checkpoint);
     },
   });
   return { engine, events, checkpoints };

@@ -222,6 +222,11 @@ test("what goes on beside a step of a step workflow is still shown when that ste
   expect(showItem(view, done, wide).text).toBe("     > Search tea → 3 hits (0.5s)\n");
 });
 
+test("an answer that nobody gave is told as such", () => {
+  const { text } = showAll([step(1, "__input__", "", 1000, { timedOut: true })], pipe);
+  expect(text).toBe("  1  __input__     0.0s  nobody answered in time\n");
+});
+
 test("a step that failed into its handler works no more", () => {
   const start = (id: string) => event("step_start", { type: "LLM", meta: null }, 0, id);
   const { view } = showAll(

@@ -1,5 +1,5 @@
 import { type Dirent } from "node:fs";
-import { lstat, readdir, rm } from "node:fs/promises";
+import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { placeInside, readInside, writeInside } from "@uncaged/workflow-agents";
@@ -49,6 +49,8 @@ export function fileAdapter({
       if (folder === null) return;
       // A link is removed itself, not what it leads to.
       await rm(join(folder.path, basename(path)), { recursive: true, force: true });
+      // The last run takes the folder of all runs along.
+      if (dirname(path) === ".tmp") await rmdir(folder.path).catch(() => undefined);
     },
     list: async (glob) => await listed(cwd, checked(glob)),
     unzip: async (path) => unzipped(await read(path), { mostBytes, mostFiles }),

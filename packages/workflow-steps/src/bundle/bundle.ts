@@ -13,7 +13,7 @@ import type { Answered } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy } from "../document/constants.ts";
 import type { WorkflowDocument } from "../document/document.ts";
-import { interpret, type RunResult } from "../interpreter/interpret.ts";
+import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/temporary.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import { describeSteps } from "./describe.ts";
@@ -32,8 +32,13 @@ export type BundleOptions = {
   subflows?: Readonly<Record<string, WorkflowDocument>>;
   /** For constructs that do not say; `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
-  /** The most chains side by side in one construct; 0, the default, for no limit. */
+  /**
+   * The most chains side by side in one construct, 0 for no limit. When not given, the thread's option
+   * `maxConcurrency`, else no limit.
+   */
   maxConcurrency?: number;
+  /** Says that the document was checked when the bundle was built: loading it then takes less. */
+  isChecked?: boolean;
 };
 
 /**
@@ -45,8 +50,8 @@ export type BundleOptions = {
  * @throws WorkflowError `WORKFLOW_INVALID`, with all faults in `details`.
  */
 export function stepsBundle(document: WorkflowDocument, options: BundleOptions = {}): Bundle {
-  const { customHandlers = {}, subflows = {} } = options;
-  refuseInvalid(document, Object.keys(customHandlers));
+  const { customHandlers = {}, isChecked = false, subflows = {} } = options;
+  if (!isChecked) refuseInvalid(document, Object.keys(customHandlers));
   const workflow = readWorkflow(document);
   return {
     descriptor: describeSteps({ document, subflows }),
@@ -70,16 +75,21 @@ async function* runThread(
   const { forkFrom } = options;
   const { file } = context.run.setup.adapters;
   if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
-  const happenings = interpret(context, { signal, resumedFrom });
+  const happenings = drive(context, { signal, resumedFrom });
   let answer: Answered | undefined;
-  for (;;) {
-    const { done, value } = await happenings.next(answer);
-    answer = undefined;
-    if (done) return resultOf(workflow.document, value);
-    if (value.kind === "commit") yield commitOutput(value.role, value.commit);
-    // Killed or let go, the thread's log says how it ended.
-    if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
-    if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+  try {
+    for (;;) {
+      const { done, value } = await happenings.next(answer);
+      answer = undefined;
+      if (done) return resultOf(workflow.document, value);
+      if (value.kind === "commit") yield commitOutput(value.role, value.commit);
+      // Killed or let go, the thread's log says how it ended.
+      if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
+      if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+    }
+  } finally {
+    // Closed at a yield, it would not hear of it.
+    await happenings.return({ status: "cancelled" });
   }
 }
 
@@ -96,7 +106,7 @@ function contextOf(
     adapters: typeof adapters === "function" ? adapters(options, steps) : adapters,
     env,
     errorStrategy: setup.errorStrategy ?? "fail_fast",
-    maxConcurrency: setup.maxConcurrency ?? 0,
+    maxConcurrency: setup.maxConcurrency ?? limitIn(options),
     handlers: customHandlers,
     subflows,
     ...(typeof clientRunToken === "string" && { clientRunToken }),
@@ -107,6 +117,10 @@ function contextOf(
   });
   return new ExecutionContext(run, threadControl);
 }
+
+// Whoever starts a thread may limit it: a file has no place for that.
+const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
+  Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
 function resultOf(document: WorkflowDocument, result: RunResult): WorkflowResult {
   if (result.status === "cancelled") return { returnCode: 143, summary: "cancelled" };

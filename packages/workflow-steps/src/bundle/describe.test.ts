@@ -37,6 +37,18 @@ test("documents that are too long for a descriptor are left out of it", () => {
   expect(documentsIn(described)).toEqual({ subflows: {} });
 });
 
+test("a workflow of very many steps has a descriptor that is not too long", () => {
+  const title = '"'.repeat(100);
+  const steps = Array.from({ length: 20_000 }, (_, n) => ({ id: `Set_${n}`, meta: { title } }));
+  const described = describeSteps({ document: { ...document, steps }, subflows: {} });
+  expect(described).toMatchObject({ roles: {}, stepWorkflow: { document: null } });
+  const fewer = { ...document, steps: steps.slice(0, 1000), description: "x".repeat(1_000_000) };
+  const whole = describeSteps({ document: fewer, subflows: {} });
+  expect(Object.keys(whole.roles)).toHaveLength(1000);
+  expect(documentsIn(whole)?.document).toEqual(undefined);
+  expect(JSON.stringify(whole).length).toBeLessThan(1 << 20);
+});
+
 test("a descriptor of another bundle has none", () => {
   expect(documentsIn({ description: "x", roles: {} })).toBeNull();
   expect(documentsIn({ description: "x", roles: {}, stepWorkflow: null })).toBeNull();

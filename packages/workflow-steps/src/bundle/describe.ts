@@ -5,13 +5,16 @@ import { getStepType } from "../document/step-type.ts";
 /** The rounds of a step workflow's threads when their starter does not say. */
 const maxRounds = 100_000;
 
-/** The longest documents that a descriptor holds, in characters; it may have 1 Mi with all else. */
-const longest = 512 * 1024;
+// In characters of JSON. A descriptor may have 1 Mi in all.
+const longestDocuments = 512 * 1024;
+const longestRoles = 384 * 1024;
+const longestText = 2000;
 
 /**
  * What the descriptor of a step workflow's bundle has beside that of any other: it marks the bundle as
  * one, and has the documents as JSON texts, so that programs can fold its threads and draw it without
- * running it. `document` is null, and `subflows` empty, where they are longer than 512 Ki characters.
+ * running it. `document` is null, and `subflows` empty, where they are longer than 512 Ki characters. Roles
+ * that are longer than 384 Ki in all are left out.
  */
 export type StepsMark = {
   version: string;
@@ -31,32 +34,36 @@ export type Documents = {
 
 /** The descriptor of a step workflow's bundle: a role for each step, and the mark. */
 export function describeSteps({ document, subflows }: Documents): StepsDescriptor {
-  const { name, version, description, steps } = document;
+  const { version, description, steps } = document;
+  const name = document.name.slice(0, longestText);
+  const roles = Object.fromEntries(
+    steps.map((step) => [step.id, { description: titleOf(step), schema: true }]),
+  );
+  const texts = textsOf({ document, subflows });
   return {
-    description: typeof description === "string" ? description : name,
+    description: typeof description === "string" ? description.slice(0, longestText) : name,
     maxRounds,
-    stepWorkflow: { name, version, ...textsOf({ document, subflows }) },
-    roles: Object.fromEntries(
-      steps.map((step) => [step.id, { description: titleOf(step), schema: true }]),
-    ),
+    stepWorkflow: {
+      name,
+      version,
+      ...(fits(texts, longestDocuments) ? texts : { document: null, subflows: {} }),
+    },
+    roles: fits(roles, longestRoles) ? roles : {},
   };
 }
 
-function textsOf({ document, subflows }: Documents): Pick<StepsMark, "document" | "subflows"> {
-  const texts = {
-    document: JSON.stringify(document),
-    subflows: Object.fromEntries(
-      Object.entries(subflows).map(([path, child]) => [path, JSON.stringify(child)]),
-    ),
-  };
-  const all = [texts.document, ...Object.values(texts.subflows)];
-  const length = all.reduce((sum, text) => sum + text.length, 0);
-  return length <= longest ? texts : { document: null, subflows: {} };
-}
+const fits = (value: object, most: number): boolean => JSON.stringify(value).length <= most;
+
+const textsOf = ({ document, subflows }: Documents): Pick<StepsMark, "document" | "subflows"> => ({
+  document: JSON.stringify(document),
+  subflows: Object.fromEntries(
+    Object.entries(subflows).map(([path, child]) => [path, JSON.stringify(child)]),
+  ),
+});
 
 const titleOf = (step: StepDocument): string =>
   typeof step.meta?.title === "string" && step.meta.title !== ""
-    ? step.meta.title
+    ? step.meta.title.slice(0, longestText)
     : (getStepType(step) ?? step.type ?? step.id);
 
 /**

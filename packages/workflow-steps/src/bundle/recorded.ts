@@ -34,7 +34,7 @@ export function documentsOf(hash: string, descriptor: object | null): Documents 
     code: "DOCUMENT_TOO_LONG",
     kind: "failed",
     message: `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
-    hint: "split it into workflows that run each other: 512 Ki characters in all are the most",
+    hint: "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
   });
 }
 

@@ -70,7 +70,8 @@ export function answerIn({ content, meta }: RoleOutput): {
   requestId?: string;
   timedOut: boolean;
 } {
-  const payload = Object.hasOwn(meta, "value") ? meta.value : content;
+  const given = ["payload", "value"].find((name) => Object.hasOwn(meta, name));
+  const payload = given === undefined ? content : meta[given];
   const { requestId, timedOut } = meta;
   return {
     payload,
@@ -84,7 +85,11 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   const { stepID, overrides = {}, checkpoint } = meta;
   const { runID } = state;
   if (checkpoint !== undefined) {
-    return restoredState(workflow, checkpoint as Resumable, { runID, stepID, overrides });
+    return restoredState(workflow, checkpoint as Resumable, {
+      runIDFor: () => runID,
+      stepID,
+      overrides,
+    });
   }
   if (stepID !== undefined && !standsBefore(state.position, stepID)) {
     const { params, variables, localVars, artifacts, eventSeq } = state;
@@ -93,7 +98,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
     const marks = { completedBranches, loopProgress };
     const values = { params, variables, localVars, artifacts, completedSteps, ...marks, eventSeq };
     const resumable = { currentStepID: stepID, ...values };
-    const placed = restoredState(workflow, resumable, { runID, stepID, overrides });
+    const placed = restoredState(workflow, resumable, { runIDFor: () => runID, stepID, overrides });
     return { ...placed, writeSeq: state.writeSeq };
   }
   applyOverrides(workflow, state, overrides);

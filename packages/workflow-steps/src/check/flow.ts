@@ -21,7 +21,10 @@ export const hasNext: StepRule = ({ type, fields, warning }) => {
 
 function hasEntry({ steps, outline, error }: Subject): void {
   if (outline.steps.size === 0 || outline.entries.length > 0 || steps.length === 0) return;
-  error(["steps"], "there is no entry: each step is named by another, so none is the first");
+  error(
+    ["steps"],
+    "there is no entry: each step is named by another, so put a Noop before the first",
+  );
 }
 
 function reachesAll({ steps, outline }: Subject): void {

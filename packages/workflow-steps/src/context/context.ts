@@ -1,3 +1,4 @@
+import { WorkflowError } from "@uncaged/workflow";
 import type { LLMAdapter } from "../adapter/adapter.ts";
 import type { ExecutionStatus } from "../document/constants.ts";
 import type { RunEvent, RunEventType } from "../event/event.ts";
@@ -5,7 +6,7 @@ import { ExpressionEvaluator } from "../expression/evaluator.ts";
 import type { Scope } from "../expression/expression.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import type { Artifact, Write } from "../state/commit.ts";
-import { writable } from "./value.ts";
+import { writable } from "../state/value.ts";
 import type { Run } from "./run.ts";
 import { type WorkflowSnapshot, snapshotOf } from "./snapshot.ts";
 
@@ -40,6 +41,8 @@ export class ExecutionContext {
   };
   /** Set when the step's `out` is mapped already. */
   isMapped = false;
+  /** Set when the step has ended: what its handler does later is dropped. */
+  isOver = false;
   readonly #control: RunControl;
   readonly #evaluator: ExpressionEvaluator;
 
@@ -97,11 +100,14 @@ export class ExecutionContext {
   /**
    * Writes a variable: `["$list", 0, "name"]` writes `$list[0].name`. The value is copied.
    *
-   * @throws WorkflowError `VALUE_NOT_JSON` for a value that JSON can't hold, and for a bad path.
+   * @throws WorkflowError `VARIABLE_UNKNOWN` for one that is not declared, `VALUE_NOT_JSON` for a value
+   * that JSON can't hold, and for a bad path.
    */
   set(path: (string | number)[], value: unknown, stepID: string | null): void {
+    if (this.isOver) return;
     const { run } = this;
     const name = String(path[0]);
+    if (!Object.hasOwn(run.state.variables, name)) throw undeclared(name);
     const write = { path, value: writable(value, name), seq: run.state.writeSeq + 1 };
     const change = run.variables.write(write);
     run.state.writeSeq = write.seq;
@@ -111,7 +117,7 @@ export class ExecutionContext {
 
   /** Tells of an event. */
   emit(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
-    this.run.tell(type, stepID, payload);
+    if (!this.isOver) this.run.tell(type, stepID, payload);
   }
 
   /** The state of the run now, as programs show it. */
@@ -176,3 +182,11 @@ export class ChildExecutionContext extends ExecutionContext {
 
 const own = (record: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined;
+
+const undeclared = (name: string): WorkflowError =>
+  new WorkflowError({
+    code: "VARIABLE_UNKNOWN",
+    kind: "failed",
+    message: `the workflow declares no variable ${JSON.stringify(name)}`,
+    hint: "declare it in registry.vars",
+  });

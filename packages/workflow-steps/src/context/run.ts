@@ -48,6 +48,7 @@ export class Run {
   status: ExecutionStatus = "running";
   currentStepID: string | null = null;
   paused: { nodeID: string; token: string } | null = null;
+  #endedAt: number | null = null;
   #unclaimed = nothing();
   #moment = { at: Number.NaN, text: "" };
 
@@ -57,6 +58,18 @@ export class Run {
     this.variables = new Variables(state.variables);
     this.setup = setup;
     this.startedAt = setup.now();
+  }
+
+  /** How long it has taken, up to its end: milliseconds. */
+  get elapsed(): number {
+    return (this.#endedAt ?? this.setup.now()) - this.startedAt;
+  }
+
+  /** Ends it; gives how long it took. */
+  end(status: ExecutionStatus): number {
+    this.status = status;
+    this.#endedAt = this.setup.now();
+    return this.elapsed;
   }
 
   /** Tells of an event. */

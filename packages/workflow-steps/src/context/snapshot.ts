@@ -23,7 +23,7 @@ export function snapshotOf(run: Run): WorkflowSnapshot {
     runID: state.runID,
     status: run.status,
     currentStepID: run.currentStepID,
-    elapsedMs: run.setup.now() - run.startedAt,
+    elapsedMs: run.elapsed,
     params: state.params,
     variables: state.variables,
     localVars: state.localVars,

@@ -1,6 +1,3 @@
-/** An expression begins with `=`; `==` stands for a literal `=`; any other text is itself. */
-export type Expression = string;
-
 /**
  * One step of a step workflow, as it is written. Which fields a step may have depends on its type
  * (`getStepType`); the validator says so, not this type.

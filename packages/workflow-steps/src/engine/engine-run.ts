@@ -3,7 +3,7 @@ import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../conte
 import type { Answered, Happening, PauseRequest } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
 import type { RunEvent } from "../event/event.ts";
-import { interpret } from "../interpreter/interpret.ts";
+import { drive } from "../interpreter/drive.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import { copyState, type RunState } from "../state/state.ts";
@@ -70,7 +70,7 @@ export class EngineRun {
     const own = this.#abort.signal;
     const signal = outer ? AbortSignal.any([own, outer]) : own;
     const breathe = breather();
-    const happenings = interpret(this.context, { signal, resumedFrom });
+    const happenings = drive(this.context, { signal, resumedFrom });
     try {
       let answer: Answered | undefined;
       for (;;) {
@@ -124,7 +124,10 @@ export class EngineRun {
   }
 
   #publish(event: RunEvent): void {
-    for (const listener of this.#listeners) quietly(() => listener(event));
+    // Who is added meanwhile hears from the next event on, who is removed nothing more.
+    for (const listener of [...this.#listeners]) {
+      if (this.#listeners.has(listener)) quietly(() => listener(event));
+    }
   }
 
   #tellCheckpoint(): void {

@@ -120,8 +120,8 @@ export class Engine {
     overrides?: Record<string, unknown>,
   ): Promise<ExecutionContext> {
     const workflow = this.#valid();
-    const runID = checkpoint.workflowID ?? newRunID(Date.now());
-    const state = restoredState(workflow, checkpoint, { runID, overrides });
+    const runIDFor = (workflowID = newRunID(Date.now())): string => workflowID;
+    const state = restoredState(workflow, checkpoint, { runIDFor, overrides });
     const context = this.#run(workflow, state, adapters, checkpoint.currentStepID);
     await context.done;
     return context;

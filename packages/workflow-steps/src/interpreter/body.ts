@@ -49,7 +49,9 @@ async function called(task: Task): Promise<Called> {
   if (type === null) {
     const handler = interpreter.run.setup.handlers[typeName(task.step)];
     if (!handler) throw noHandler(step.id, typeName(task.step));
-    return { locals: { _result: await orAborted(handler(context, step), task.signal) } };
+    return {
+      locals: { _result: await orAborted(handler(context, structuredClone(step)), task.signal) },
+    };
   }
   const execute = callTypes.has(type) ? executors[type] : undefined;
   if (!execute) throw noHandler(step.id, type);

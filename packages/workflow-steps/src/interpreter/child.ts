@@ -9,7 +9,8 @@ import type { PathPart } from "../state/commit.ts";
 import { Fold } from "../state/fold.ts";
 import { copyState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
-import type { Interpret } from "./interpreter.ts";
+import type { Drive } from "./interpreter.ts";
+import { ChildGate } from "./gate.ts";
 import { waiting } from "./pause.ts";
 import type { Task } from "./task.ts";
 
@@ -43,16 +44,14 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     done: () => context.done,
   };
   const events: RunEvent[] = [];
-  const happenings = interpreter.interpret(new ExecutionContext(run, control), {
-    signal,
-    gate: interpreter.gate,
-  });
+  const gate = new ChildGate(interpreter.gate);
+  const happenings = interpreter.drive(new ExecutionContext(run, control), { signal, gate });
   const failure = await drive(task, happenings, (happening) => {
     if (happening.kind === "commit") fold.apply(happening.role, happening.commit);
     if (happening.event === null) return;
     if (!tokens.has(happening.event.type)) events.push(happening.event);
     runtime.emit(happening.event.type, happening.event);
-  });
+  }).finally(() => gate.end());
   signal.throwIfAborted();
   const { status, state } = run;
   return {
@@ -70,7 +69,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
 /** Takes what happens in the child to the parent; gives why the child failed, if it did. */
 async function drive(
   task: Task,
-  happenings: ReturnType<Interpret>,
+  happenings: ReturnType<Drive>,
   hear: (happening: Happening) => void,
 ): Promise<string | null> {
   try {

@@ -73,7 +73,8 @@ async function join(
 function childDone(interpreter: Interpreter, id: string, child: string): MarkChanges {
   const before = interpreter.run.state.completedBranches[id] ?? [];
   const inner = interpreter.clearInside([child]);
-  const own = { ...noChanges(), completedBranches: { [id]: [...before, child] } };
+  const finished = before.includes(child) ? before : [...before, child];
+  const own = { ...noChanges(), completedBranches: { [id]: finished } };
   interpreter.mark(own);
   return {
     completedBranches: { ...inner.completedBranches, ...own.completedBranches },

@@ -45,8 +45,61 @@ export class Gate {
   }
 }
 
+/** What steps and constructs need of a gate. */
+export type StepGate = Pick<Gate, "enter" | "reenter" | "leave" | "hold">;
+
+/**
+ * The gate of a child's run: that of the run around it. When the child ends, its chains may stand still
+ * for ever, so `end` says for them that they are not at work.
+ */
+export class ChildGate implements StepGate {
+  readonly #outer: StepGate;
+  #working = 0;
+  #isOver = false;
+
+  constructor(outer: StepGate) {
+    this.#outer = outer;
+  }
+
+  async enter(): Promise<void> {
+    await this.#outer.enter();
+    this.#count();
+  }
+
+  reenter(): void {
+    this.#outer.reenter();
+    this.#count();
+  }
+
+  leave(): void {
+    if (this.#isOver) return;
+    this.#working -= 1;
+    this.#outer.leave();
+  }
+
+  async hold<T>(pause: () => Promise<T>): Promise<T> {
+    this.#working -= 1;
+    try {
+      return await this.#outer.hold(pause);
+    } finally {
+      this.#count();
+    }
+  }
+
+  /** Lets go of all that is counted. */
+  end(): void {
+    this.#isOver = true;
+    for (; this.#working > 0; this.#working -= 1) this.#outer.leave();
+  }
+
+  #count(): void {
+    if (this.#isOver) this.#outer.leave();
+    else this.#working += 1;
+  }
+}
+
 /** Runs the inside of a construct: meanwhile the construct itself is not at work. */
-export async function outside<T>(gate: Gate, inside: () => Promise<T>): Promise<T> {
+export async function outside<T>(gate: StepGate, inside: () => Promise<T>): Promise<T> {
   gate.leave();
   try {
     const result = await inside();

@@ -5,7 +5,7 @@ import type { Commit } from "../state/commit.ts";
 import type { MarkChanges } from "../state/marks.ts";
 import { applyMarks } from "../state/state.ts";
 import type { Chain, ChainEnd } from "./chain.ts";
-import { Gate } from "./gate.ts";
+import { Gate, type StepGate } from "./gate.ts";
 import { nestedConstructs } from "./nested.ts";
 
 /** Why a run ends before its chains do: a Stop, or a word from outside. */
@@ -18,23 +18,23 @@ export type Reached = Omit<
 >;
 
 /** How a run is driven: a child workflow's as its parent's. */
-export type Interpret = (
+export type Drive = (
   context: ExecutionContext,
-  options: { signal?: AbortSignal; gate?: Gate },
+  options: { signal?: AbortSignal; gate?: StepGate },
 ) => AsyncGenerator<Happening, unknown, Answered | undefined>;
 
 /** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
 export type InterpreterParts = {
-  gate?: Gate;
+  gate?: StepGate;
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
-  interpret: Interpret;
+  drive: Drive;
 };
 
 /** What the parts of the interpreter share: one per run. */
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
-  readonly gate: Gate;
+  readonly gate: StepGate;
   /** Resolves when the run is to end although chains are under way. */
   readonly halted: Promise<Halt>;
   readonly #parts: InterpreterParts;
@@ -69,8 +69,8 @@ export class Interpreter {
   }
 
   /** Drives the run of a child workflow. */
-  get interpret(): Interpret {
-    return this.#parts.interpret;
+  get drive(): Drive {
+    return this.#parts.drive;
   }
 
   /** Ends the run at once. */

@@ -7,6 +7,7 @@ import { outEntries } from "../target/out.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
 import { temporaryFolder } from "./temporary.ts";
+import { untilAborted } from "../step/adapter-call.ts";
 import type { Called } from "../step/call.ts";
 import type { ChildExecutionContext } from "../context/context.ts";
 import type { StepDocument } from "../document/document.ts";
@@ -130,11 +131,11 @@ export async function writeFile(
   if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is no mode of a Write`);
   const inside = rooted(writer, path);
   if (getStepType(step) !== "LLM") context.emit("file_start", step.id, { path: inside });
-  const { size_bytes } = await file.write(inside, data, mode);
+  const { size_bytes } = await untilAborted(writer.signal, () => file.write(inside, data, mode));
   const artifact = { path: inside, size_bytes };
   context.written.artifacts.push(artifact);
   context.run.state.artifacts[inside] = artifact;
-  if (!writer.signal.aborted) context.emit("file_done", step.id, artifact);
+  context.emit("file_done", step.id, artifact);
 }
 
 /** The path from the root; `.tmp/x` lies in a folder of the run's own. */

@@ -2,6 +2,7 @@ import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import { BREAK, RETURN } from "../document/constants.ts";
 import type { StepDocument } from "../document/document.ts";
 import type { Commit } from "../state/commit.ts";
+import { copyOf } from "../expression/copy.ts";
 import { type MarkChanges, noChanges } from "../state/marks.ts";
 import { hasBody, printConstruct, work } from "./body.ts";
 import type { Chain } from "./chain.ts";
@@ -31,7 +32,7 @@ export async function runStep(
     run.currentStepID = step.id;
     run.tell("step_start", step.id, {
       type: typeName(task.step),
-      meta: step.meta ?? null,
+      meta: copyOf(step.meta ?? null),
       resolvedInputs: resolvedInputs(task),
     });
     const next = await carryOut(task);
@@ -39,6 +40,7 @@ export async function runStep(
   } catch (error) {
     return { next: failed(task, error), isSkipped: false };
   } finally {
+    task.context.isOver = true;
     gate.leave();
   }
 }

@@ -9,6 +9,7 @@ import { noChanges } from "../state/marks.ts";
 import type { ChildRun } from "../state/commit.ts";
 import { newState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import { untilAborted } from "../step/adapter-call.ts";
 import type { Call, Called } from "../step/call.ts";
 import { callTool } from "../step/tool.ts";
 import { type Child, runChild } from "./child.ts";
@@ -85,9 +86,10 @@ async function documentOf(
   if (typeof path !== "string" || path === "") throw noPath(step.id);
   const builtIn = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
   if (builtIn) return { path, document: builtIn, isBuiltIn: true };
-  if (!adapters.file) throw unreadable(step.id, path, 'there is no adapter "file"');
+  const { file } = adapters;
+  if (!file) throw unreadable(step.id, path, 'there is no adapter "file"');
   try {
-    const read = await adapters.file.read(path.replace(/^\/+/, ""));
+    const read = await untilAborted(signal, () => file.read(path.replace(/^\/+/, "")));
     const text = typeof read === "string" ? read : new TextDecoder().decode(read);
     return { path, document: JSON.parse(text) as WorkflowDocument, isBuiltIn: false };
   } catch (error) {

@@ -8,19 +8,24 @@ import { isOfType } from "./value-type.ts";
  * The params that a run starts with: a copy of those given, with the defaults of the others. None given
  * (undefined) is the same as `{}`.
  *
+ * With `isPart` those that are missing are null: a run that begins in its middle may need no more.
+ *
  * Throws one `WorkflowError` (`PARAMS_INVALID`) that names all that are missing, of a wrong type, or not
  * declared; each has a line in `details`.
  */
 export function startParams(
   declarations: readonly Declaration[],
   given: unknown,
+  isPart = false,
 ): Record<string, unknown> {
   const params = given === undefined ? {} : given;
   if (!isPlain(params)) {
     throw invalidParams([`params must be an object, not ${kindOf(params)}`], declarations);
   }
   const problems = [
-    ...declarations.flatMap((declaration) => problemOf(declaration, params) ?? []),
+    ...declarations
+      .filter(({ name }) => !isPart || (isGiven(params, name) && params[name] !== null))
+      .flatMap((declaration) => problemOf(declaration, params) ?? []),
     ...Object.keys(params)
       .filter((name) => !declarations.some((declaration) => declaration.name === name))
       .map((name) => `${shown(name)} is not declared`),
@@ -29,7 +34,7 @@ export function startParams(
   return Object.fromEntries(
     declarations.map(({ name, default: missing }) => [
       name,
-      copyOf(isGiven(params, name) ? params[name] : missing),
+      copyOf((isGiven(params, name) ? params[name] : missing) ?? null),
     ]),
   );
 }

@@ -60,6 +60,14 @@ export class Registry {
     return startParams(this.params, given);
   }
 
+  /**
+   * The same for a run that begins in its middle: what is missing and has no default is null. Throws as
+   * {@link Registry.startParams} for what is given.
+   */
+  someParams(given: unknown): Record<string, unknown> {
+    return startParams(this.params, given, true);
+  }
+
   /** The variables that a run starts with: a copy of the default, else null. */
   initialVariables(): Record<string, unknown> {
     return Object.fromEntries(

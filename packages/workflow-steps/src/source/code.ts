@@ -16,6 +16,7 @@ export function moduleCode({ document, subflows }: Gathered): string {
   const docs = Object.assign({}, ...[...subflows.values(), document].map(docsOf)) as object;
   const adapters = adaptersOf(needed, docs);
   const options = [
+    "isChecked: true",
     ...(subflows.size > 0 ? [`subflows: ${subflowsText(subflows)}`] : []),
     ...(adapters.length > 0 ? [`adapters: ${factory(adapters.map(({ text }) => text))}`] : []),
   ];

@@ -5,6 +5,7 @@ import { WorkflowError } from "@uncaged/workflow";
 import { checkedDocument } from "./source.ts";
 import { adaptersName, moduleCode, packageName } from "./code.ts";
 import { gather } from "./gather.ts";
+import { unserved } from "./needed.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type StepsSource = {
@@ -25,7 +26,7 @@ export type StepsSource = {
 export function stepsSource(warn: (warning: string) => void): StepsSource {
   const checked = (text: string, file: string) => {
     const { document, warnings } = checkedDocument(text, file);
-    for (const warning of warnings) warn(warning);
+    for (const warning of [...warnings, ...unserved(document, file)]) warn(warning);
     return document;
   };
   return {

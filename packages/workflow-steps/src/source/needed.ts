@@ -56,3 +56,15 @@ const literal = (value: unknown): string | null =>
 
 const prefixOf = (model: string | null): string | null =>
   model?.includes("/") ? (model.split("/", 1)[0] ?? null) : null;
+
+const servedByPrograms = new Set<string | null>(["Service", "Component"]);
+
+/** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
+export function unserved({ steps }: WorkflowDocument, file: string): string[] {
+  return steps
+    .filter((step) => servedByPrograms.has(getStepType(step)))
+    .map((step) => {
+      const name = String(getStepType(step)).toLowerCase();
+      return `${file}: ${step.id}: a workflow added from a file has no adapter ${name}: build it with stepsBundle`;
+    });
+}

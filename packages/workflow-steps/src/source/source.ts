@@ -12,7 +12,7 @@ const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${S
 
 /**
  * Reads and checks a step workflow. `file` is named in messages, and says by its ending whether `text`
- * is YAML (`.yaml`, `.yml`) or JSON.
+ * is YAML (`.yaml`, `.yml`) or JSON. Faults come in the order of the file.
  *
  * @param options `customTypes` has the prefixes of steps that the caller's own handlers carry out.
  * @throws WorkflowError `STEPS_INVALID`: the first error as `file:line:column: message`, all of several
@@ -24,18 +24,19 @@ export function checkedDocument(
   options: { customTypes?: Iterable<string> } = {},
 ): CheckedDocument {
   const { document, positionOf } = readDocument(text, file);
-  const told = ({ path, message }: Fault): string => {
-    const { line, column } = positionOf(path);
-    return `${file}:${line}:${column}: ${message}`;
-  };
+  const told = (found: readonly Fault[]): string[] =>
+    found
+      .map(({ path, message }) => ({ ...positionOf(path), message }))
+      .toSorted((one, other) => one.line - other.line || one.column - other.column)
+      .map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`);
   if (isForeign(document)) {
     const message = `${file}:1:1: this is no step workflow: it has neither version nor steps`;
     throw invalid([message], needs);
   }
   const faults = validate(document, options);
   const errors = faults.filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw invalid(errors.map(told), hintFor(document));
-  return { document: document as WorkflowDocument, warnings: faults.map(told) };
+  if (errors.length > 0) throw invalid(told(errors), hintFor(document));
+  return { document: document as WorkflowDocument, warnings: told(faults) };
 }
 
 const isForeign = (document: unknown): boolean =>

@@ -1,8 +1,10 @@
 import { WorkflowError } from "@uncaged/workflow";
+import { messageOf } from "../adapter/error.ts";
 import { ENTRY, RETURN } from "../document/constants.ts";
 import { isPlain } from "../expression/value.ts";
 import { checkpointType } from "./checkpoint.ts";
 import type { Resumable } from "./restore.ts";
+import { writable } from "./value.ts";
 import type { Workflow } from "./workflow.ts";
 
 const records = [
@@ -15,6 +17,8 @@ const records = [
 ] as const;
 const forbidden = ["__proto__", "constructor", "prototype"];
 const newest = 2;
+// It is the name of a folder too.
+const idForm = /^\w[\w.:-]*$/;
 
 /**
  * A checkpoint that fits the workflow, as a copy.
@@ -25,14 +29,16 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
   const problems = [...ofForm(given), ...ofParts(given)];
   if (problems.length > 0) throw invalid(problems);
-  const checkpoint = structuredClone(given) as Resumable;
+  const checkpoint = copied(given);
   const strange = ofWorkflow(workflow, checkpoint);
   if (strange.length > 0) throw invalid(strange);
-  return { ...checkpoint, params: paramsOf(workflow, checkpoint) };
+  return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
 }
 
-function ofForm({ _type, _version, currentStepID }: Record<string, unknown>): string[] {
+function ofForm(given: Record<string, unknown>): string[] {
+  const { _type, _version, currentStepID, workflowID } = given;
   const problems: string[] = [];
+  if (Object.hasOwn(given, "__proto__")) problems.push("it has the key __proto__");
   if (_type !== undefined && _type !== checkpointType) {
     problems.push(`its _type is ${JSON.stringify(_type)}, not "${checkpointType}"`);
   }
@@ -40,6 +46,13 @@ function ofForm({ _type, _version, currentStepID }: Record<string, unknown>): st
     problems.push(`its _version is ${JSON.stringify(_version)}; ${newest} is the newest known`);
   }
   if (typeof currentStepID !== "string") problems.push("it has no currentStepID");
+  if (workflowID !== undefined && !(typeof workflowID === "string" && idForm.test(workflowID))) {
+    problems.push(`its workflowID ${JSON.stringify(workflowID)} is no id of a run`);
+  }
+  if (_type !== undefined) {
+    const missing = ["params", "variables"].filter((name) => given[name] === undefined);
+    problems.push(...missing.map((name) => `it has no ${name}`));
+  }
   return problems;
 }
 
@@ -51,6 +64,7 @@ function ofParts(given: Record<string, unknown>): string[] {
       if (!isPlain(part)) return [`its ${name} are no object`];
       const bad = Object.keys(part).find((key) => forbidden.includes(key));
       if (bad !== undefined) return [`its ${name} have the key ${bad}`];
+      if (hasProto(part)) return [`its ${name} hold the key __proto__`];
       if (name === "completedBranches" && !Object.values(part).every(isListOfTexts)) {
         return ["its completedBranches are not lists of step ids"];
       }
@@ -85,13 +99,28 @@ function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): str
   ];
 }
 
-// One that a caller made by hand may leave out the params that no later step needs.
-function paramsOf({ registry }: Workflow, { _type, params }: Resumable): Record<string, unknown> {
-  if (_type !== undefined) return registry.startParams(params);
-  const given = params ?? {};
-  const missing = registry.params.filter(({ name }) => !Object.hasOwn(given, name));
-  const defaults = missing.map(({ name, ...rest }) => [name, rest.default ?? null] as const);
-  return { ...Object.fromEntries(defaults), ...given };
+function copied(given: Record<string, unknown>): Resumable {
+  const parts = records.flatMap((name): [string, unknown][] => {
+    const part = given[name];
+    if (!isPlain(part)) return [];
+    const entries = Object.entries(part).map(([key, value]) => [key, copiedValue(value, key)]);
+    return [[name, Object.fromEntries(entries)]];
+  });
+  return { ...(given as Resumable), ...Object.fromEntries(parts) };
+}
+
+function copiedValue(value: unknown, name: string): unknown {
+  try {
+    return writable(value, name);
+  } catch (error) {
+    throw invalid([messageOf(error)]);
+  }
+}
+
+function hasProto(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null || depth > 1000) return false;
+  if (Object.hasOwn(value, "__proto__")) return true;
+  return Object.values(value).some((part) => hasProto(part, depth + 1));
 }
 
 const isListOfTexts = (value: unknown): boolean =>

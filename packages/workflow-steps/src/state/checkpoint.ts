@@ -10,8 +10,8 @@ export const checkpointType = "vl_workflow_checkpoint";
 
 /**
  * A run's state as JSON, version 2 of the documented format. `currentStepID` is the step that runs
- * next; inside a construct it is the outermost construct's id, after the last step `RETURN`.
- * `threadId` and `steps` are there when it is a fold of a thread's log.
+ * next; inside a construct it is the outermost construct's id, after the last step and after a Stop
+ * `RETURN`. `threadId` and `steps` are there when it is a fold of a thread's log.
  */
 export type Checkpoint = {
   _type: typeof checkpointType;
@@ -46,7 +46,7 @@ export type CheckpointFrame = {
 
 /** A deep copy of a state, as a checkpoint. */
 export function checkpointOf(state: RunState, frame: CheckpointFrame): Checkpoint {
-  const { next } = state.position;
+  const next = state.stopped ? RETURN : state.position.next;
   const { document, outline, registry } = frame.workflow;
   return structuredClone({
     _type: checkpointType,

@@ -1,6 +1,10 @@
-import { RETURN } from "../document/constants.ts";
+import { LoopMode } from "../document/constants.ts";
+import type { Enclosure } from "../outline/enclosure.ts";
+import type { Outline } from "../outline/outline.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
+import { marksAt } from "./current-marks.ts";
+import type { Marks } from "./marks.ts";
 import { applyOverrides } from "./overrides.ts";
 import { dropMarks, positionBefore } from "./place.ts";
 import { newState, type RunState } from "./state.ts";
@@ -15,33 +19,39 @@ export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
 
 /**
  * The state that a checkpoint tells of. With `stepID` the run goes on from that step instead, and what
- * is done of the constructs that run again does not count.
+ * is done of the constructs that run again does not count. `runIDFor` says the run's id.
  *
- * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`.
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`,
+ * `OVERRIDE_UNKNOWN`, `VALUE_NOT_JSON`.
  */
 export function restoredState(
   workflow: Workflow,
   given: Resumable,
   {
-    runID,
+    runIDFor,
     stepID,
     overrides = {},
-  }: { runID: string; stepID?: string; overrides?: Record<string, unknown> },
+  }: {
+    runIDFor: (workflowID: string | undefined) => string;
+    stepID?: string;
+    overrides?: Record<string, unknown>;
+  },
 ): RunState {
   const checkpoint = checkCheckpoint(workflow, given);
   const { outline } = workflow;
   const { completedBranches = {}, loopProgress = {} } = checkpoint;
   const told = { completedBranches, loopProgress };
-  const marks = stepID === undefined ? told : dropMarks(outline, stepID, told);
   const at = stepID ?? checkpoint.currentStepID;
+  const left = stepID === undefined ? told : dropMarks(outline, stepID, told);
+  const marks = marksAt(outline, at, checkpoint.completedSteps ?? [], left);
   const state: RunState = {
-    ...newState(workflow, runID, checkpoint.params ?? {}),
+    ...newState(workflow, runIDFor(checkpoint.workflowID), checkpoint.params ?? {}),
     localVars: { ...checkpoint.localVars },
     artifacts: { ...checkpoint.artifacts },
     completedSteps: new Set(checkpoint.completedSteps),
     ...marks,
     position: positionBefore(outline, at, marks),
-    carried: new Set([...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)]),
+    carried: carriedBy(outline, marks),
     eventSeq: checkpoint.eventSeq ?? 0,
   };
   Object.assign(state.variables, checkpoint.variables);
@@ -49,6 +59,10 @@ export function restoredState(
   return state;
 }
 
-/** Whether a run that ended there has nothing left to do. */
-export const isOver = ({ currentStepID }: Pick<Checkpoint, "currentStepID">): boolean =>
-  currentStepID === RETURN;
+// Iterations side by side share the marks of what lies in them: these tell nothing of any one.
+function carriedBy({ enclosuresOf, steps }: Outline, marks: Marks): Set<string> {
+  const isParallel = (part: Enclosure): boolean =>
+    part.kind === "loop" && steps.get(part.in)?.mode === LoopMode.parallel;
+  const ids = [...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)];
+  return new Set(ids.filter((id) => !enclosuresOf(id).some((way) => way.some(isParallel))));
+}

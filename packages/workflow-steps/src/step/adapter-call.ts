@@ -16,9 +16,12 @@ export function adapterOf<Name extends keyof Adapters>(
     code: "NO_ADAPTER",
     kind: "failed",
     message: `${step.id} needs the adapter ${name}, and there is none`,
-    hint: `give the run the adapter ${name}`,
+    hint: hints[name] ?? `give the run the adapter ${name}`,
   });
 }
+
+const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
+const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
 /** Where an adapter's call happens. */
 export const surroundingsOf = ({ signal, runID, place }: Call): CallSurroundings => ({

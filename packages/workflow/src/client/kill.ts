@@ -4,7 +4,7 @@ import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root } from "../storage/paths.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
 import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
-import { ask } from "./connect.ts";
+import { ask, type ControlRequest } from "./connect.ts";
 import { checkOpen, toThread } from "./control.ts";
 import { askWorker } from "./spawn.ts";
 import { definedEnv } from "./start.ts";
@@ -64,13 +64,28 @@ async function endStuck(
 ): Promise<Killed> {
   const { hash, threadId } = ref;
   const siblings = await endWorker(root, hash);
-  if (canEnd.has(status)) await askWorker<Controlled>(root, hash, toThread("POST", ref, "kill"));
+  if (canEnd.has(status)) await askNext(root, hash, toThread("POST", ref, "kill"));
   const others = siblings.filter((sibling) => sibling !== threadId);
   return { threadId, resumed: await takeUp(root, hash, others, { env: definedEnv(env) }) };
 }
 
-const isSilent = (error: unknown): boolean =>
-  error instanceof WorkflowError && error.code === "WORKER_SILENT";
+/**
+ * Asks the worker that comes after one that was ended. The system closes what a process held one by
+ * one: for a moment the dead one's socket takes a request when its lock is free already.
+ */
+async function askNext(root: Root, hash: string, request: ControlRequest): Promise<Controlled> {
+  try {
+    return await askWorker<Controlled>(root, hash, request);
+  } catch (error) {
+    if (!hasCode(error, "WORKER_LOST")) throw error;
+    return await askWorker<Controlled>(root, hash, request);
+  }
+}
+
+const isSilent = (error: unknown): boolean => hasCode(error, "WORKER_SILENT");
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof WorkflowError && error.code === code;
 
 /** Ends the process that holds a hash's lock and returns the threads that it was driving. */
 async function endWorker(root: Root, hash: string): Promise<string[]> {
@@ -92,7 +107,7 @@ async function takeUp(
   const resumed: string[] = [];
   for (const threadId of threadIds) {
     const request = { ...toThread("POST", { hash, threadId }, "resume"), body };
-    const done = await askWorker<Controlled>(root, hash, request).catch(() => null);
+    const done = await askNext(root, hash, request).catch(() => null);
     if (done) resumed.push(threadId);
   }
   return resumed;

@@ -2,9 +2,10 @@ import { truncated } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
+import { copyOf } from "../expression/copy.ts";
 import { Chain } from "./chain.ts";
 import { Failure } from "./failure.ts";
-import type { Gate } from "./gate.ts";
+import type { StepGate } from "./gate.ts";
 import { Interpreter } from "./interpreter.ts";
 import { runChain } from "./run-chain.ts";
 import { removeTemporary } from "./temporary.ts";
@@ -17,7 +18,7 @@ export type RunResult =
   | { status: "cancelled" };
 
 /** `gate` is that of the run that this one is a child of: a Pause holds both. */
-export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: Gate };
+export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: StepGate };
 
 /**
  * Drives a run from where its state stands to its end: an async generator of what happens, and the
@@ -29,12 +30,12 @@ export type InterpretOptions = { signal?: AbortSignal; resumedFrom?: string; gat
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
-export async function* interpret(
+export async function* drive(
   context: ExecutionContext,
-  { signal, resumedFrom, gate }: InterpretOptions = {},
+  { signal, resumedFrom, gate }: DriveOptions = {},
 ): AsyncGenerator<Happening, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, { gate, runChain, interpret });
+  const interpreter = new Interpreter(context, { gate, runChain, drive });
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
@@ -42,10 +43,10 @@ export async function* interpret(
   run.tell("workflow_start", null, {
     name,
     version,
-    params: truncated(run.state.params),
+    params: truncated(copyOf(run.state.params)),
     ...(resumedFrom !== undefined && { resumedFrom }),
   });
-  const ended = end(interpreter);
+  const ended = end(interpreter, signal);
   ended.catch(() => undefined);
   try {
     yield* run.feed.happenings();
@@ -58,15 +59,14 @@ export async function* interpret(
 }
 
 /** Runs the chains and closes the feed behind the event that ends the run. */
-async function end(interpreter: Interpreter): Promise<RunResult> {
+async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunResult> {
   const { run } = interpreter;
   try {
     const halt = await Promise.race([runAll(interpreter), interpreter.halted]);
     interpreter.close();
     const result = resultOf(interpreter, halt === "cancelled");
-    if (result.status !== "cancelled") await removeTemporary(run);
-    run.status = result.status;
-    const duration_ms = run.setup.now() - run.startedAt;
+    if (result.status !== "cancelled") await removeTemporary(run, signal);
+    const duration_ms = run.end(result.status);
     if (result.status === "cancelled") run.tell("workflow_cancelled", null, { duration_ms });
     else {
       const stop = result.status === "stopped" ? { stop_id: result.stopID } : {};
@@ -77,12 +77,12 @@ async function end(interpreter: Interpreter): Promise<RunResult> {
   } catch (thrown) {
     interpreter.close();
     const { stepID, error } = thrown instanceof Failure ? thrown : { stepID: null, error: thrown };
-    run.status = "failed";
+    const duration_ms = run.end("failed");
     if (stepID !== null) run.currentStepID = stepID;
     run.tell("workflow_failed", null, {
       error: messageOf(error),
       failed_step_id: stepID,
-      duration_ms: run.setup.now() - run.startedAt,
+      duration_ms,
     });
     run.feed.close();
     throw runError(stepID, error);

@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import type { RoleOutput, WorkflowOptions } from "@uncaged/workflow";
+import type { WorkflowDocument } from "../document/document.ts";
+import { stepsBundle } from "./bundle.ts";
+
+const fanOut: WorkflowDocument = {
+  version: "3.18",
+  name: "Fan",
+  registry: { vars: ["$seen(ARRAY)"] },
+  steps: [
+    { id: "Loop_Each", source: [0, 1, 2, 3, 4, 5], mode: "parallel", children: ["Busy_One"] },
+    { id: "Busy_One", next: "RETURN" },
+  ],
+};
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The most handlers that were at work at once, and the roles of the thread's steps. */
+async function ran(options: Partial<WorkflowOptions>): Promise<{ most: number; steps: number }> {
+  let working = 0;
+  let most = 0;
+  const Busy = async () => {
+    working += 1;
+    most = Math.max(most, working);
+    await turn();
+    working -= 1;
+  };
+  const { run } = stepsBundle(fanOut, { customHandlers: { Busy } });
+  const steps: RoleOutput[] = [];
+  const thread = run({ prompt: "", steps: [] }, { threadId: "T", maxRounds: 100, ...options });
+  for await (const step of thread) steps.push(step);
+  return { most, steps: steps.length };
+}
+
+test("whoever starts a thread may limit how much of it runs side by side", async () => {
+  expect(await ran({})).toEqual({ most: 6, steps: 7 });
+  expect(await ran({ maxConcurrency: 2 })).toEqual({ most: 2, steps: 7 });
+  expect(await ran({ maxConcurrency: "2" })).toEqual({ most: 6, steps: 7 });
+});
+
+test("closed at a step, a thread starts no other", async () => {
+  let started = 0;
+  const Busy = async () => {
+    started += 1;
+    await turn();
+  };
+  const { run } = stepsBundle(fanOut, { customHandlers: { Busy }, maxConcurrency: 1 });
+  const thread = run({ prompt: "", steps: [] }, { threadId: "T", maxRounds: 100 });
+  await thread.next();
+  await thread.return({ returnCode: 143, summary: "" });
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  expect(started).toBeLessThanOrEqual(2);
+});

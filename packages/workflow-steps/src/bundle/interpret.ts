@@ -1,0 +1,77 @@
+import type { Adapters } from "../adapter/adapter.ts";
+import { ExecutionContext } from "../context/context.ts";
+import type { Answered, Happening } from "../context/feed.ts";
+import { type Handler, Run } from "../context/run.ts";
+import type { ParallelErrorStrategy } from "../document/constants.ts";
+import type { WorkflowDocument } from "../document/document.ts";
+import { drive, type RunResult } from "../interpreter/drive.ts";
+import { type Resumable, restoredState } from "../state/restore.ts";
+import { newState, type RunState } from "../state/state.ts";
+import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import { threadControl } from "./control.ts";
+
+/** Where a run begins: at its beginning with params, or where a checkpoint stands. */
+export type StartingState = { params?: Record<string, unknown> } | Resumable;
+
+/** How a run is interpreted; each may be left out. */
+export type InterpretOptions = {
+  /** `wf` when not given, or that of the checkpoint. */
+  runID?: string;
+  signal?: AbortSignal;
+  /** Configuration such as `LLM_MODEL`; none when not given. */
+  env?: Readonly<Record<string, string>>;
+  /** By the prefix of the steps' ids. */
+  handlers?: Readonly<Record<string, Handler>>;
+  subflows?: Readonly<Record<string, WorkflowDocument>>;
+  errorStrategy?: ParallelErrorStrategy;
+  maxConcurrency?: number;
+  clientRunToken?: string;
+};
+
+/**
+ * A run as an async generator of what happens in it: what the Engine and the bundles drive, for a
+ * driver of one's own. The document must be valid.
+ *
+ *     const run = interpret(document, { params: { goal: "a plan" } }, { llm });
+ *     for await (const happening of run) {
+ *       if (happening.kind === "commit") await keep(happening.role, happening.commit);
+ *     }
+ *
+ * A commit is durable when the next happening is asked for; its event is to be published after it. The
+ * answer to a `wait` is the value of `next()`.
+ *
+ * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID` at once; RunError and ParallelError from
+ * the generator, after `workflow_failed`.
+ */
+export function interpret(
+  document: WorkflowDocument,
+  state: StartingState,
+  adapters: Adapters = {},
+  options: InterpretOptions = {},
+): AsyncGenerator<Happening, RunResult, Answered | undefined> {
+  const { signal, ...setup } = options;
+  const workflow = readWorkflow(document);
+  const started = startedState(workflow, state, options.runID);
+  const run = new Run(workflow, started, {
+    adapters,
+    env: {},
+    handlers: {},
+    subflows: {},
+    errorStrategy: "fail_fast",
+    maxConcurrency: 0,
+    ...setup,
+    place: "",
+    depth: 0,
+    workflowID: started.runID,
+    now: Date.now,
+  });
+  const resumedFrom = "currentStepID" in state ? state.currentStepID : undefined;
+  return drive(new ExecutionContext(run, threadControl), { signal, resumedFrom });
+}
+
+function startedState(workflow: Workflow, state: StartingState, runID = "wf"): RunState {
+  if ("currentStepID" in state) {
+    return restoredState(workflow, state, { runIDFor: (known) => known ?? runID });
+  }
+  return newState(workflow, runID, workflow.registry.startParams(state.params));
+}

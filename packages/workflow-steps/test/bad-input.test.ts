@@ -1,0 +1,261 @@
+import { expect, test } from "bun:test";
+import { type Checkpoint, Engine, type StepDocument, stepsBundle } from "../src/index.ts";
+import { flow, held, ran, trial } from "./ran.ts";
+
+const vars = ["$a(INT)", "$o(OBJECT)"];
+const registry = { params: ["goal(STRING)", "n(INT) = 3"], vars };
+const simple = flow(
+  [
+    { id: "Set_A", target: "$a", value: "=n", next: "Set_B" },
+    { id: "Set_B", target: "$o.x", value: "=goal", next: "Stop_A" },
+    { id: "Stop_A" },
+  ],
+  registry,
+);
+
+/** The code of the error before any event. */
+async function refused(run: (engine: Engine) => Promise<unknown>, document = simple) {
+  const { engine, events } = trial(document);
+  const code = await run(engine).then(
+    () => "nothing",
+    (error: { code?: string }) => error.code,
+  );
+  expect(events).toEqual([]);
+  return code;
+}
+
+test("a required param that is missing is named, before any event", async () => {
+  const { engine, events } = trial(simple);
+  const failure = engine.execute({ n: 1 });
+  expect(failure).rejects.toMatchObject({
+    code: "PARAMS_INVALID",
+    message: expect.stringContaining("goal"),
+  });
+  await failure.catch(() => undefined);
+  expect(events).toEqual([]);
+});
+
+test("a default arrives with its type, and params of a wrong kind are refused", async () => {
+  const { variables } = await ran(simple, { params: { goal: "g" } });
+  expect(variables.$a).toBe(3);
+  const wrong: unknown[] = [
+    "text",
+    3,
+    [],
+    null,
+    { goal: 1 },
+    { goal: null },
+    { goal: "g", n: "3" },
+    { goal: "g", n: 1.5 },
+    { goal: "g", extra: 1 },
+    JSON.parse('{"goal": "g", "__proto__": 1}'),
+  ];
+  for (const params of wrong) {
+    expect(await refused((engine) => engine.execute(params as Record<string, unknown>))).toBe(
+      "PARAMS_INVALID",
+    );
+  }
+});
+
+test("params are copied: what is done to them later changes nothing", async () => {
+  const document = flow([{ id: "Work_A", out: { $o: "=list" }, next: "RETURN" }], {
+    params: ["list(ARRAY)"],
+    vars,
+  });
+  const list = [1];
+  const gate = held();
+  const running = ran(document, { params: { list }, work: { Work_A: () => gate.promise } });
+  list.push(2);
+  gate.resolve();
+  expect((await running).variables.$o).toEqual([1]);
+});
+
+test("an invalid workflow is refused before any event, with all that is wrong", async () => {
+  const document = flow([
+    { id: "Set_A", target: "$x", value: 1, next: "Set_Z" },
+    { id: "Set_A", target: "$x", value: 1, next: "RETURN" },
+  ]);
+  const { engine, events } = trial(document);
+  expect(engine.validate().length).toBeGreaterThan(2);
+  expect(engine.execute()).rejects.toMatchObject({ code: "WORKFLOW_INVALID" });
+  expect(engine.executeFrom({ currentStepID: "Set_A" })).rejects.toMatchObject({
+    code: "WORKFLOW_INVALID",
+  });
+  expect(events).toEqual([]);
+});
+
+test("what is no workflow at all is told, not thrown", () => {
+  for (const document of [null, undefined, 3, "text", [], {}, { steps: {} }]) {
+    const engine = new Engine(document as unknown as typeof simple);
+    expect(engine.validate().length).toBeGreaterThan(0);
+    expect(() => engine.start()).toThrow(expect.objectContaining({ code: "WORKFLOW_INVALID" }));
+  }
+});
+
+test("a workflow without a Stop or with a missing next is valid, with warnings", async () => {
+  const document = flow([{ id: "Noop_A" }]);
+  const { errors, warnings } = new Engine(document).lint();
+  expect([errors, warnings.length]).toEqual([[], 2]);
+  expect((await ran(document)).status).toBe("completed");
+});
+
+test("`next` that is the step itself is a cycle, which is legal; a step that is its own child is not", () => {
+  const cycle = flow(
+    [
+      { id: "Noop_S", next: "Noop_A" },
+      { id: "Noop_A", next: "Noop_A" },
+    ],
+    {},
+  );
+  expect(new Engine(cycle).validate()).toEqual([]);
+  const own = flow([{ id: "Noop_A", children: ["Noop_A"], next: "RETURN" }]);
+  expect(new Engine(own).validate()).not.toEqual([]);
+});
+
+test("a cycle whose steps are all left out fails instead of running for ever", async () => {
+  const document = flow([
+    { id: "Noop_S", next: "Noop_A" },
+    { id: "Noop_A", if: "false", next: "Noop_A" },
+  ]);
+  const { error, events } = await ran(document);
+  expect(error).toMatchObject({ code: "IDLE_CYCLE" });
+  expect(events.at(-1)?.type).toBe("workflow_failed");
+});
+
+const good = async (): Promise<Checkpoint> => {
+  const { checkpoints } = await ran(simple, { params: { goal: "g" } });
+  return checkpoints[0] as Checkpoint;
+};
+
+test("a checkpoint that is none is refused before any event", async () => {
+  const checkpoint = await good();
+  const { variables: _gone, ...half } = checkpoint;
+  const text = JSON.stringify(checkpoint);
+  const bad: unknown[] = [
+    null,
+    undefined,
+    "text",
+    text.slice(0, text.length / 2),
+    [],
+    {},
+    half,
+    { ...checkpoint, currentStepID: undefined },
+    { ...checkpoint, currentStepID: 3 },
+    { ...checkpoint, _type: "other" },
+    { ...checkpoint, _version: 3 },
+    { ...checkpoint, _version: "2" },
+    { ...checkpoint, variables: [] },
+    { ...checkpoint, variables: null },
+    { ...checkpoint, variables: { $zzz: 1 } },
+    { ...checkpoint, completedSteps: ["LLM_Other"] },
+    { ...checkpoint, completedSteps: "Set_A" },
+    { ...checkpoint, completedBranches: { Noop_Other: ["Set_A"] } },
+    { ...checkpoint, completedBranches: { Set_A: "Set_B" } },
+    { ...checkpoint, loopProgress: { Set_A: -1 } },
+    { ...checkpoint, loopProgress: { Set_A: "3" } },
+    { ...checkpoint, eventSeq: -1 },
+    { ...checkpoint, eventSeq: "many" },
+    { ...checkpoint, workflowID: 3 },
+    { ...checkpoint, workflowID: "../x" },
+    { ...checkpoint, variables: { $o: { f: () => 1 } } },
+    JSON.parse(text.replace('"$o":null', '"__proto__":{"x":1}')),
+    JSON.parse(text.replace('"$o":null', '"$o":{"__proto__":{"x":1}}')),
+    JSON.parse(text.replace('"localVars":{}', '"localVars":{"__proto__":{"x":1}}')),
+    JSON.parse(text.replace('"status"', '"__proto__":{"x":1},"status"')),
+  ];
+  for (const [index, one] of bad.entries()) {
+    const code = await refused((engine) => engine.executeFrom(one as Checkpoint));
+    expect([index, code]).toEqual([index, "CHECKPOINT_INVALID"]);
+  }
+  expect(({} as Record<string, unknown>).x).toBeUndefined();
+});
+
+test("a checkpoint at a step that the workflow does not have is refused, and names it", async () => {
+  const checkpoint = await good();
+  const failure = trial(simple).engine.executeFrom({ ...checkpoint, currentStepID: "Set_Z" });
+  expect(failure).rejects.toMatchObject({ message: expect.stringContaining("Set_Z") });
+});
+
+test("overrides of nothing known, or of a wrong kind, are refused before any event", async () => {
+  const checkpoint = await good();
+  const bad: [Record<string, unknown>, string][] = [
+    [{ $zzz: 1 }, "OVERRIDE_UNKNOWN"],
+    [{ zzz: 1 }, "OVERRIDE_UNKNOWN"],
+    [JSON.parse('{"__proto__": {"x": 1}}'), "OVERRIDE_UNKNOWN"],
+    [{ constructor: 1 }, "OVERRIDE_UNKNOWN"],
+    [{ goal: 5 }, "PARAMS_INVALID"],
+    [{ n: "three" }, "PARAMS_INVALID"],
+  ];
+  for (const [overrides, code] of bad) {
+    expect([
+      overrides,
+      await refused((engine) => engine.executeFrom(checkpoint, {}, overrides)),
+    ]).toEqual([overrides, code]);
+  }
+  for (const overrides of [[], "text", 3] as unknown as Record<string, unknown>[]) {
+    const code = await refused((engine) => engine.executeFrom(checkpoint, {}, overrides));
+    expect([overrides, code]).toEqual([overrides, "OVERRIDE_UNKNOWN"]);
+  }
+});
+
+test("a value of an override that no variable can hold is refused before any event", async () => {
+  const checkpoint = await good();
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+  for (const value of [() => 1, cyclic, 1n]) {
+    const code = await refused((engine) => engine.executeFrom(checkpoint, {}, { $o: value }));
+    expect(code).toBe("VALUE_NOT_JSON");
+  }
+});
+
+test("a prompt that is broken JSON fills no param but a text", async () => {
+  const steps: StepDocument[] = [
+    { id: "Set_A", target: "$o", value: { goal: "=goal", n: "=n" }, next: "RETURN" },
+  ];
+  const { run } = stepsBundle(flow(steps, registry));
+  const variablesOf = async (prompt: string) => {
+    const options = { threadId: "01J", signal: new AbortController().signal } as never;
+    const { value } = await run({ prompt, steps: [] }, options).next();
+    const { meta } = value as unknown as { meta: { variables: { value: unknown }[] } };
+    return meta.variables[0]?.value;
+  };
+  expect(await variablesOf('{"goal": "x", "n": 4}')).toEqual({ goal: "x", n: 4 });
+  expect(await variablesOf("plain")).toEqual({ goal: "plain", n: 3 });
+  expect(await variablesOf('{"goal": "x"')).toEqual({ goal: '{"goal": "x"', n: 3 });
+  expect(variablesOf('{"goal": 3}')).rejects.toMatchObject({ code: "PARAMS_INVALID" });
+  expect(variablesOf("")).rejects.toMatchObject({ message: expect.stringContaining("goal") });
+  const two = stepsBundle(
+    flow([{ id: "Noop_A", next: "RETURN" }], { params: ["a(STRING)", "b(STRING)"] }),
+  );
+  const options = { threadId: "01J", signal: new AbortController().signal } as never;
+  expect(two.run({ prompt: "text", steps: [] }, options).next()).rejects.toMatchObject({
+    code: "PARAMS_INVALID",
+    message: expect.stringMatching(/a .*missing.*b .*missing/),
+  });
+});
+
+test("a deep path is made on a null variable, and nothing that objects inherit can be written", async () => {
+  const document = (out: Record<string, unknown>) =>
+    flow([{ id: "Work_A", out, next: "RETURN" }], { vars });
+  const deep = await ran(document({ "$o.a[0].b": "=_result" }), { work: { Work_A: () => 5 } });
+  expect(deep.variables.$o).toEqual({ a: [{ b: 5 }] });
+  for (const name of ["__proto__", "constructor", "prototype"]) {
+    expect(new Engine(document({ [`$o.${name}.x`]: 1 })).validate()).not.toEqual([]);
+  }
+  const computed = await ran(
+    flow([{ id: "Set_A", target: "$o.{name}.x", value: 1, next: "RETURN" }], {
+      params: ["name(STRING)"],
+      vars,
+    }),
+    { params: { name: "__proto__" } },
+  );
+  expect(computed.error).toMatchObject({ stepID: "Set_A" });
+  expect(({} as Record<string, unknown>).x).toBeUndefined();
+});
+
+test("a placeholder that is nothing fails its step", async () => {
+  const { error } = await ran(
+    flow([{ id: "Set_A", target: "$o.{$a.b}", value: 1, next: "RETURN" }], { vars }),
+  );
+  expect(error).toMatchObject({ stepID: "Set_A" });
+});

@@ -1,0 +1,310 @@
+import { expect, test } from "bun:test";
+import type { Checkpoint, StepDocument } from "../src/index.ts";
+import { flow, ran } from "./ran.ts";
+
+const vars = ["$plan(OBJECT)", "$code(STRING)", "$seen(ARRAY) = []", "$count(INT) = 0"];
+const registry = { params: ["projectName(STRING)", "n(INT) = 3"], vars };
+
+const seen = (id: string, next = "RETURN"): StepDocument => ({
+  id,
+  target: "$seen[$seen.length]",
+  value: id,
+  next,
+});
+
+const generating = flow(
+  [
+    { id: "Set_Init", target: "$count", value: "=n", next: "LLM_Analyze" },
+    {
+      id: "LLM_Analyze",
+      in: { prompt: "=projectName" },
+      out: { $plan: "=_result" },
+      next: "LLM_Generate",
+    },
+    { id: "LLM_Generate", in: { plan: "=$plan" }, out: { $code: "=_result" }, next: "Stop_A" },
+    { id: "Stop_A" },
+  ],
+  registry,
+);
+
+/** A model that says what it was asked. */
+function model() {
+  const asked: unknown[] = [];
+  const llm = {
+    async call({ inputs, messages }: { inputs?: unknown; messages: unknown }) {
+      asked.push(inputs ?? messages);
+      return { content: `answer ${asked.length}` };
+    },
+  };
+  return { asked, llm };
+}
+
+test("a run goes on at a step of the caller's choice, and calls no earlier adapter", async () => {
+  const { asked, llm } = model();
+  const { started, variables, events } = await ran(generating, {
+    adapters: { llm },
+    from: {
+      currentStepID: "LLM_Generate",
+      params: { projectName: "MyApp" },
+      variables: { $plan: { page: 1 } },
+    },
+  });
+  expect(started).toEqual(["LLM_Generate", "Stop_A"]);
+  expect(asked).toEqual([{ plan: { page: 1 } }]);
+  expect(variables).toMatchObject({ $plan: { page: 1 }, $code: "answer 1", $count: 0 });
+  expect(events[0]).toMatchObject({
+    type: "workflow_start",
+    seq: 1,
+    payload: { resumedFrom: "LLM_Generate", params: { projectName: "MyApp", n: 3 } },
+  });
+});
+
+test("overrides win over the checkpoint: of variables, locals and params", async () => {
+  const first = await ran(generating, {
+    params: { projectName: "MyApp" },
+    adapters: { llm: model().llm },
+  });
+  const from = { ...first.context.checkpoint(), currentStepID: "LLM_Generate" };
+  const { asked, llm } = model();
+  const { context } = await ran(generating, {
+    adapters: { llm },
+    from,
+    overrides: { $plan: { page: 2 }, projectName: "Other", _hint: "h" },
+  });
+  expect(asked).toEqual([{ plan: { page: 2 } }]);
+  expect(context.snapshot()).toMatchObject({
+    params: { projectName: "Other", n: 3 },
+    localVars: { _hint: "h" },
+    variables: { $plan: { page: 2 }, $code: "answer 1" },
+  });
+  expect(first.context.checkpoint().variables.$plan).toBe("answer 1");
+});
+
+test("seq goes on where the checkpoint ended", async () => {
+  const first = await ran(generating, {
+    params: { projectName: "MyApp" },
+    adapters: { llm: model().llm },
+  });
+  const [from] = first.checkpoints;
+  const { events, context } = await ran(generating, {
+    adapters: { llm: model().llm },
+    from: from as Checkpoint,
+  });
+  expect(events[0]?.seq).toBe((from?.eventSeq ?? 0) + 1);
+  expect(context.runID).toBe(first.context.runID);
+});
+
+test("a checkpoint of version 1, without marks, goes on as if nothing of a construct were done", async () => {
+  const document = forked();
+  const { started, variables } = await ran(document, {
+    from: {
+      _type: "vl_workflow_checkpoint",
+      _version: 1,
+      currentStepID: "Noop_Fork",
+      params: {},
+      variables: { $seen: ["before"] },
+      completedSteps: ["Set_Before", "Set_A"],
+    },
+  });
+  expect(started).toEqual(["Noop_Fork", "Set_A", "Set_B", "Set_C", "Set_A2", "Set_End"]);
+  expect(variables.$seen).toHaveLength(6);
+});
+
+/** A fork of three chains, the first of two steps. */
+const forked = () =>
+  flow(
+    [
+      seen("Set_Before", "Noop_Fork"),
+      { id: "Noop_Fork", children: ["Set_A", "Set_B", "Set_C"], next: "Set_End" },
+      seen("Set_A", "Set_A2"),
+      seen("Set_A2"),
+      seen("Set_B"),
+      seen("Set_C"),
+      seen("Set_End"),
+    ],
+    { vars },
+  );
+
+test.each([
+  [
+    ["Set_A", "Set_B"],
+    ["Noop_Fork", "Set_C", "Set_End"],
+  ],
+  [
+    ["Set_A", "Set_B", "Set_C"],
+    ["Noop_Fork", "Set_End"],
+  ],
+  [[], ["Noop_Fork", "Set_A", "Set_B", "Set_C", "Set_A2", "Set_End"]],
+  [["Set_B"], ["Noop_Fork", "Set_A", "Set_C", "Set_A2", "Set_End"]],
+])("with the branches %j done, what runs is %j", async (done, started) => {
+  const run = await ran(forked(), {
+    from: { currentStepID: "Noop_Fork", completedBranches: { Noop_Fork: done } },
+  });
+  expect(run.started).toEqual(started);
+  expect(run.status).toBe("completed");
+  expect(run.context.checkpoint().completedBranches).toEqual({});
+});
+
+test("a body is not run again when a child is marked", async () => {
+  const document = flow(
+    [
+      { id: "Work_Body", children: ["Set_A", "Set_B"], next: "RETURN" },
+      seen("Set_A"),
+      seen("Set_B"),
+    ],
+    { vars },
+  );
+  let bodies = 0;
+  const work = { Work_Body: () => void (bodies += 1) };
+  const completedBranches = { Work_Body: ["Set_A"] };
+  const marked = await ran(document, {
+    work,
+    from: { currentStepID: "Work_Body", completedBranches },
+  });
+  expect([bodies, marked.variables.$seen]).toEqual([0, ["Set_B"]]);
+  await ran(document, { work, from: { currentStepID: "Work_Body" } });
+  expect(bodies).toBe(1);
+});
+
+test("a step inside of a fork runs the rest of its chain, the siblings that are not marked, and the join", async () => {
+  const { started, status } = await ran(forked(), {
+    from: { currentStepID: "Set_A2", completedBranches: { Noop_Fork: ["Set_B"] } },
+  });
+  expect(started.toSorted()).toEqual(["Noop_Fork", "Set_A2", "Set_C", "Set_End"]);
+  expect([started.at(-1), status]).toEqual(["Set_End", "completed"]);
+});
+
+test("a step inside of a loop goes on in its iteration, then with the later ones", async () => {
+  const document = flow(
+    [
+      { id: "Loop_A", source: ["a", "b", "c"], children: ["Set_A"], next: "RETURN" },
+      seen("Set_A", "Set_Item"),
+      { id: "Set_Item", target: "$seen[$seen.length]", value: "=_item + _index", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const { variables } = await ran(document, {
+    from: { currentStepID: "Set_Item", loopProgress: { Loop_A: 1 } },
+  });
+  expect(variables.$seen).toEqual(["b1", "Set_A", "c2"]);
+});
+
+test("a step inside of a Branch goes on in its chain, without its cases being tested", async () => {
+  const document = flow(
+    [
+      { id: "Branch_A", if: "1 / 0", cases: [["1 / 0", "Set_A"]], next: "Set_End" },
+      seen("Set_A", "Set_A2"),
+      seen("Set_A2"),
+      seen("Set_End"),
+    ],
+    { vars },
+  );
+  const { variables, told } = await ran(document, { from: { currentStepID: "Set_A2" } });
+  expect(variables.$seen).toEqual(["Set_A2", "Set_End"]);
+  expect(told("step_done", "Branch_A")).toMatchObject([{ selected: "Set_A" }]);
+});
+
+test("a step that lies in several constructs is refused, and they are listed", async () => {
+  const document = flow(
+    [
+      { id: "Noop_Fork", children: ["Set_A"], next: "Noop_Other" },
+      { id: "Noop_Other", children: ["Set_A"], next: "RETURN" },
+      seen("Set_A"),
+    ],
+    { vars },
+  );
+  const failure = ran(document, { from: { currentStepID: "Set_A" } });
+  expect(failure).rejects.toMatchObject({
+    code: "STEP_AMBIGUOUS",
+    message: expect.stringMatching(/Noop_Fork.*Noop_Other/),
+  });
+});
+
+test("a run that was completed has nothing left to do", async () => {
+  const first = await ran(forked());
+  const { started, events, status } = await ran(forked(), { from: first.context.checkpoint() });
+  expect(started).toEqual([]);
+  expect(events.map(({ type }) => type)).toEqual(["workflow_start", "workflow_done"]);
+  expect(status).toBe("completed");
+});
+
+test("marks stand for the first time that a construct is come to, not for the next", async () => {
+  const document = flow(
+    [
+      { id: "Loop_A", source: [0, 1, 2], children: ["Noop_Fork"], next: "RETURN" },
+      { id: "Noop_Fork", children: ["Set_A", "Set_B"], next: "RETURN" },
+      seen("Set_A"),
+      seen("Set_B"),
+    ],
+    { vars },
+  );
+  const { variables } = await ran(document, {
+    from: {
+      currentStepID: "Loop_A",
+      loopProgress: { Loop_A: 1 },
+      completedBranches: { Noop_Fork: ["Set_A"] },
+    },
+  });
+  expect(variables.$seen).toEqual(["Set_B", "Set_A", "Set_B"]);
+});
+
+test("marks of a fork that runs in several iterations at once are no one's", async () => {
+  const document = flow(
+    [
+      { id: "Loop_A", source: [0, 1], mode: "parallel", children: ["Noop_Fork"], next: "RETURN" },
+      { id: "Noop_Fork", children: ["Set_A", "Work_B"], next: "Loop_In" },
+      { id: "Set_A", if: "_index == 1", target: "$plan.a[_index]", value: 1, next: "RETURN" },
+      { id: "Work_B", out: { "$plan.b[_index]": 1 }, next: "Set_A0" },
+      { id: "Set_A0", target: "$plan.c[_index]", value: 1, next: "RETURN" },
+      { id: "Loop_In", source: [0, 1, 2], children: ["Set_In"], next: "RETURN" },
+      { id: "Set_In", target: "$plan.in[_index]", value: 1, next: "RETURN" },
+    ],
+    { vars },
+  );
+  const whole = await ran(document);
+  for (const from of whole.checkpoints) {
+    const again = await ran(document, { from, overrides: { $plan: null } });
+    if (from.currentStepID !== "Loop_A" || from.loopProgress.Loop_A === 2) continue;
+    expect(again.variables).toEqual(whole.variables);
+  }
+});
+
+const looped = flow(
+  [
+    seen("Set_Init", "Loop_A"),
+    { id: "Loop_A", source: ["a", "b", "c"], children: ["Set_Item"], next: "Loop_B" },
+    { id: "Set_Item", target: "$seen[$seen.length]", value: "=_item", next: "RETURN" },
+    { id: "Loop_B", source: [1, 2], children: ["Set_B"], next: "RETURN" },
+    { id: "Set_B", target: "$seen[$seen.length]", value: "=_item", next: "RETURN" },
+  ],
+  { vars },
+);
+
+test("a step before a loop that was completed runs it again, as a rerun from there means", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Init" };
+  expect(checkpoint.loopProgress).toEqual({ Loop_A: 3, Loop_B: 2 });
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual(["Set_Init", "a", "b", "c", 1, 2]);
+});
+
+test("a step inside of a loop that was completed runs that loop again", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Item" };
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual(["a", "b", "c", 1, 2]);
+});
+
+test("a loop whose progress is whole does not run its body when the run begins at it", async () => {
+  const first = await ran(looped);
+  const checkpoint = { ...first.context.checkpoint(), currentStepID: "Loop_A" };
+  const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
+  expect(variables.$seen).toEqual([1, 2]);
+});
+
+test("marks that the caller gives for a later construct count when it is come to", async () => {
+  const { variables } = await ran(looped, {
+    from: { currentStepID: "Set_Init", loopProgress: { Loop_A: 2 } },
+  });
+  expect(variables.$seen).toEqual(["Set_Init", "c", 1, 2]);
+});

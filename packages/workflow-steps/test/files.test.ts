@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RegistryDocument, StepDocument } from "../src/index.ts";
+import { flow, ran, type Trial } from "./ran.ts";
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "uncaged-law-"));
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+const vars = ["$o(OBJECT)", "$name(STRING) = x", "$n(NUMBER)"];
+const text = (path: string): string => readFileSync(join(cwd, path), "utf8");
+
+/** Runs one step in the folder. */
+const writing = (step: Partial<StepDocument>, registry: RegistryDocument = {}, trial: Trial = {}) =>
+  ran(flow([{ id: "Write_A", next: "RETURN", ...step }], { vars, ...registry }), { cwd, ...trial });
+
+test("a Write writes texts as they are, objects as JSON with two spaces, null as nothing", async () => {
+  await writing({ target: "/a.txt", value: "plain" });
+  await writing({ target: "/o.json", value: { a: [1] } });
+  await writing({ target: "='d/n' + '.txt'", value: null });
+  await writing({ target: "/{$name}/5.txt", value: "=2 + 3" });
+  expect(text("a.txt")).toBe("plain");
+  expect(text("o.json")).toBe('{\n  "a": [\n    1\n  ]\n}');
+  expect(text("d/n.txt")).toBe("");
+  expect(text("x/5.txt")).toBe("5");
+});
+
+test("a Write tells of its file, which stands in the snapshot and the checkpoint", async () => {
+  const { of, told, context } = await writing({ target: "/out/ü.txt", value: "ü" });
+  expect(of("Write_A")).toBe("step_start file_start file_done step_done");
+  expect(told("file_start")).toEqual([{ path: "out/ü.txt" }]);
+  expect(told("file_done")).toEqual([{ path: "out/ü.txt", size_bytes: 2 }]);
+  expect(context.snapshot().artifacts).toEqual(["out/ü.txt"]);
+  expect(context.checkpoint().artifacts).toEqual({
+    "out/ü.txt": { path: "out/ü.txt", size_bytes: 2 },
+  });
+});
+
+test("the modes overwrite, append, prepend and failIfExists", async () => {
+  const write = (value: string, mode?: string) =>
+    writing({ target: "/a.txt", value, ...(mode !== undefined && { mode }) });
+  await write("1");
+  await write("2");
+  expect(text("a.txt")).toBe("2");
+  await write("3", "append");
+  await write("1", "prepend");
+  expect(text("a.txt")).toBe("123");
+  const failed = await write("4", "failIfExists");
+  expect([failed.status, text("a.txt")]).toEqual(["failed", "123"]);
+  expect(failed.of("Write_A")).toBe("step_start file_start step_error");
+});
+
+test.each(["../x", "/../x", "a/../../x", "=''", "='../' + 'x'", "/a/./../../x"])(
+  "a Write to %j is refused",
+  async (target) => {
+    const { status, of } = await writing({ target, value: "x" });
+    expect([status, of("Write_A").endsWith("step_error")]).toEqual(["failed", true]);
+    expect(existsSync(join(cwd, "../x"))).toBe(false);
+  },
+);
+
+test("an absolute path counts from the run's folder", async () => {
+  await writing({ target: "/etc/x", value: "x" });
+  expect(text("etc/x")).toBe("x");
+});
+
+test("what lies outside of registry.files.artifacts is refused", async () => {
+  const registry = { files: { artifacts: ["out/**", "*.md"] } };
+  expect((await writing({ target: "/etc/x", value: "x" }, registry)).status).toBe("failed");
+  expect((await writing({ target: "/out/../x.txt", value: "x" }, registry)).status).toBe("failed");
+  expect((await writing({ target: "/out/a/b.txt", value: "x" }, registry)).status).toBe(
+    "completed",
+  );
+  expect((await writing({ target: "/a.md", value: "x" }, registry)).status).toBe("completed");
+});
+
+test("a link that leads out is refused", async () => {
+  const outside = mkdtempSync(join(tmpdir(), "uncaged-law-"));
+  symlinkSync(outside, join(cwd, "link"));
+  const { status } = await writing({ target: "/link/x.txt", value: "x" });
+  expect([status, existsSync(join(outside, "x.txt"))]).toEqual(["failed", false]);
+  rmSync(outside, { recursive: true });
+});
+
+test("a file of `out` is written beside the variables, and shown without its content", async () => {
+  const { told, variables } = await writing(
+    {
+      id: "Work_A",
+      out: { $o: "=_result", "/out/{$name}.json": "=_result" },
+    },
+    {},
+    { work: { Work_A: () => ({ a: 1 }) } },
+  );
+  expect(variables.$o).toEqual({ a: 1 });
+  expect(JSON.parse(text("out/x.json"))).toEqual({ a: 1 });
+  expect(told("step_done")).toEqual([
+    { outputs: { $o: { a: 1 }, "/out/{$name}.json": { _file: true, path: "/out/x.json" } } },
+  ]);
+});
+
+test("a Write that fails is handled by onError", async () => {
+  const document = flow(
+    [
+      { id: "Write_A", target: "/../x", value: "x", onError: "Set_E", next: "RETURN" },
+      { id: "Set_E", target: "$o", value: "=_error", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const { status, variables } = await ran(document, { cwd });
+  expect([status, variables.$o]).toMatchObject(["completed", { stepID: "Write_A" }]);
+});
+
+test("temporary files go when the run is done, and stay when it fails", async () => {
+  const steps = (last: StepDocument): StepDocument[] => [
+    { id: "Write_A", target: "/.tmp/x.txt", value: "x", next: last.id },
+    last,
+  ];
+  const done = await ran(flow(steps({ id: "Stop_A" })), { cwd });
+  expect(done.context.snapshot().artifacts).toEqual([`.tmp/${done.context.runID}/x.txt`]);
+  expect(existsSync(join(cwd, ".tmp", done.context.runID))).toBe(false);
+  const failed = await ran(flow(steps({ id: "Noop_A", if: "1 / 0", next: "RETURN" })), { cwd });
+  expect(text(`.tmp/${failed.context.runID}/x.txt`)).toBe("x");
+});
+
+test("a file that a run reads is below its folder", async () => {
+  writeFileSync(join(cwd, "child.json"), JSON.stringify(flow([{ id: "Noop_C", next: "RETURN" }])));
+  const document = (path: string) =>
+    flow([{ id: "Subflow_A", in: { workflow_path: path }, next: "RETURN" }]);
+  expect((await ran(document("child.json"), { cwd })).status).toBe("completed");
+  expect((await ran(document("../child.json"), { cwd })).status).toBe("failed");
+});

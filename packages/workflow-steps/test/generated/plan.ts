@@ -1,0 +1,173 @@
+import fc from "fast-check";
+
+/** What comes before a step: most have no `if`. */
+export type When = "always" | "never" | "yes" | "first" | "flag" | "counted";
+
+/** Steps that call something, and how a call goes wrong: at once, or while its `out` is mapped. */
+export type CallKind = "Tool" | "Service" | "Component" | "Custom";
+export type Failing = { at: "call" | "out"; then: "handled" | "allowed" | "fatal" } | null;
+
+/** Chains that run side by side inside of a node. */
+export type Chains = { chains: Plan[][]; strategy: "fail_fast" | "continue" | "collect" | null };
+
+/** One thing that a chain does: most are one step, a cycle is several. */
+export type Plan = { when: When; inside: Chains } & (
+  | { kind: "noop" | "pause" | "stop" | "break" | "write" }
+  | { kind: "set"; shape: number }
+  | { kind: "call"; call: CallKind; failing: Failing; handler: Plan[] }
+  | { kind: "branch"; cases: { when: When; chain: Plan[] }[]; isShared: boolean; hasElse: boolean }
+  | { kind: "loop"; mode: "serial" | "parallel"; source: "tree" | "subs" | "none" }
+  | { kind: "while"; rounds: number; isCounted: boolean }
+  | { kind: "cycle"; rounds: number; chain: Plan[]; leave: "case" | "stop" | "break" }
+  | { kind: "subflow"; entries: Plan[][] }
+);
+
+/** A whole workflow, before it has ids and variables. */
+export type WorkflowPlan = {
+  entries: Plan[][];
+  /** Whether steps may count what they wrote before, and so tell when they run twice. */
+  isCounting: boolean;
+  maxConcurrency: number;
+  /** Of the time that calls take. */
+  seed: number;
+};
+
+const whens: fc.Arbitrary<When> = fc.oneof(
+  { arbitrary: fc.constant<When>("always"), weight: 6 },
+  { arbitrary: fc.constantFrom<When>("never", "yes", "first", "flag", "counted"), weight: 3 },
+);
+
+const failings: fc.Arbitrary<Failing> = fc.oneof(
+  { arbitrary: fc.constant(null), weight: 6 },
+  {
+    arbitrary: fc.record({
+      at: fc.constantFrom("call" as const, "out" as const),
+      then: fc.constantFrom("handled" as const, "handled" as const, "allowed" as const),
+    }),
+    weight: 3,
+  },
+  // What nothing handles is done again after a crash: it must not find what it wrote before.
+  { arbitrary: fc.constant({ at: "call" as const, then: "fatal" as const }), weight: 1 },
+);
+
+const strategies = fc.constantFrom(null, null, "fail_fast", "continue", "collect");
+
+const nodes = fc.letrec<{ node: Plan; chain: Plan[]; inside: Chains; body: Chains }>((tie) => {
+  const none = fc.constant<Chains>({ chains: [], strategy: null });
+  const chainsOf = (least: number, most: number): fc.Arbitrary<Chains> =>
+    fc.record({
+      chains: fc.array(tie("chain"), { minLength: least, maxLength: most }),
+      strategy: strategies,
+    });
+  const leaf = fc.oneof(
+    fc.record({
+      kind: fc.constant("set" as const),
+      shape: fc.nat(6),
+      when: whens,
+      inside: none,
+    }),
+    fc.record({
+      kind: fc.constant("call" as const),
+      call: fc.constantFrom<CallKind>("Tool", "Service", "Component", "Custom"),
+      failing: failings,
+      handler: fc.constant<Plan[]>([]),
+      when: whens,
+      inside: none,
+    }),
+    fc.record({
+      kind: fc.constantFrom("noop" as const, "write" as const),
+      when: whens,
+      inside: none,
+    }),
+    fc.record({
+      kind: fc.constantFrom("pause" as const, "pause" as const, "break" as const, "stop" as const),
+      when: whens,
+      inside: none,
+    }),
+  );
+  const nested = fc.oneof(
+    fc.record({ kind: fc.constant("noop" as const), when: whens, inside: chainsOf(2, 3) }),
+    fc.record({
+      kind: fc.constantFrom("write" as const, "pause" as const),
+      when: whens,
+      inside: chainsOf(1, 2),
+    }),
+    fc.record({
+      kind: fc.constant("set" as const),
+      shape: fc.nat(6),
+      when: whens,
+      inside: chainsOf(1, 3),
+    }),
+    fc.record({
+      kind: fc.constant("call" as const),
+      call: fc.constantFrom<CallKind>("Tool", "Service", "Component", "Custom"),
+      failing: failings,
+      handler: tie("chain"),
+      when: whens,
+      inside: tie("inside"),
+    }),
+    fc.record({
+      kind: fc.constant("branch" as const),
+      cases: fc.array(fc.record({ when: whens, chain: tie("chain") }), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+      isShared: fc.boolean(),
+      hasElse: fc.boolean(),
+      when: whens,
+      inside: tie("inside"),
+    }),
+    fc.record({
+      kind: fc.constant("loop" as const),
+      mode: fc.constantFrom("serial" as const, "parallel" as const),
+      source: fc.constantFrom("tree" as const, "tree" as const, "subs" as const, "none" as const),
+      when: whens,
+      inside: tie("body"),
+    }),
+    fc.record({
+      kind: fc.constant("while" as const),
+      rounds: fc.nat(3),
+      isCounted: fc.boolean(),
+      when: whens,
+      inside: tie("body"),
+    }),
+    fc.record({
+      kind: fc.constant("cycle" as const),
+      rounds: fc.integer({ min: 1, max: 3 }),
+      chain: tie("chain"),
+      leave: fc.constantFrom("case" as const, "case" as const, "stop" as const, "break" as const),
+      when: fc.constant<When>("always"),
+      inside: none,
+    }),
+    fc.record({
+      kind: fc.constant("subflow" as const),
+      entries: fc.array(tie("chain"), { minLength: 1, maxLength: 2 }),
+      when: whens,
+      inside: tie("inside"),
+    }),
+  );
+  return {
+    node: fc.oneof({ maxDepth: 3, depthSize: "small", withCrossShrink: true }, leaf, nested),
+    chain: fc.array(tie("node"), { maxLength: 3 }),
+    inside: fc.oneof({ arbitrary: none, weight: 3 }, { arbitrary: chainsOf(1, 2), weight: 1 }),
+    body: fc.oneof(
+      { arbitrary: chainsOf(1, 1), weight: 3 },
+      { arbitrary: chainsOf(2, 2), weight: 1 },
+    ),
+  };
+});
+
+/** Plans of workflows with one to three entries. */
+export const workflowPlans = (isCounting: boolean): fc.Arbitrary<WorkflowPlan> =>
+  fc.record({
+    entries: fc.oneof(
+      {
+        arbitrary: fc.tuple(fc.array(nodes.node, { minLength: 1, maxLength: 4 })),
+        weight: 5,
+      },
+      { arbitrary: fc.array(nodes.chain, { minLength: 2, maxLength: 3 }), weight: 1 },
+    ),
+    isCounting: fc.constant(isCounting),
+    maxConcurrency: fc.constantFrom(0, 0, 0, 1, 2),
+    seed: fc.nat(10_000),
+  });

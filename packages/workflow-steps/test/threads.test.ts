@@ -1,0 +1,168 @@
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Step } from "@uncaged/workflow";
+import {
+  addWorkflow,
+  buildSource,
+  forkThread,
+  openRoot,
+  readThread,
+  resumeThread,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
+import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
+import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
+import { stepsBefore } from "../src/state/before.ts";
+import { stepsSource } from "../src/source.ts";
+import { countsOf } from "./generated/run.ts";
+
+setDefaultTimeout(120_000);
+afterEach(removeStores);
+
+let marking = "";
+beforeAll(async () => {
+  const path = fileURLToPath(new URL("./bundles/marking.ts", import.meta.url));
+  marking = new TextDecoder().decode((await buildSource(path)).bytes);
+});
+
+const linesIn = (store: TestStore): string[] => {
+  const path = join(store.folder, "lines");
+  return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+};
+
+const logOf = (store: TestStore, { hash, threadId }: ThreadRef): string =>
+  readFileSync(join(store.root, "logs", hash, `${threadId}.data.jsonl`), "utf8");
+
+/** The last value that was written to each variable, whole or in parts. */
+function writesIn(steps: readonly Step[]): Record<string, unknown> {
+  const writes = steps.flatMap(({ role, meta }) =>
+    role.includes("/") ? [] : ((meta.variables ?? []) as { path: string[]; value: unknown }[]),
+  );
+  return Object.fromEntries(writes.map(({ path, value }) => [path.join("."), value]));
+}
+
+describe("a loop of a hundred whose worker is killed at 60", () => {
+  test("goes on at 60, and does none of them twice", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(marking), "loop", { maxRounds: 1000 });
+    await until(() => existsSync(join(store.folder, "held")));
+    await store.signalWorkers("SIGKILL");
+    const killed = await store.read(ref);
+    expect([killed.status, killed.steps.length, linesIn(store).length]).toEqual([
+      "interrupted",
+      60,
+      60,
+    ]);
+    expect(killed.steps.at(-1)?.meta.loopProgress).toEqual({ Loop_Hundred: 60 });
+    writeFileSync(join(store.folder, "go"), "");
+    await resumeThread(store.root, ref, { env: store.env });
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(linesIn(store)).toEqual(Array.from({ length: 100 }, (_, at) => `hundred ${at}`));
+    expect(writesIn(steps)).toEqual({ $sum: 4950 });
+  });
+});
+
+describe("a thread with a fork, loops, a branch and a child, killed at random", () => {
+  test("does no committed step again and ends as one that nobody disturbed", async () => {
+    const store = new TestStore();
+    const hash = await store.add(marking);
+    const calm = await store.start(hash, "all", { maxRounds: 1000 });
+    const { steps: whole } = await store.whenStatus(calm, "completed");
+    const ref = await store.start(hash, "all", { maxRounds: 1000 });
+    let kills = 0;
+    for (let wanted = 1; kills < 8 && wanted < whole.length - 2; kills += 1) {
+      const { status, steps } = await store.whenSteps(ref, wanted);
+      if (status === "completed") break;
+      await store.signalWorkers("SIGKILL");
+      wanted = steps.length + 1 + Math.floor(Math.random() * 3);
+      await resumeThread(store.root, ref, { env: store.env });
+    }
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(kills).toBeGreaterThan(2);
+    expect(countsOf(steps)).toEqual(countsOf(whole));
+    expect(writesIn(steps)).toEqual(writesIn(whole));
+    expect(writesIn(steps)).toMatchObject({ $sum: 16, $left: 10, "$ways.0": "even", "$ways.1": 2 });
+  });
+});
+
+describe("a Pause", () => {
+  const asking = {
+    version: "3.18",
+    name: "asking",
+    registry: { vars: ["$answer(OBJECT)", "$said(STRING)"] },
+    steps: [
+      { id: "Pause_Ask", reason: "Ship it?", resumeResultTarget: "$answer", next: "Set_Said" },
+      { id: "Set_Said", target: "$said", value: "='said ' + $answer.text", next: "RETURN" },
+    ],
+  };
+
+  async function waiting() {
+    const store = new TestStore();
+    const file = join(store.folder, "asking.json");
+    writeFileSync(file, JSON.stringify(asking));
+    const sources = [stepsSource(() => undefined)];
+    const add = (path: string) => addWorkflow(store.root, "asking", path, { sources });
+    const { hash } = await add(file);
+    const ref = await store.start(hash);
+    const { steps } = await store.whenStatus(ref, "waiting");
+    const answer = (text: string) =>
+      resumeThread(store.root, ref, {
+        env: {},
+        input: { content: text, value: { text }, meta: { token: steps[0]?.meta.token } },
+      });
+    return { store, ref, file, add, answer };
+  }
+
+  test("survives the end of its worker, and of two answers at once one wins", async () => {
+    const { store, ref, answer } = await waiting();
+    await store.signalWorkers("SIGKILL");
+    expect((await readThread(openRoot({ path: store.root }), ref)).status).toBe("waiting");
+    const codes = await Promise.all([codeOf(answer("one")), codeOf(answer("two"))]);
+    const won = codes.findIndex((code) => code.startsWith("no error"));
+    expect(codes.filter((code) => code.startsWith("no error"))).toHaveLength(1);
+    const { steps } = await store.whenStatus(ref, "completed");
+    const text = ["one", "two"][won] as string;
+    expect(writesIn(steps)).toEqual({ $answer: { text }, $said: `said ${text}` });
+    expect(steps.map(({ role }) => role)).toEqual([
+      "__wait__",
+      "__input__",
+      "Pause_Ask",
+      "Set_Said",
+    ]);
+  });
+
+  test("goes on as it began when its file was changed meanwhile", async () => {
+    const { store, ref, file, add, answer } = await waiting();
+    const again = join(store.folder, "again.json");
+    writeFileSync(again, JSON.stringify(asking, null, 4));
+    expect((await add(again)).hash).toBe(ref.hash);
+    const [ask, said] = asking.steps;
+    writeFileSync(file, JSON.stringify({ ...asking, steps: [ask, { ...said, value: "changed" }] }));
+    expect((await add(file)).hash).not.toBe(ref.hash);
+    await store.signalWorkers("SIGKILL");
+    await answer("yes");
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(writesIn(steps)).toMatchObject({ $said: "said yes" });
+  });
+
+  test("can be rerun with other values: a fork, and the old log stays as it was", async () => {
+    const { store, ref, answer } = await waiting();
+    await answer("yes");
+    const { steps } = await store.whenStatus(ref, "completed");
+    const before = logOf(store, ref);
+    const atStep = stepsBefore(steps, "Set_Said") ?? 0;
+    const overrides = { $answer: { text: "no" } };
+    const meta = { for: "rerun", stepID: "Set_Said", overrides };
+    const fork = await forkThread(store.root, ref, {
+      env: {},
+      keep: { atStep },
+      input: { content: "again", meta },
+    });
+    const rerun = await store.whenStatus(fork, "completed");
+    expect(writesIn(rerun.steps)).toMatchObject({ $said: "said no" });
+    expect(rerun.steps.slice(0, atStep)).toEqual(steps.slice(0, atStep));
+    expect(logOf(store, ref)).toBe(before);
+  });
+});
