@@ -4,6 +4,7 @@
  */
 import type { z } from "@hono/zod-openapi";
 import type * as request from "./shape/request.ts";
+import type * as run from "./shape/run.ts";
 import type { serverShape } from "./shape/server.ts";
 import type * as thread from "./shape/thread.ts";
 import type * as workflow from "./shape/workflow.ts";
@@ -35,6 +36,16 @@ export type AddedWorkflow = z.infer<typeof workflow.addedShape>;
 export type RolledBack = z.infer<typeof workflow.rolledBackShape>;
 export type Bundle = z.infer<typeof workflow.bundleShape>;
 export type RunForm = z.infer<typeof workflow.formShape>;
+
+// Runs of step workflows
+export type RunSnapshot = z.infer<typeof run.snapshotShape>;
+export type RunCheckpoint = z.infer<typeof run.checkpointShape>;
+export type RunStand = z.infer<typeof run.runStandShape>;
+export type RunFailure = z.infer<typeof run.runFailureShape>;
+export type StartedRun = z.infer<typeof run.startedRunShape>;
+export type StartRun = z.input<typeof run.runBody>;
+export type ResumeRun = z.input<typeof run.resumeRunBody>;
+export type Rerun = z.input<typeof run.rerunBody>;
 
 // Requests
 export type ThreadsQuery = z.input<typeof request.threadsQuery>;

@@ -42,11 +42,22 @@ export class Serving {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
   readonly path = join(this.folder, "root");
   readonly root: Root = openRoot({ path: this.path });
+  /** What the server's environment has beside that which it needs. */
+  more: Record<string, string> = {};
   #running: Running | null = null;
 
   /** A storage root with a server, and the named bundles registered by it. */
   static async start(...names: (keyof typeof bundles)[]): Promise<Serving> {
+    return await Serving.startWith({}, ...names);
+  }
+
+  /** As {@link start}, with more in the server's environment. */
+  static async startWith(
+    more: Record<string, string>,
+    ...names: (keyof typeof bundles)[]
+  ): Promise<Serving> {
     const serving = new Serving();
+    serving.more = more;
     made.push(serving);
     await serving.serve();
     for (const name of names) await serving.add(name, bundles[name]);
@@ -59,6 +70,7 @@ export class Serving {
       HOME: join(this.folder, "home"),
       UNCAGED_WORKFLOW_STORAGE_ROOT: this.path,
       UNCAGED_WORKFLOW_IDLE_MS: "300",
+      ...this.more,
     };
   }
 
@@ -100,7 +112,7 @@ export class Serving {
     const child = this.spawn("serve", "--port", String(port), "--json");
     const { value } = await child.stdout.getReader().read();
     const text = new TextDecoder().decode(value);
-    if (text === "") throw new Error(await child.stderr.text());
+    if (text === "") throw new Error(await new Response(child.stderr).text());
     const { port: taken, token } = JSON.parse(text) as { port: number; token: string };
     this.#running = { child, port: taken, token };
   }
@@ -184,7 +196,8 @@ export class Serving {
 
   async remove(): Promise<void> {
     if (this.#running) await this.stop("SIGKILL");
-    const live = (await this.spawn("ps", "-q").stdout.text()).split("\n").filter(Boolean);
+    const listed = await new Response(this.spawn("ps", "-q").stdout).text();
+    const live = listed.split("\n").filter(Boolean);
     await Promise.all(live.map((id) => this.spawn("kill", id).exited));
     for (let tries = 0; tries < 60 && (await this.#hasWorker()); tries += 1) await Bun.sleep(50);
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });

@@ -9,14 +9,14 @@ import "./theme/base.css";
 
 const mostTries = 3;
 
-// The console was built anew since this page was loaded: its parts have other names now.
-addEventListener("vite:preloadError", (event) => {
+// A part that can't be loaded: the console was built anew since, and its parts have other names now; or
+// no server is there, and then what is shown is worth more than an empty page.
+addEventListener("vite:preloadError", () => {
   const key = "reloaded-at";
   const before = Number(sessionStorage.getItem(key));
   if (Date.now() - before < 10_000) return;
   sessionStorage.setItem(key, String(Date.now()));
-  event.preventDefault();
-  location.reload();
+  void fetch("/theme.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
 });
 
 const client = new QueryClient({

@@ -5,6 +5,7 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { readAddSearch } from "./add/search.ts";
+import { ApiError } from "./api/request.ts";
 import { NoPage, PageFailure } from "./shell/page-failure.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Skeleton } from "./states/skeleton.tsx";
@@ -12,6 +13,16 @@ import { readThreadsSearch } from "./threads/search.ts";
 import { ThreadsPage } from "./threads/threads-page.tsx";
 import { readThreadSearch } from "./thread/search.ts";
 import { readWorkflowSearch } from "./workflows/search.ts";
+
+/** A page's own part, which is loaded when it is asked for. */
+const part = <Module,>(loading: Promise<Module>): Promise<Module> =>
+  loading.catch(() => {
+    throw new ApiError(0, {
+      code: "NOT_REACHED",
+      message: "this page can't be loaded",
+      hint: "start the server again: uncaged-workflow serve",
+    });
+  });
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NoPage });
 
@@ -26,33 +37,39 @@ const thread = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id",
   validateSearch: readThreadSearch,
-  component: lazyRouteComponent(() => import("./thread/thread-page.tsx"), "ThreadPage"),
+  component: lazyRouteComponent(() => part(import("./thread/thread-page.tsx")), "ThreadPage"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id/compare/$other",
-  component: lazyRouteComponent(() => import("./compare/compare-page.tsx"), "ComparePage"),
+  component: lazyRouteComponent(() => part(import("./compare/compare-page.tsx")), "ComparePage"),
 });
 
 const workflows = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
-  component: lazyRouteComponent(() => import("./workflows/workflows-page.tsx"), "WorkflowsPage"),
+  component: lazyRouteComponent(
+    () => part(import("./workflows/workflows-page.tsx")),
+    "WorkflowsPage",
+  ),
 });
 
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$name",
   validateSearch: readWorkflowSearch,
-  component: lazyRouteComponent(() => import("./workflows/workflow-page.tsx"), "WorkflowPage"),
+  component: lazyRouteComponent(
+    () => part(import("./workflows/workflow-page.tsx")),
+    "WorkflowPage",
+  ),
 });
 
 const add = createRoute({
   getParentRoute: () => root,
   path: "/add",
   validateSearch: readAddSearch,
-  component: lazyRouteComponent(() => import("./add/add-page.tsx"), "AddPage"),
+  component: lazyRouteComponent(() => part(import("./add/add-page.tsx")), "AddPage"),
 });
 
 /** The pages, by their paths. All but the first are loaded when they are asked for. */

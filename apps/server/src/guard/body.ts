@@ -5,6 +5,11 @@ const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
 
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
+// What a program sends that names no type: under a run's paths it is JSON.
+const plainType = "text/plain";
+
+/** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
+const isForRun = ({ url }: Request): boolean => new URL(url).pathname.startsWith("/workflow/");
 
 /**
  * Checks what can be told of a body before it is read: a form's type is refused, for any page may send
@@ -12,19 +17,21 @@ const uploadType = "application/octet-stream";
  *
  * @throws WorkflowError `BAD_CONTENT_TYPE` (usage), `BODY_TOO_LARGE`.
  */
-export function checkBody({ method, headers }: Request): void {
+export function checkBody(request: Request): void {
+  const { method, headers } = request;
   const length = Number(headers.get("content-length") ?? 0);
   const hasBody = length > 0 || headers.has("transfer-encoding");
   if (!hasBody || method === "GET" || method === "HEAD") return;
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (type !== jsonType && type !== uploadType) throw badType(type);
-  const most = mostOf(headers);
+  const isTaken = type === (isForRun(request) ? plainType : uploadType);
+  if (type !== jsonType && !isTaken) throw badType(type);
+  const most = mostOf(request);
   if (length > most) throw tooLarge(most);
 }
 
 /** The most that a request's body may have. */
-export const mostOf = (headers: Headers): number =>
-  headers.get("content-type")?.toLowerCase().startsWith(uploadType)
+export const mostOf = (request: Request): number =>
+  isForRun(request) || request.headers.get("content-type")?.toLowerCase().startsWith(uploadType)
     ? mostBody.upload
     : mostBody.json;
 

@@ -20,8 +20,8 @@ let atWork = 0;
 type Uploaded = Added & { warnings: string[] };
 
 /**
- * Registers a file that was sent: a bundle, or a source that is built first. It lies in a folder of its
- * own for as long as that takes, and errors and warnings name it as its sender does.
+ * Registers a file that was sent: a bundle, or a source that is built first. Errors and warnings name it
+ * as its sender does.
  *
  * @throws WorkflowError `BAD_FILE_NAME` (usage), `TOO_MANY_UPLOADS`, and those of `addWorkflow`.
  */
@@ -32,16 +32,32 @@ export async function addUpload(
   request: Request,
 ): Promise<Uploaded> {
   if (!fileName.test(file)) throw badFileName(file);
+  return await withUpload(file, await request.bytes(), async (path, plain) => {
+    const warnings: string[] = [];
+    const steps = stepsSource((warning) => warnings.push(plain(warning)));
+    const added = await addWorkflow(root, name, path, { sources: [steps] });
+    return { ...added, warnings };
+  });
+}
+
+/**
+ * Has something done with a file that was sent. It lies in a folder of its own for as long as that
+ * takes; `plain` takes that folder out of a text, as it is taken out of errors.
+ *
+ * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `use`.
+ */
+export async function withUpload<T>(
+  file: string,
+  bytes: Uint8Array,
+  use: (path: string, plain: (text: string) => string) => Promise<T>,
+): Promise<T> {
   if (atWork >= mostAtOnce) throw tooMany();
   atWork += 1;
   const folder = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
   try {
     const path = join(folder, file);
-    await writeFile(path, await request.bytes(), { mode: 0o600 });
-    const warnings: string[] = [];
-    const steps = stepsSource((warning) => warnings.push(warning.replaceAll(folder + sep, "")));
-    const added = await addWorkflow(root, name, path, { sources: [steps] });
-    return { ...added, warnings };
+    await writeFile(path, bytes, { mode: 0o600 });
+    return await use(path, (text) => text.replaceAll(folder + sep, ""));
   } catch (error) {
     throw asSent(error, folder + sep);
   } finally {

@@ -1,3 +1,4 @@
+import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ConsoleFiles } from "../console/console.ts";
 import { mostOf, tooLarge } from "../guard/body.ts";
@@ -9,6 +10,7 @@ import { eventRoutes } from "../routes/events.ts";
 import { serverRoutes } from "../routes/server.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
+import { runRoutes } from "../runs/runs.ts";
 
 const about = {
   title: "uncaged-workflow",
@@ -17,16 +19,18 @@ const about = {
     "Authorization: Bearer, or the cookie that the printed URL sets.",
 };
 
-/** All routes put together: the API under /api, and the console everywhere else. */
+const limited: MiddlewareHandler = (c, next) => {
+  const maxSize = mostOf(c.req.raw);
+  const onError = () => {
+    throw tooLarge(maxSize);
+  };
+  return bodyLimit({ maxSize, onError })(c, next);
+};
+
+/** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
 export function makeApp(context: Context, files: ConsoleFiles) {
   const api = routes();
-  api.use((c, next) => {
-    const maxSize = mostOf(c.req.raw.headers);
-    const onError = () => {
-      throw tooLarge(maxSize);
-    };
-    return bodyLimit({ maxSize, onError })(c, next);
-  });
+  api.use(limited);
   api.route("/", serverRoutes(context));
   api.route("/", threadRoutes(context));
   api.route("/", controlRoutes(context));
@@ -39,6 +43,8 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     scheme: "bearer",
   });
   app.route("/api", api);
+  app.use("/workflow/*", limited);
+  app.route("/workflow", runRoutes(context));
   app.doc31("/api/openapi.json", {
     openapi: "3.1.0",
     info: { ...about, version: context.version },

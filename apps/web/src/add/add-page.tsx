@@ -1,5 +1,6 @@
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
+import { Command } from "../controls/copy.tsx";
 import { Page } from "../shell/page.tsx";
 import { useTitle } from "../shell/title.ts";
 import { AddForm } from "./add-form.tsx";
@@ -18,6 +19,11 @@ export function AddPage() {
     >
       <div className={styles.page}>
         <DropZone file={file} onFile={setFile} />
+        {!file && (
+          <div className={styles.terminal}>
+            In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
+          </div>
+        )}
         {file && <AddForm key={keyOf(file)} file={file} name={name} />}
       </div>
     </Page>

@@ -6,12 +6,12 @@ import { FailureNotice } from "../states/failure.tsx";
 import { Page } from "./page.tsx";
 
 /** Stands in for a page that could not be shown. */
-export function PageFailure({ error, reset }: ErrorComponentProps) {
+export function PageFailure({ error }: ErrorComponentProps) {
   return (
     <Page title="This page could not be shown">
       <FailureNotice
         error={error instanceof Error ? error : new Error(String(error))}
-        onRetry={reset}
+        onRetry={() => location.reload()}
       />
     </Page>
   );

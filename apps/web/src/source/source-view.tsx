@@ -11,7 +11,8 @@ import styles from "./source-view.module.css";
 import { SourceText } from "./source-text.tsx";
 
 /** The texts of a version: those that it was built from, and the bundle itself. */
-export function SourceView({ bundle: { hash, sources, bytes } }: { bundle: Bundle }) {
+export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: Bundle }) {
+  const sources = ownFirst(all);
   const [chosen, choose] = useState<string | null>(null);
   const file = chosen === "" ? undefined : (sources.find((one) => one === chosen) ?? sources[0]);
   const { data: text, error, refetch } = useQuery(sourceQuery(hash, file));
@@ -43,3 +44,9 @@ export function SourceView({ bundle: { hash, sources, bytes } }: { bundle: Bundl
     </div>
   );
 }
+
+// What a workflow brings along from elsewhere is seldom what its reader looks for.
+const ownFirst = (files: readonly string[]): string[] => {
+  const isOwn = (file: string) => !file.startsWith("../") && !file.includes("node_modules");
+  return [...files.filter(isOwn).toReversed(), ...files.filter((file) => !isOwn(file))];
+};

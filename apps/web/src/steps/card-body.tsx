@@ -22,7 +22,11 @@ export function CardBody({ card, state }: { card: Card; state: CardState }) {
       {activity?.error && <p className={styles.error}>{activity.error}</p>}
       {content !== null && (
         <div className={styles.content}>
-          {content === "" ? <Nothing>It said nothing.</Nothing> : <Prose text={content} />}
+          {content === "" ? (
+            <Nothing>It said nothing.</Nothing>
+          ) : (
+            <Prose text={content} isMarkdown={isModelText(card)} />
+          )}
         </div>
       )}
       {activity?.inputs && (
@@ -105,6 +109,10 @@ function CardRest({ card, isRunning }: { card: Card; isRunning: boolean }) {
     </>
   );
 }
+
+// What a program says is shown as it is: its lines would run together.
+const isModelText = (card: Card): boolean =>
+  card.step !== null && !isCommit(card.step.meta) && usageOf(card) !== null;
 
 const mostNamed = 6;
 

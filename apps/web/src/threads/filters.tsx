@@ -30,7 +30,10 @@ export function Filters({ search, onChange }: Props) {
           placeholder="Search by id, workflow or role"
           value={search.q ?? ""}
           onChange={({ target }) => onChange({ q: target.value || undefined })}
-          onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
+          onKeyDown={({ key, currentTarget }) => {
+            if (key === "Escape") currentTarget.blur();
+            if (key === "Enter" || key === "ArrowDown") focusFirst();
+          }}
         />
         <kbd aria-hidden>/</kbd>
       </div>
@@ -39,6 +42,9 @@ export function Filters({ search, onChange }: Props) {
     </search>
   );
 }
+
+/** From the search to what it found. */
+const focusFirst = () => document.querySelector<HTMLElement>("[role=row] a")?.focus();
 
 function WorkflowFilter({ search: { workflow }, onChange }: Props) {
   const { data = [] } = useQuery(workflowsQuery);

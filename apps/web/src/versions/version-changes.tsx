@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Minus, PenLine, Plus } from "lucide-react";
+import { ArrowRight, Minus, PenLine, Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { bundleQuery } from "../api/workflows.ts";
 import { Button } from "../controls/button.tsx";
@@ -63,6 +63,8 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
 }
 
 const icons = { added: Plus, removed: Minus, changed: PenLine } as const;
+
+const isShort = (text: string): boolean => text.length <= 100 && !text.includes("\n");
 
 function ChangeRow({ change: { kind, what, before, after } }: { change: Change }) {
   const Icon = icons[kind];

@@ -1,0 +1,13 @@
+import type { z } from "zod";
+import { runFailureShape } from "../shape/run.ts";
+
+const json = <Shape extends z.ZodType>(schema: Shape) => ({ "application/json": { schema } });
+const refused = (description: string) => ({ description, content: json(runFailureShape) });
+
+/** The answers of a run's path: what it gives when all is well, and how it refuses. */
+export const runAnswers = <Shape extends z.ZodType>(description: string, schema: Shape) => ({
+  200: { description, content: json(schema) },
+  400: refused("What was sent is malformed or invalid: see `messages`."),
+  404: refused("There is no such run, no such workflow, or no checkpoint."),
+  409: refused("It can't be done as things are."),
+});

@@ -1,0 +1,75 @@
+import {
+  forkThread,
+  isWorkflowError,
+  readThread,
+  resolveWorkflow,
+  startThread,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import { planRerun } from "@uncaged/workflow-steps";
+import type { z } from "zod";
+import type { Context } from "../routes/context.ts";
+import type { rerunBody } from "../shape/run.ts";
+import type { Run, Runs } from "./run.ts";
+import { optionsOf } from "./start.ts";
+
+type Request = z.infer<typeof rerunBody>;
+
+/**
+ * Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), those of `planRerun`, and those of `forkThread`.
+ */
+export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
+  const { root, env, cwd } = context;
+  const { checkpoint, stepID, overrides } = request;
+  const source = await sourceOf(runs, checkpoint);
+  const hash = await hashOf(context, source, request.workflowName);
+  const documents = await runs.documentsOf(hash);
+  const thread = source && (await readThread(root, source.ref));
+  const { kept, input } = planRerun(documents, thread, { checkpoint, stepID, overrides });
+  const options = optionsOf(request.clientRunToken);
+  if (!source) {
+    const workflow = request.workflowName ?? hash;
+    return (await startThread(root, { workflow, options, input, env, cwd })).threadId;
+  }
+  const on = hash === source.ref.hash ? undefined : request.workflowName;
+  const fork = { keep: { atStep: kept }, input, options, env, on };
+  return (await forkThread(root, source.ref, fork)).threadId;
+}
+
+const threadId = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/** The run that a checkpoint is of, if it is here. */
+async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["checkpoint"]) {
+  const named = [id, workflowID].find((text) => typeof text === "string" && threadId.test(text));
+  return typeof named === "string" ? await runs.find(named) : null;
+}
+
+async function hashOf(
+  { root }: Context,
+  source: Run | null,
+  workflowName: string | undefined,
+): Promise<string> {
+  if (workflowName === undefined) {
+    if (source) return source.ref.hash;
+    throw noWorkflow();
+  }
+  try {
+    return (await resolveWorkflow(root, workflowName)).hash;
+  } catch (error) {
+    // A workflow that was sent to be run has no name but its own.
+    const isUnknown = isWorkflowError(error) && error.code === "WORKFLOW_NOT_FOUND";
+    if (isUnknown && source?.documents.document.name === workflowName) return source.ref.hash;
+    throw error;
+  }
+}
+
+function noWorkflow(): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_REQUEST",
+    kind: "usage",
+    message: "the checkpoint is of no run that is known here, and there is no workflowName",
+    hint: "say which workflow is to run: workflowName",
+  });
+}

@@ -1,0 +1,186 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { MiddlewareHandler } from "hono";
+import { body, optionalBody, routes } from "../routes/answers.ts";
+import type { Context } from "../routes/context.ts";
+import {
+  artifactsShape,
+  beforeQuery,
+  checkpointShape,
+  rerunBody,
+  resumeRunBody,
+  runBody,
+  runPath,
+  runStandShape,
+  snapshotShape,
+  startedRunShape,
+  variablesShape,
+} from "../shape/run.ts";
+import { runAnswers } from "./answers.ts";
+import { abortRun, pauseRun, resumeRun } from "./control.ts";
+import { followRun, noStream, seqIn } from "./follow.ts";
+import { runRefusalOf } from "./refusal.ts";
+import { startRerun } from "./rerun.ts";
+import { type Run, Runs } from "./run.ts";
+import { startRun } from "./start.ts";
+
+const tags = ["Runs of step workflows"];
+const params = runPath;
+
+const run = createRoute({
+  method: "post",
+  path: "/run",
+  tags,
+  summary: "Run a step workflow",
+  request: body(runBody),
+  responses: runAnswers("It has begun.", startedRunShape),
+});
+
+const rerun = createRoute({
+  method: "post",
+  path: "/rerun",
+  tags,
+  summary: "Run again from a checkpoint, at a step, with other values",
+  request: body(rerunBody),
+  responses: runAnswers("A new run has begun.", runStandShape),
+});
+
+const status = createRoute({
+  method: "get",
+  path: "/{runID}/status",
+  tags,
+  summary: "How a run stands",
+  request: { params },
+  responses: runAnswers("A snapshot.", snapshotShape),
+});
+
+const variables = createRoute({
+  method: "get",
+  path: "/{runID}/variables",
+  tags,
+  summary: "The variables of a run",
+  request: { params },
+  responses: runAnswers("By name.", variablesShape),
+});
+
+const artifacts = createRoute({
+  method: "get",
+  path: "/{runID}/artifacts",
+  tags,
+  summary: "The files that a run has written",
+  request: { params },
+  responses: runAnswers("Their paths.", artifactsShape),
+});
+
+const checkpoint = createRoute({
+  method: "get",
+  path: "/{runID}/checkpoint",
+  tags,
+  summary: "The state of a run, from which it can be run again",
+  request: { params, query: beforeQuery },
+  responses: runAnswers("The checkpoint.", checkpointShape),
+});
+
+const events = createRoute({
+  method: "get",
+  path: "/{runID}/events",
+  tags,
+  summary: "Follow a run: its events, those there are and those to come",
+  request: { params, headers: z.object({ "last-event-id": z.string().optional() }) },
+  responses: {
+    200: {
+      description: "Server-sent events: see docs/server.md.",
+      content: { "text/event-stream": { schema: z.string() } },
+    },
+    204: { description: "All up to the end was read: there is nothing to reconnect for." },
+  },
+});
+
+const act = (verb: "abort" | "pause", summary: string, done: string) =>
+  createRoute({
+    method: "post",
+    path: `/{runID}/${verb}`,
+    tags,
+    summary,
+    request: { params },
+    responses: runAnswers(done, runStandShape),
+  });
+
+const abort = act("abort", "End a run now", "It has ended, by this or before.");
+const pause = act("pause", "Hold a run before its next step", "It will, unless it has ended.");
+const resume = createRoute({
+  method: "post",
+  path: "/{runID}/resume",
+  tags,
+  summary: "Answer the Pause that a run waits at",
+  request: { params, ...optionalBody(resumeRunBody) },
+  responses: runAnswers("It goes on.", runStandShape),
+});
+
+/** The routes of runs, as section 8 of the documented API has them. */
+export function runRoutes(context: Context): OpenAPIHono {
+  const runs = new Runs(context.root);
+  const app = routes();
+  app.use(asJson);
+  app.onError((error, c) => {
+    const { status: refusal, body: said } = runRefusalOf(error);
+    if (refusal === 500) console.error(error);
+    return c.json(said, refusal);
+  });
+  const standOf = async (found: Run) => {
+    const { runID, status: stand } = await runs.snapshot(found);
+    return { runID, status: stand };
+  };
+  return app
+    .openapi(run, async (c) =>
+      c.json({ runID: await startRun(context, runs, c.req.valid("json")) }, 200),
+    )
+    .openapi(rerun, async (c) => {
+      const runID = await startRerun(context, runs, c.req.valid("json"));
+      return c.json(await standOf(await runs.get(runID)), 200);
+    })
+    .openapi(status, async (c) => {
+      return c.json(await runs.snapshot(await runs.get(c.req.valid("param").runID)), 200);
+    })
+    .openapi(variables, async (c) => {
+      const found = await runs.get(c.req.valid("param").runID);
+      return c.json((await runs.snapshot(found)).variables, 200);
+    })
+    .openapi(artifacts, async (c) => {
+      const found = await runs.get(c.req.valid("param").runID);
+      return c.json((await runs.snapshot(found)).artifacts, 200);
+    })
+    .openapi(checkpoint, async (c) => {
+      const { runID } = c.req.valid("param");
+      return c.json(await runs.checkpoint(runID, c.req.valid("query").before), 200);
+    })
+    .openapi(events, async (c) => {
+      const found = await runs.find(c.req.valid("param").runID);
+      if (!found) return noStream();
+      return await followRun(context, found.ref, seqIn(c.req.header("last-event-id")));
+    })
+    .openapi(abort, async (c) => {
+      const found = await runs.get(c.req.valid("param").runID);
+      await abortRun(context, found.ref);
+      return c.json(await standOf(found), 200);
+    })
+    .openapi(pause, async (c) => {
+      const found = await runs.get(c.req.valid("param").runID);
+      await pauseRun(context, found.ref);
+      return c.json(await standOf(found), 200);
+    })
+    .openapi(resume, async (c) => {
+      const found = await runs.get(c.req.valid("param").runID);
+      await resumeRun(context, found.ref, c.req.valid("json"));
+      return c.json(await standOf(found), 200);
+    });
+}
+
+/** Takes a body without a type of its own as JSON: so the documented clients send it. */
+const asJson: MiddlewareHandler = async (c, next) => {
+  if (c.req.header("content-type")?.toLowerCase().startsWith("text/plain")) {
+    const headers = new Headers(c.req.raw.headers);
+    headers.set("Content-Type", "application/json");
+    c.req.raw = new Request(c.req.raw, { headers });
+  }
+  await next();
+};

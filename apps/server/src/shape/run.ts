@@ -1,0 +1,119 @@
+import { z } from "@hono/zod-openapi";
+import { ExecutionStatus } from "@uncaged/workflow-steps";
+
+const fields = z.record(z.string(), z.unknown());
+const runID = z.string().openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
+const stepID = z.string().openapi({ example: "LLM_Write" });
+const executionStatusShape = z.enum(ExecutionStatus).openapi("RunStatus");
+const clientRunToken = z.string().max(1000).optional().openapi({
+  description: "The caller's own text: the events of tools bear it.",
+});
+
+export const runPath = z.object({
+  runID: z.string().openapi({ description: "The run's id, which is its thread's." }),
+});
+
+export const beforeQuery = z.object({
+  before: stepID.optional().openapi({
+    description: "The state before this step's last run.",
+  }),
+});
+
+export const runBody = z
+  .object({
+    workflowName: z.string().optional().openapi({
+      description: "A name, name@hash, or the hash of a bundle.",
+    }),
+    workflow: fields.optional().openapi({
+      description: "A step workflow itself. It is checked and built, and gets no name.",
+    }),
+    params: fields.optional(),
+    clientRunToken,
+  })
+  .openapi("StartRun");
+
+export const resumeRunBody = z
+  .object({
+    token: z.string().optional().openapi({
+      description:
+        "The `waitToken` of the Pause. Without it a run goes on that was paused from outside.",
+    }),
+    payload: z.unknown().optional(),
+    requestId: z.string().optional().openapi({
+      description: "The caller's own: asking again with it has no second effect.",
+    }),
+  })
+  .openapi("ResumeRun");
+
+export const rerunBody = z
+  .object({
+    workflowName: z.string().optional().openapi({
+      description: "Whose current version runs; that of the checkpoint's run when absent.",
+    }),
+    checkpoint: fields,
+    stepID: stepID.optional().openapi({ description: "Where to begin, if not where it stands." }),
+    overrides: fields.optional().openapi({
+      description: "Other values of $variables, _locals and params.",
+    }),
+    clientRunToken,
+  })
+  .openapi("Rerun");
+
+export const startedRunShape = z.object({ runID }).openapi("StartedRun");
+
+export const runStandShape = z.object({ runID, status: executionStatusShape }).openapi("RunStand");
+
+export const snapshotShape = z
+  .object({
+    runID,
+    status: executionStatusShape,
+    currentStepID: stepID.nullable(),
+    elapsedMs: z.number(),
+    params: fields,
+    variables: fields,
+    localVars: fields,
+    artifacts: z.array(z.string()),
+    paused: z.object({ nodeID: stepID, token: z.string() }).nullable(),
+    eventSeq: z.number().openapi({ description: "The id of its last event." }),
+    version: z.string(),
+  })
+  .openapi("RunSnapshot");
+
+export const variablesShape = fields.openapi("RunVariables");
+export const artifactsShape = z.array(z.string()).openapi("RunArtifacts");
+
+export const checkpointShape = z
+  .object({
+    _type: z.literal("vl_workflow_checkpoint"),
+    _version: z.literal(2),
+    workflowID: runID,
+    currentStepID: stepID,
+    status: executionStatusShape,
+    params: fields,
+    paramTypes: z.record(z.string(), z.string()),
+    variables: fields,
+    varTypes: z.record(z.string(), z.string()),
+    localVars: fields,
+    artifacts: z.record(z.string(), z.object({ path: z.string(), size_bytes: z.number() })),
+    completedSteps: z.array(stepID),
+    completedBranches: z.record(z.string(), z.array(z.string())),
+    loopProgress: z.record(z.string(), z.number()),
+    eventSeq: z.number(),
+    version: z.string(),
+    createdAt: z.string(),
+    threadId: z.string().optional(),
+    steps: z.number().optional(),
+  })
+  .openapi("RunCheckpoint");
+
+/** How a refusal of a run's paths looks: as their documentation has it, and not as elsewhere. */
+export const runFailureShape = z
+  .object({
+    error: z.string().openapi({ example: "not found" }),
+    code: z.string().optional(),
+    hint: z.string().nullable().optional(),
+    messages: z.array(z.string()).optional().openapi({
+      description: "Each finding of what is invalid.",
+    }),
+  })
+  .openapi("RunFailure");
