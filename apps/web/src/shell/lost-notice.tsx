@@ -27,7 +27,7 @@ export function LostNotice() {
     return () => clearTimeout(timer);
   }, [connection]);
   return (
-    <div aria-live="polite">
+    <div className={styles.notice} aria-live="polite">
       {shown === "lost" && (
         <p className={styles.lost}>
           <Unplug aria-hidden /> The server is not reached. This page shows what was last known, and
