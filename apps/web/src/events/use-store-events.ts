@@ -8,6 +8,7 @@ import { Stream } from "./stream.ts";
 
 /** The lists are read again this often at the most; what an event tells is shown at once. */
 const readEveryMs = 1_500;
+const atOnceMs = 50;
 
 /** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
 export function useStoreEvents(): void {
@@ -34,6 +35,7 @@ class Lists {
   readonly #client: QueryClient;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isFirst = true;
+  #readAt = 0;
 
   constructor(client: QueryClient) {
     this.#client = client;
@@ -60,11 +62,16 @@ class Lists {
 
   // A list of many pages is read page by page: the longer it is, the more seldom.
   #readSoon(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
-      void this.#client.invalidateQueries({ queryKey: threadKeys.newest });
-    }, readEveryMs * this.#mostPages());
+    const next = this.#readAt + readEveryMs * this.#mostPages();
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = null;
+        this.#readAt = Date.now();
+        void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
+        void this.#client.invalidateQueries({ queryKey: threadKeys.newest });
+      },
+      Math.max(atOnceMs, next - Date.now()),
+    );
   }
 
   #mostPages(): number {

@@ -45,6 +45,14 @@ describe("the cards of a thread", () => {
     expect(log.cards.map(durationOf)).toEqual([100, 100]);
   });
 
+  test("of a fork do not take the time that lies between the threads", () => {
+    const old = { role: "a", content: "", meta: {} };
+    log.takeStep({ ...old, number: 1, timestamp: 100 });
+    log.takeStep({ ...old, number: 2, timestamp: 300 });
+    log.takeStep({ ...old, number: 3, timestamp: 1_050 });
+    expect(log.cards.map(durationOf)).toEqual([null, 200, 50]);
+  });
+
   test("gather what a step told while it ran", () => {
     event("step_start", "coder#1", { type: "Role", meta: { title: "coder" } });
     event("llm_thinking", "coder#1", { delta: "hm" });

@@ -52,8 +52,7 @@ export class ThreadLog {
     // What failed and was gone on from will not be committed any more.
     const failed = this.#open.filter((card) => card.activity?.error);
     this.#open = this.#open.filter((card) => !failed.includes(card));
-    const before = this.#steps.at(-1)?.timestamp ?? this.start?.createdAt ?? null;
-    const card = own ?? this.#newCard(null, before);
+    const card = own ?? this.#newCard(null, this.#beginOf(step));
     card.step = step;
     card.version += 1;
     this.#cards.push(...failed, card);
@@ -80,6 +79,14 @@ export class ThreadLog {
     const card = this.#newCard(stepID, timestamp);
     this.#open.push(card);
     return card;
+  }
+
+  /** When a step began that told nothing: when the one before ended, and not before the thread began. */
+  #beginOf({ timestamp }: NumberedStep): number | null {
+    const created = this.start?.createdAt ?? null;
+    const before = this.#steps.at(-1)?.timestamp ?? created;
+    if (before === null || created === null || timestamp < created) return before;
+    return Math.max(before, created);
   }
 
   /** The open card that a step of this role ends. */

@@ -16,6 +16,7 @@ describe("the timeline", () => {
     const line = timelineOf(
       [card("a", 1, 0, 10), card("b", 2, 10, 40), card("a", 3, 40, 45)],
       null,
+      0,
     );
     expect(line).toMatchObject({ from: 0, to: 45 });
     expect(line?.lanes.map(({ role, totalMs, bars }) => [role, totalMs, bars.length])).toEqual([
@@ -26,19 +27,24 @@ describe("the timeline", () => {
 
   test("lets what is at work reach to now, and leaves out what was lost", () => {
     const cards = [card("a", 1, 0, 10), card("b", null, 10)];
-    expect(timelineOf(cards, 60)?.lanes[1]?.bars).toEqual([
+    expect(timelineOf(cards, 60, 0)?.lanes[1]?.bars).toEqual([
       { number: null, from: 10, to: 60, isLive: true },
     ]);
-    expect(timelineOf(cards, null)?.lanes).toHaveLength(1);
+    expect(timelineOf(cards, null, 0)?.lanes).toHaveLength(1);
+  });
+
+  test("leaves out what a fork brought along", () => {
+    const line = timelineOf([card("a", 1, 0, 10), card("a", 2, 10, 530)], null, 500);
+    expect(line).toMatchObject({ from: 500, to: 530, lanes: [{ totalMs: 30 }] });
   });
 
   test("puts an answer beside its question", () => {
     const cards = [card("__wait__", 1, 0, 1), card("__input__", 2, 1, 9)];
-    expect(timelineOf(cards, null)?.lanes.map(({ role }) => role)).toEqual(["__wait__"]);
+    expect(timelineOf(cards, null, 0)?.lanes.map(({ role }) => role)).toEqual(["__wait__"]);
   });
 
   test("is none without steps", () => {
-    expect(timelineOf([], 5)).toBeNull();
+    expect(timelineOf([], 5, 0)).toBeNull();
   });
 });
 

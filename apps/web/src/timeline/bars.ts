@@ -12,15 +12,22 @@ export type Lane = { role: string; bars: Bar[]; totalMs: number };
 
 export type Timeline = { from: number; to: number; lanes: Lane[] };
 
-/** The steps of a thread by role and time. What is at work reaches to `now`; null when nothing is. */
-export function timelineOf(cards: readonly Card[], now: number | null): Timeline | null {
+/**
+ * The steps of a thread by role and time. What is at work reaches to `now`; null when nothing is. What
+ * was committed before `since` is left out: a fork brought it along.
+ */
+export function timelineOf(
+  cards: readonly Card[],
+  now: number | null,
+  since: number,
+): Timeline | null {
   const lanes = new Map<string, Lane>();
   let from = Number.POSITIVE_INFINITY;
   let to = Number.NEGATIVE_INFINITY;
   for (const card of cards) {
     const end = card.step?.timestamp ?? now;
-    if (end === null) continue;
-    const begin = Math.min(card.beganAt ?? end, end);
+    if (end === null || end < since) continue;
+    const begin = Math.max(Math.min(card.beganAt ?? end, end), since);
     const role = laneOf(roleOf(card));
     const lane = lanes.get(role) ?? { role, bars: [], totalMs: 0 };
     lanes.set(role, lane);

@@ -15,7 +15,7 @@ const mostTicks = 6;
 /** When each step ran: a lane a role, a bar a step. */
 export function TimelineView({ log, isRunning, onStep }: Props) {
   const now = useNow(250, isRunning && log.open.length > 0);
-  const timeline = timelineOf(log.cards, isRunning ? now : null);
+  const timeline = timelineOf(log.cards, isRunning ? now : null, log.start?.createdAt ?? 0);
   if (!timeline) {
     return (
       <Empty icon={<ChartGantt />} title="No time was spent yet">
