@@ -26,11 +26,20 @@ export async function* run({ prompt }: { prompt: string }) {
 }
 `;
 
+/** The block of JSON of the guide that has a text. */
+function sample(text: string): string {
+  const blocks = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
+  const found = blocks.find((block) => block.includes(text));
+  if (found === undefined) throw new Error(`the guide has no ${text}`);
+  return found;
+}
+
 let server: Bun.Subprocess<"ignore", "pipe", "inherit">;
 let url = "";
 
 beforeAll(async () => {
   writeFileSync(join(folder, "greet.ts"), greet);
+  writeFileSync(join(folder, "note.json"), sample('"name": "note"'));
   server = Bun.spawn([command, "serve", "--port", "0", "--json"], {
     cwd: folder,
     env,
@@ -70,6 +79,10 @@ test("the guide's commands do what it says", async () => {
   expect(stdout).toContain('"content":"hello you"');
   expect(stdout).toContain('{"status":"completed","result":{"returnCode":0,"summary":"greeted"}}');
   expect(stdout).toContain("event: ready\n");
+  expect(stdout).toContain('"variables":{"$text":"Dear you","$leave":null}');
+  expect(stdout).toContain('event: workflow_done\ndata: {"stepID":null,');
+  expect(stdout).toContain('{"$text":"Dear you","$leave":{"line":"hello"}}["note.txt"]');
+  expect(stdout).toMatch(/\{"runID":"\w{26}","status":"(running|stopped)"\}$/);
 });
 
 test("the guide names every path of the API, and no other", async () => {
@@ -87,7 +100,9 @@ test("the guide names every path of the API, and no other", async () => {
 
 /** The rows of the guide's table: further spans of a row are endings of its first path. */
 function documentedPaths(): string[] {
-  const rows = [...guide.matchAll(/^\| (`(?:GET|POST|DELETE) \/api[^|]*) \|([^\n]*)\|$/gm)];
+  const rows = [
+    ...guide.matchAll(/^\| (`(?:GET|POST|DELETE) \/(?:api|workflow)\/[^|]*) \|([^\n]*)\|$/gm),
+  ];
   return rows.flatMap(([, first = "", rest = ""]) => {
     const spans = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
     const [whole = "", ...endings] = [...spans(first), ...spans(rest)].filter((span) =>
