@@ -18,11 +18,15 @@ export function documentSteps(descriptor: unknown): StepRecord[] | null {
   );
 }
 
-/** A document as a graph, with how often each step ran in a thread. `live` are those at work now. */
+/**
+ * A document as a graph, with how often each step ran in a thread. `live` are those at work now,
+ * `failed` those that failed.
+ */
 export function documentGraph(
   documents: readonly StepRecord[],
   steps: readonly Pick<NumberedStep, "role" | "number" | "meta">[],
   live: readonly string[],
+  failed: readonly string[] = [],
 ): Graph {
   const last = steps.at(-1);
   const waiting = last?.role === "__wait__" ? last.meta.stepID : null;
@@ -30,7 +34,8 @@ export function documentGraph(
   const nodes = documents.map((step): GraphNode => {
     const own = steps.filter(({ role }) => role === step.id);
     const isDone = own.length > 0;
-    const state = live.includes(step.id) ? "live" : isDone ? "done" : "idle";
+    const ran = failed.includes(step.id) ? "failed" : isDone ? "done" : "idle";
+    const state = live.includes(step.id) ? "live" : ran;
     return {
       id: step.id,
       label: titleOf(step),

@@ -21,8 +21,14 @@ export function GraphView({ hash, log, isRunning, onStep }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
   if (isPending) return <Skeleton lines={8} />;
   const live = isRunning ? log.open.map(roleOf) : [];
+  const hasFailed = log.end?.status === "failed";
+  const failed = log.cards
+    .filter(({ step, activity }) => !step && (hasFailed || Boolean(activity?.error)))
+    .map(roleOf);
   const steps = documentSteps(bundle?.descriptor);
-  const graph = steps ? documentGraph(steps, log.steps, live) : roleGraph(log.steps, live);
+  const graph = steps
+    ? documentGraph(steps, log.steps, live, failed)
+    : roleGraph(log.steps, live, failed);
   if (graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">

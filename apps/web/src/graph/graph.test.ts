@@ -29,6 +29,11 @@ describe("the graph of a thread's roles", () => {
     expect(edges).toMatchObject([{ from: "plan", to: "code" }]);
   });
 
+  test("marks what failed", () => {
+    const { nodes } = roleGraph(run("plan"), [], ["code"]);
+    expect(nodes[1]).toMatchObject({ id: "code", state: "failed", count: 0 });
+  });
+
   test("has one node for a question and its answer", () => {
     const asked = roleGraph(run("plan", "__wait__"), []);
     expect(asked.nodes.at(-1)).toMatchObject({ id: "__wait__", state: "waiting" });

@@ -1,5 +1,11 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
-import { CircleCheck, CircleDashed, LoaderCircle, MessageCircleQuestion } from "lucide-react";
+import {
+  CircleCheck,
+  CircleDashed,
+  CircleX,
+  LoaderCircle,
+  MessageCircleQuestion,
+} from "lucide-react";
 import { count as grouped } from "../format/amount.ts";
 import { roleName } from "../format/role.ts";
 import styles from "./graph.module.css";
@@ -13,6 +19,7 @@ const icons: Record<GraphNode["state"], typeof CircleCheck> = {
   done: CircleCheck,
   live: LoaderCircle,
   waiting: MessageCircleQuestion,
+  failed: CircleX,
 };
 
 /** A role, or a step of a document, as a box. */

@@ -7,7 +7,7 @@ export type GraphNode = {
   /** What stands below the label. */
   note: string | null;
   count: number;
-  state: "idle" | "done" | "live" | "waiting";
+  state: "idle" | "done" | "live" | "waiting" | "failed";
   /** The number of its last step, for who wants to see it. */
   lastStep: number | null;
 };
@@ -23,12 +23,13 @@ export type GraphEdge = {
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
 /**
- * The roles of a thread: who followed whom, and how often. `live` are those at work now. Answers are
- * not told apart from the questions that they answer.
+ * The roles of a thread: who followed whom, and how often. `live` are those at work now, `failed` those
+ * that failed and were not done again. Answers are not told apart from the questions that they answer.
  */
 export function roleGraph(
   steps: readonly Pick<NumberedStep, "role" | "number">[],
   live: readonly string[],
+  failed: readonly string[] = [],
 ): Graph {
   const nodes = new Map<string, GraphNode>();
   const follows = new Map<string, number>();
@@ -62,10 +63,12 @@ export function roleGraph(
     before = name;
   }
   if (steps.at(-1)?.role === "__wait__") nodeOf("__wait__").state = "waiting";
-  for (const role of live) {
+  const mark = (state: "failed" | "live") => (role: string) => {
     if (!nodes.has(role)) follow(before, role);
-    nodeOf(role).state = "live";
-  }
+    nodeOf(role).state = state;
+  };
+  failed.forEach(mark("failed"));
+  live.forEach(mark("live"));
   const edges = [...follows].map(([key, times]): GraphEdge => {
     const [from = "", to = ""] = JSON.parse(key) as string[];
     return { from, to, label: times > 1 ? `${times}×` : null, kind: "next" };

@@ -35,11 +35,15 @@ export function CardStateIcon({ state }: { state: CardState }) {
   );
 }
 
-/** How a card stands in a thread: whether that runs, and how many steps a fork brought along. */
-export function stateOf({ step, activity }: Card, isRunning: boolean, kept: number): CardState {
+/** How the thread of a card stands, and how many steps a fork brought along. */
+export type CardThread = { isRunning: boolean; hasFailed: boolean; kept: number };
+
+/** How a card stands in its thread. */
+export function stateOf({ step, activity }: Card, thread: CardThread): CardState {
+  const { isRunning, hasFailed, kept } = thread;
   if (step?.role === "__wait__") return "question";
   if (step?.role === "__input__") return "answer";
   if (step) return step.number <= kept ? "kept" : "done";
-  if (activity?.error) return "failed";
+  if (activity?.error || hasFailed) return "failed";
   return isRunning ? "running" : "lost";
 }

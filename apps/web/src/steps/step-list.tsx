@@ -2,15 +2,13 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Card } from "../log/card.ts";
 import { useKeys } from "../shell/keys.ts";
-import { stateOf } from "./card-state.tsx";
+import { type CardThread, stateOf } from "./card-state.tsx";
 import { type CardAction, StepCard } from "./step-card.tsx";
 import styles from "./step-list.module.css";
 
 type Props = {
   cards: readonly Card[];
-  isRunning: boolean;
-  /** How many steps a fork brought along. */
-  kept: number;
+  thread: CardThread;
   /** The step to show first. */
   shownStep: number | undefined;
   onFork: CardAction;
@@ -21,7 +19,7 @@ type Props = {
 
 /** A thread's steps. However many there are, only those that are seen are made. */
 export function StepList(props: Props) {
-  const { cards, isRunning, kept, shownStep, onFork, onRerun, foot } = props;
+  const { cards, thread, shownStep, onFork, onRerun, foot } = props;
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -48,7 +46,7 @@ export function StepList(props: Props) {
       className={styles.list}
       role="feed"
       aria-label="Steps"
-      aria-busy={isRunning}
+      aria-busy={thread.isRunning}
       style={{ height: virtual.getTotalSize() }}
     >
       {virtual.getVirtualItems().map(({ index, key, start }) => {
@@ -65,7 +63,7 @@ export function StepList(props: Props) {
               <StepCard
                 card={card}
                 version={card.version}
-                state={stateOf(card, isRunning, kept)}
+                state={stateOf(card, thread)}
                 onFork={onFork}
                 onRerun={onRerun}
                 foot={card.step && card.step.number === foot?.number ? foot.node : undefined}

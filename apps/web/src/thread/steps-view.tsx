@@ -46,8 +46,7 @@ export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props
       {cards.length > 0 && (
         <StepList
           cards={question ? cards.filter((card) => !isAsking(card, question)) : cards}
-          isRunning={isRunning}
-          kept={thread.forkFrom?.steps ?? 0}
+          thread={{ isRunning, hasFailed: status === "failed", kept: thread.forkFrom?.steps ?? 0 }}
           shownStep={shownStep}
           onFork={onFork}
           onRerun={onRerun}
