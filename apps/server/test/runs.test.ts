@@ -252,6 +252,7 @@ test("a run is held from outside, and goes on", async () => {
   });
   await serving.ok(`/workflow/${runID}/pause`, {});
   await running.until(runID, "paused");
-  await serving.ok(`/workflow/${runID}/resume`, {});
+  const resumed = await serving.fetch(`/workflow/${runID}/resume`, { method: "POST" });
+  expect(resumed.status).toBe(200);
   await running.until(runID, "stopped");
 }, 20_000);

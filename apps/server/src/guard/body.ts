@@ -5,8 +5,8 @@ const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
 
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
-// What a program sends that names no type: under a run's paths it is JSON.
-const plainType = "text/plain";
+// What is sent by a program that names no type: under a run's paths it is JSON.
+const noTypes: ReadonlySet<string> = new Set(["", "text/plain"]);
 
 /** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
 const isForRun = ({ url }: Request): boolean => new URL(url).pathname.startsWith("/workflow/");
@@ -23,7 +23,7 @@ export function checkBody(request: Request): void {
   const hasBody = length > 0 || headers.has("transfer-encoding");
   if (!hasBody || method === "GET" || method === "HEAD") return;
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  const isTaken = type === (isForRun(request) ? plainType : uploadType);
+  const isTaken = isForRun(request) ? noTypes.has(type) : type === uploadType;
   if (type !== jsonType && !isTaken) throw badType(type);
   const most = mostOf(request);
   if (length > most) throw tooLarge(most);

@@ -177,7 +177,9 @@ export function runRoutes(context: Context): OpenAPIHono {
 
 /** Takes a body without a type of its own as JSON: so the documented clients send it. */
 const asJson: MiddlewareHandler = async (c, next) => {
-  if (c.req.header("content-type")?.toLowerCase().startsWith("text/plain")) {
+  const type = c.req.header("content-type") ?? "";
+  const isUntyped = type === "" || type.toLowerCase().startsWith("text/plain");
+  if (isUntyped && c.req.raw.body !== null) {
     const headers = new Headers(c.req.raw.headers);
     headers.set("Content-Type", "application/json");
     c.req.raw = new Request(c.req.raw, { headers });
