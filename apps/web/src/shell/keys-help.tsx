@@ -9,6 +9,7 @@ const keys: [string, string][] = [
   ["j  k", "Next, previous"],
   ["Enter", "Open it"],
   ["n", "Start a thread"],
+  ["End", "To the last step"],
   ["f", "Follow a live thread, or let go"],
   ["g t", "Go to the threads"],
   ["g w", "Go to the workflows"],

@@ -85,7 +85,7 @@ function firstSeen(list: HTMLElement | null): number {
   return Number(seen?.getAttribute("data-index") ?? 0);
 }
 
-/** `j` and `k` go from card to card. */
+/** `j` and `k` go from card to card, `End` to the last. */
 function useCardKeys(
   list: React.RefObject<HTMLDivElement | null>,
   show: (index: number) => void,
@@ -101,5 +101,20 @@ function useCardKeys(
       card?.focus({ preventScroll: true });
     });
   };
-  useKeys({ j: () => go(1), k: () => go(-1) });
+  useKeys({
+    j: () => go(1),
+    k: () => go(-1),
+    End: (event) => {
+      event.preventDefault();
+      scrollToEnd(settlingFrames);
+    },
+  });
+}
+
+const settlingFrames = 20;
+
+// What is below is measured when it is made, and so the end is further on once it is reached.
+function scrollToEnd(frames: number): void {
+  window.scrollTo({ top: document.documentElement.scrollHeight });
+  if (frames > 0) requestAnimationFrame(() => scrollToEnd(frames - 1));
 }
