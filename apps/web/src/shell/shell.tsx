@@ -1,6 +1,6 @@
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Keyboard, Monitor, Moon, Sun } from "lucide-react";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Button } from "../controls/button.tsx";
 import { setTheme, type Theme, useTheme } from "../theme/theme.ts";
 import { useKeys } from "./keys.ts";
@@ -22,6 +22,8 @@ const places = [
 export function Shell() {
   const [isHelping, setHelping] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  const main = useRef<HTMLElement>(null);
+  useFocusOf(main, path);
   useGoKeys(() => setHelping(true));
   return (
     <>
@@ -53,7 +55,7 @@ export function Shell() {
         </div>
       </header>
       <LostNotice />
-      <main id="main" className={styles.main} tabIndex={-1}>
+      <main ref={main} id="main" className={styles.main} tabIndex={-1}>
         <Outlet />
       </main>
       <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
@@ -79,6 +81,16 @@ function ThemeButton() {
       onClick={() => setTheme(next)}
     />
   );
+}
+
+/** On another page the focus begins at its content, not where the page before had it. */
+function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): void {
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    main.current?.focus({ preventScroll: true });
+  }, [main, path]);
 }
 
 /** `g` and then a letter goes to a page; `?` tells the keys. */
