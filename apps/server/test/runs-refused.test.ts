@@ -142,6 +142,18 @@ describe("what is refused", () => {
     expect(threads.filter((row) => "forkFrom" in row)).toEqual([]);
   });
 
+  test("are bodies that are larger than a checkpoint may be", async () => {
+    const runID = await running.run({ workflowName: "asking" });
+    await running.until(runID, "paused");
+    const checkpoint = await running.checkpoint(runID);
+    const sized = (mebibytes: number) => ({
+      workflowName: "asking",
+      checkpoint: { ...checkpoint, variables: { $said: "x".repeat(mebibytes * 1024 * 1024) } },
+    });
+    expect((await running.post("rerun", sized(2))).status).toBe(200);
+    expect((await running.post("rerun", sized(33))).status).toBe(413);
+  });
+
   test("is whoever has no token, or comes from another page", async () => {
     const url = `http://127.0.0.1:${serving.port}/workflow/${nobody}/status`;
     expect((await fetch(url)).status).toBe(401);

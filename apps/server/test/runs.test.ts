@@ -150,6 +150,23 @@ test("a reader misses nothing when the server is killed and started again", asyn
   expect(sent).toEqual(await running.events(runID));
 }, 60_000);
 
+test("a run that lost its worker goes on, and its stream with it", async () => {
+  const chapters = Array.from({ length: 12 }, (_, n) => n);
+  const runID = await running.run({ workflowName: "story", params: { chapters } });
+  const following = running.events(runID);
+  const { pid } = await serving.until(runID, "running", 4);
+  process.kill(pid ?? 0, "SIGKILL");
+  await serving.until(runID, "interrupted");
+  expect(await running.status(runID)).toMatchObject({ status: "running" });
+  await serving.ok(`/workflow/${runID}/resume`, {});
+  const sent = await following;
+  expect(ids(sent)).toEqual(sent.map((_, index) => index + 1));
+  expect(names(sent).filter((name) => name === "workflow_start")).toHaveLength(2);
+  expect(names(sent).at(-1)).toBe("workflow_done");
+  const { $story } = (await running.variables(runID)) as { $story: unknown[] };
+  expect($story).toEqual(chapters.map((n) => `about Chapter ${n}`));
+}, 30_000);
+
 describe("a run that is aborted", () => {
   test("is cancelled, and its stream ends with that", async () => {
     const runID = await running.run({ workflowName: "story", params: { chapters: ["for ever"] } });
