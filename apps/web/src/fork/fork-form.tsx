@@ -98,6 +98,7 @@ function Values({ draft, problems, kept, set }: ValuesProps) {
     return (
       <TextArea
         code
+        autoFocus
         label="Variables before this step"
         hint="JSON. Those that you change are what the step begins with."
         rows={12}
@@ -110,6 +111,7 @@ function Values({ draft, problems, kept, set }: ValuesProps) {
   if (!kept) {
     return (
       <TextArea
+        autoFocus
         label="Prompt"
         rows={4}
         value={draft.prompt}
@@ -121,6 +123,7 @@ function Values({ draft, problems, kept, set }: ValuesProps) {
   return (
     <>
       <TextArea
+        autoFocus
         label={`Content of ${name}`}
         rows={7}
         value={draft.content}

@@ -43,7 +43,6 @@ function Start({ onClose, first }: { onClose: () => void; first: string | undefi
   const name = chosen || names[0] || "";
   return (
     <StartForm
-      key={name}
       workflow={name}
       onClose={onClose}
       choice={

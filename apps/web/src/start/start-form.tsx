@@ -23,7 +23,12 @@ export function StartForm({ workflow, choice, onClose }: Props) {
   const schema = form?.input ?? null;
   const fields = useMemo(() => (schema === null ? [] : fieldsOf(schema)), [schema]);
   const [prompt, setPrompt] = useState("");
-  const [drafts, setDrafts] = useState<Drafts>({});
+  // What was typed for one workflow's params is none of another's.
+  const [typed, setTyped] = useState<{ workflow: string; drafts: Drafts }>({
+    workflow,
+    drafts: {},
+  });
+  const drafts = typed.workflow === workflow ? typed.drafts : {};
   const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
   const [isTold, setTold] = useState(false);
   const answer = answerOf(fields, drafts);
@@ -49,6 +54,7 @@ export function StartForm({ workflow, choice, onClose }: Props) {
         {error && <FailureNotice error={error} />}
         <TextArea
           label="Prompt"
+          autoFocus
           rows={4}
           value={prompt}
           hint="What the thread is to do. Every role can read it."
@@ -57,7 +63,12 @@ export function StartForm({ workflow, choice, onClose }: Props) {
         {fields.length > 0 && (
           <fieldset className={styles.params}>
             <legend>Parameters</legend>
-            <SchemaFields fields={fields} drafts={drafts} problems={told} onChange={setDrafts} />
+            <SchemaFields
+              fields={fields}
+              drafts={drafts}
+              problems={told}
+              onChange={(next) => setTyped({ workflow, drafts: next })}
+            />
           </fieldset>
         )}
         <div className={styles.limits}>

@@ -104,10 +104,7 @@ function useCardKeys(
   useKeys({
     j: () => go(1),
     k: () => go(-1),
-    End: (event) => {
-      event.preventDefault();
-      scrollToEnd(settlingFrames);
-    },
+    End: () => scrollToEnd(settlingFrames),
   });
 }
 

@@ -14,10 +14,7 @@ type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>)
 export function Filters({ search, onChange }: Props) {
   const input = useRef<HTMLInputElement>(null);
   useKeys({
-    "/": (event) => {
-      event.preventDefault();
-      input.current?.focus();
-    },
+    "/": () => input.current?.focus(),
   });
   return (
     <search className={styles.filters}>

@@ -34,10 +34,7 @@ export function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] 
 function SearchField({ text, onChange }: { text: string; onChange: (text: string) => void }) {
   const input = useRef<HTMLInputElement>(null);
   useKeys({
-    "/": (event) => {
-      event.preventDefault();
-      input.current?.focus();
-    },
+    "/": () => input.current?.focus(),
   });
   return (
     <search className={filters.filters}>
