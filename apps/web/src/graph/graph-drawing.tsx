@@ -20,6 +20,13 @@ const nodeTypes = { role: RoleBox };
 const edgeTypes = { way: Way };
 const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 
+const spokenAs = (text: string) => ({
+  "node.a11yDescription.default": text,
+  "node.a11yDescription.keyboardDisabled": text,
+});
+const leading = spokenAs("Press Enter to see its last step.");
+const still = spokenAs("It can be read, not changed.");
+
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, onStep }: Props) {
   const isDark = useIsDark();
@@ -48,8 +55,19 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
       markerEnd: arrow,
     }),
   );
+  const choose = (id: string) => {
+    const number = graph.nodes.find((node) => node.id === id)?.lastStep ?? null;
+    if (number !== null) onStep?.(number);
+  };
   return (
-    <figure className={styles.graph} aria-label={label}>
+    <figure
+      className={styles.graph}
+      aria-label={label}
+      onKeyDown={({ key, target }) => {
+        const node = target instanceof Element && target.closest<HTMLElement>(".react-flow__node");
+        if (key === "Enter" && node) choose(node.dataset.id ?? "");
+      }}
+    >
       <ReactFlow
         key={shape}
         nodes={nodes}
@@ -66,9 +84,8 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
         preventScrolling={false}
         zoomOnScroll={false}
         proOptions={{ hideAttribution: true }}
-        onNodeClick={(_, { data }) => {
-          if (data.node.lastStep !== null) onStep?.(data.node.lastStep);
-        }}
+        ariaLabelConfig={onStep ? leading : still}
+        onNodeClick={(_, { id }) => choose(id)}
       >
         <Background gap={18} />
         <Controls showInteractive={false} />
