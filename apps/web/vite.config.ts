@@ -1,8 +1,8 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// `bun run dev` shows the sources at once; the API is that of a server which is started beside it.
-const api = process.env.CONSOLE_API ?? "http://127.0.0.1:9160";
+// For `bun run dev`: the URL that `uncaged-workflow serve` printed, with its token.
+const served = new URL(process.env.CONSOLE_API ?? "http://127.0.0.1:9160");
 
 export default defineConfig({
   plugins: [react()],
@@ -13,5 +13,18 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/api": { target: api, changeOrigin: true } } },
+  server: {
+    proxy: {
+      "/api": {
+        target: served.origin,
+        changeOrigin: true,
+        headers: { Authorization: `Bearer ${served.searchParams.get("token") ?? ""}` },
+        // The page comes from another port here, which the server would refuse.
+        configure: (proxy) =>
+          proxy.on("proxyReq", (request) => {
+            for (const name of ["origin", "sec-fetch-site"]) request.removeHeader(name);
+          }),
+      },
+    },
+  },
 });
