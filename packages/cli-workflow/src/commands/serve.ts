@@ -28,7 +28,8 @@ export function define(command: Command, perform: Perform): void {
 async function serve(session: Session, { port, host, open }: Options): Promise<void> {
   const { root, env, cwd } = session;
   const signal = session.interruption();
-  const { isLoopback } = await import("@uncaged/workflow-server");
+  const { buildConsole, isLoopback } = await import("@uncaged/workflow-server");
+  await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   const { version } = manifest;
   const server = await started(session, { root, host, port, env, cwd, version });
   const { url, token } = server;
