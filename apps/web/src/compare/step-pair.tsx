@@ -42,14 +42,14 @@ function Side({ step, number, side, isOther, children }: SideProps) {
   if (!step) return <div className={`${styles.side} ${styles.none}`}>No step {number}</div>;
   return (
     <div className={`${styles.side} ${styles[side]}`}>
-      <h3>
+      <h2>
         <span className={styles.number}>{number}</span>{" "}
         {isOther ? (
           <Pieces pieces={[{ text: roleName(step.role), isChanged: true }]} side={side} />
         ) : (
           roleName(step.role)
         )}
-      </h3>
+      </h2>
       {children}
     </div>
   );
@@ -59,7 +59,7 @@ function Meta({ step, children }: { step: Step | null; children: React.ReactNode
   if (!step || Object.keys(step.meta).length === 0) return null;
   return (
     <div className={styles.meta}>
-      <h4>Meta</h4>
+      <h3>Meta</h3>
       {children}
     </div>
   );

@@ -5,7 +5,7 @@ import { roleName } from "../format/role.ts";
 import { useIsDark } from "../theme/theme.ts";
 import { RoleBox, type RoleNode } from "./role-box.tsx";
 import styles from "./graph.module.css";
-import { layoutOf, nodeSize } from "./layout.ts";
+import { type Layout, layoutOf, nodeSize } from "./layout.ts";
 import type { Graph } from "./role-graph.ts";
 import { Way } from "./way.tsx";
 
@@ -26,6 +26,12 @@ const spokenAs = (text: string) => ({
 });
 const leading = spokenAs("Press Enter to see its last step.");
 const still = spokenAs("It can be read, not changed.");
+
+/** High graphs are not made tiny: the page scrolls instead. */
+const heightOf = ({ nodes }: Layout): number => {
+  const lowest = Math.max(0, ...[...nodes.values()].map(({ y }) => y + nodeSize.height));
+  return Math.min(Math.max(lowest * 0.75 + 80, 320), 1_800);
+};
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, onStep }: Props) {
@@ -61,6 +67,7 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
   };
   return (
     <figure
+      style={{ height: heightOf(layout) }}
       className={styles.graph}
       aria-label={label}
       onKeyDown={({ key, target }) => {

@@ -49,7 +49,7 @@ export const StepCard = memo(function StepCard({ card, state, onFork, onRerun, f
         )}
         {state === "kept" && <span className={styles.tag}>brought along</span>}
         <span className={styles.facts}>
-          {usage && <span>{tokens(totalOf(usage))} tokens</span>}
+          {usage && totalOf(usage) > 0 && <span>{tokens(totalOf(usage))} tokens</span>}
           <CardTime card={card} isRunning={state === "running"} />
         </span>
         {number !== undefined && (

@@ -5,6 +5,10 @@ const nearPx = 48;
 
 const endsMs = 2_000;
 
+/** Who scrolls has moved a wheel, a finger, a key or the bar not longer ago than this. */
+const handMs = 1_000;
+const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
+
 const isAtEnd = (): boolean =>
   window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
 
@@ -15,19 +19,27 @@ const isAtEnd = (): boolean =>
 export function useFollow(isLive: boolean, begins: boolean) {
   const [isFollowing, setFollowing] = useState(begins && isLive);
   const lastY = useRef(0);
+  const touchedAt = useRef(0);
   useEffect(() => {
     const onScroll = () => {
       const isUp = window.scrollY < lastY.current - 2;
       lastY.current = window.scrollY;
-      if (isUp && !isAtEnd()) setFollowing(false);
+      // The list scrolls too, when cards turn out to be lower than they were taken for.
+      const isByHand = Date.now() - touchedAt.current < handMs;
+      if (isUp && isByHand && !isAtEnd()) setFollowing(false);
+    };
+    const onHand = () => {
+      touchedAt.current = Date.now();
     };
     const onIntent = () => {
       if (isLive && isAtEnd()) setFollowing(true);
     };
     window.addEventListener("scroll", onScroll, { passive: true });
+    for (const hand of hands) window.addEventListener(hand, onHand, { passive: true });
     window.addEventListener("wheel", onIntent, { passive: true });
     return () => {
       window.removeEventListener("scroll", onScroll);
+      for (const hand of hands) window.removeEventListener(hand, onHand);
       window.removeEventListener("wheel", onIntent);
     };
   }, [isLive]);

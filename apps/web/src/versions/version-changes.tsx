@@ -76,6 +76,16 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
   );
   if (before === undefined || after === undefined)
     return <li className={styles.change}>{words}</li>;
+  if (isShort(before) && isShort(after)) {
+    return (
+      <li className={styles.change}>
+        <span>
+          {words}: <del>{before}</del> <ArrowRight aria-label="to" className={styles.arrow} />{" "}
+          <ins>{after}</ins>
+        </span>
+      </li>
+    );
+  }
   return (
     <li>
       <button

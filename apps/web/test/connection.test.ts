@@ -1,0 +1,60 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { Serving, stopServing } from "../../server/test/serving.ts";
+import { closePages, open, useBrowser } from "./browser.ts";
+import { buildConsole } from "./built.ts";
+
+let serving: Serving;
+
+useBrowser();
+beforeAll(async () => {
+  await buildConsole();
+  serving = await Serving.start("counter");
+}, 120_000);
+afterAll(stopServing, 60_000);
+afterEach(async () => {
+  expect(await closePages()).toEqual([]);
+});
+
+const lost = /The server is not reached/;
+const back = /Connected again/;
+
+test("a server that is killed is told in a notice, and when it is back nothing was missed", async () => {
+  const id = await serving.run("counter", { count: 60, delayMs: 100 });
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("article", { name: /^Step 3:/ }).waitFor();
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  await page.getByText(lost).waitFor();
+  await serving.serve(port);
+  await page.getByText(back).waitFor({ timeout: 30_000 });
+  await serving.until(id, "completed", 60);
+  await page.getByText("completed", { exact: true }).first().waitFor();
+  await page.getByRole("article", { name: "Step 60: count" }).waitFor();
+  await page.getByText("60", { exact: true }).first().waitFor();
+  await page.getByText(back).waitFor({ state: "detached" });
+}, 90_000);
+
+test("the list of threads is right again after the server was away", async () => {
+  const page = await open(serving);
+  await page.getByRole("table", { name: "Threads" }).waitFor();
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  await page.getByText(lost).waitFor();
+  const started = serving.spawn("run", "counter", "--json");
+  const { threadId } = (await new Response(started.stdout).json()) as { threadId: string };
+  await serving.serve(port);
+  await page.getByText(threadId).waitFor({ timeout: 30_000 });
+  await serving.until(threadId, "completed");
+}, 90_000);
+
+test("a page that can't be loaded without a server says what to do", async () => {
+  const page = await open(serving);
+  await page.getByRole("table", { name: "Threads" }).waitFor();
+  const { port } = serving;
+  await serving.stop();
+  await page.getByRole("link", { name: "Workflows" }).click();
+  await page.getByText(/Start the server again: uncaged-workflow serve/).waitFor();
+  await serving.serve(port);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("link", { name: "counter", exact: true }).waitFor();
+}, 90_000);

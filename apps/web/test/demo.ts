@@ -1,0 +1,69 @@
+import { join } from "node:path";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { Serving } from "../../server/test/serving.ts";
+
+const examples = join(import.meta.dir, "../../../examples");
+
+/** The threads of a {@link demo}, by what they show. */
+export type Demo = {
+  serving: Serving;
+  threads: Record<"solved" | "forked" | "asking" | "notes" | "failed" | "long", string>;
+};
+
+/** A storage root as a team would have it: a few workflows, and threads in every state. */
+export async function demo(): Promise<Demo> {
+  const serving = await Serving.start();
+  const repository = join(serving.folder, "median");
+  const run = (...args: string[]) => command(serving, repository, ...args);
+  await shell(serving, "sh", join(examples, "solve-issue/make-repository.sh"), repository);
+  await run("add", "review", join(examples, "review-repository/workflow.ts"));
+  await run("add", "review", join(examples, "review-repository/workflow-v2.ts"));
+  await run("add", "solve-issue", join(examples, "solve-issue/workflow.ts"));
+  await run("add", "announce", join(examples, "ask-a-person/workflow.ts"));
+  await run("add", "release-notes", join(examples, "release-notes/flow.json"));
+  await run("add", "import-orders", serving.write("import-orders.esm.js", importer));
+
+  const prompt = "median() is wrong for [4, 1, 3, 2]";
+  const solved = await started(run, "solve-issue", "--prompt", prompt);
+  await serving.until(solved, "completed");
+  const forked = (
+    JSON.parse(await run("fork", solved, "--from-role", "planner", "--json")) as {
+      threadId: string;
+    }
+  ).threadId;
+  const asking = await started(run, "announce", "--prompt", "Version 2: threads can be forked");
+  const notes = await started(run, "release-notes");
+  const failed = await started(run, "import-orders", "--option", "fails=true");
+  const long = await started(run, "import-orders", "--max-rounds", "100000");
+  await serving.until(failed, "failed");
+  return { serving, threads: { solved, forked, asking, notes, failed, long } };
+}
+
+const importer = bundleOf(`
+  for (let n = input.steps.length; n < (options.fails ? 3 : 40); n += 1) {
+    if (!options.fails) await sleep(400);
+    yield step(n % 4 === 3 ? "checker" : "reader", "rows " + n * 250 + " to " + (n * 250 + 249), { rows: 250 });
+  }
+  if (options.fails) throw new Error("orders.csv, line 751: no date");
+`).replace("a test", "Imports orders, 250 rows at a time");
+
+async function started(run: (...args: string[]) => Promise<string>, ...args: string[]) {
+  return (JSON.parse(await run("run", ...args, "--json")) as { threadId: string }).threadId;
+}
+
+async function command({ env }: Serving, cwd: string, ...args: string[]): Promise<string> {
+  const bin = join(import.meta.dir, "../../../packages/cli-workflow/bin/uncaged-workflow");
+  return await output(Bun.spawn([bin, ...args], { cwd, env, stdout: "pipe", stderr: "pipe" }));
+}
+
+const shell = ({ env, folder }: Serving, ...words: string[]): Promise<string> =>
+  output(Bun.spawn(words, { cwd: folder, env, stdout: "pipe", stderr: "pipe" }));
+
+async function output(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) !== 0) throw new Error(stderr);
+  return stdout;
+}

@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { Serving, stopServing } from "../../server/test/serving.ts";
+import { closePages, open, useBrowser } from "./browser.ts";
+import { buildConsole } from "./built.ts";
+
+let serving: Serving;
+
+useBrowser();
+beforeAll(async () => {
+  await buildConsole();
+  serving = await Serving.start("counter");
+  await serving.add("asker", asker);
+}, 120_000);
+afterAll(stopServing, 60_000);
+afterEach(async () => {
+  expect(await closePages()).toEqual([]);
+});
+
+const asker = bundleOf(`
+  let answer = input.steps.find(({ role }) => role === "__input__");
+  if (!answer) answer = yield step("__wait__", "May I?", { for: "approval", schema: { type: "boolean" } });
+  yield step("told", "you said " + answer.meta.value);
+`);
+
+/** Goes on with Tab until what has the focus bears the name. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    const focused = await page.evaluate(() => {
+      const { activeElement: element } = document;
+      const labels = (element as HTMLInputElement | null)?.labels?.[0]?.textContent;
+      return element?.getAttribute("aria-label") ?? labels ?? element?.textContent ?? "";
+    });
+    if (name.test(focused.trim())) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab never came to ${name}`);
+}
+
+test("a thread is started, answered and left with the keyboard alone", async () => {
+  const page = await open(serving);
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
+  await page.keyboard.press("n");
+  await page.getByRole("dialog").getByLabel("Prompt").waitFor();
+  await tabTo(page, /^Workflow/);
+  await page.keyboard.type("asker");
+  await tabTo(page, /^Prompt/);
+  await page.keyboard.type("by keys");
+  await tabTo(page, /^Start$/);
+  await page.keyboard.press("Enter");
+  await page.getByText("May I?").waitFor();
+  await tabTo(page, /^Approve$/);
+  await page.keyboard.press("Enter");
+  await page.getByText("you said true").waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await page.getByRole("heading", { name: "Workflows" }).waitFor();
+}, 60_000);
+
+test("rows are gone through with j and k, opened with Enter, searched with /", async () => {
+  const ids = [await serving.run("counter"), await serving.run("counter")];
+  for (const id of ids) await serving.until(id, "completed");
+  const page = await open(serving);
+  await page.getByText(ids[0] ?? "").waitFor();
+  await page.keyboard.press("j");
+  await page
+    .locator("a:focus")
+    .getByText(ids[1] ?? "")
+    .waitFor();
+  await page.keyboard.press("j");
+  await page
+    .locator("a:focus")
+    .getByText(ids[0] ?? "")
+    .waitFor();
+  await page.keyboard.press("k");
+  await page
+    .locator("a:focus")
+    .getByText(ids[1] ?? "")
+    .waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/threads/${ids[1]}`);
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type(ids[0] ?? "");
+  await page.getByText(ids[1] ?? "").waitFor({ state: "detached" });
+  expect(
+    await page
+      .getByRole("table")
+      .getByText(ids[0] ?? "")
+      .count(),
+  ).toBe(1);
+}, 60_000);
+
+test("the keys are told on ?, the dialog holds the focus, and Escape gives it back", async () => {
+  const page = await open(serving);
+  await tabTo(page, /^Add$/);
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  await dialog.waitFor();
+  for (let presses = 0; presses < 6; presses += 1) await page.keyboard.press("Tab");
+  expect(await dialog.evaluate((box) => box.contains(document.activeElement))).toBe(true);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Add");
+}, 60_000);
+
+test("the first Tab leads past the navigation", async () => {
+  const page = await open(serving);
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
+  await page.keyboard.press("Tab");
+  expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
+  await page.keyboard.press("Enter");
+  expect(await page.locator(":focus").getAttribute("id")).toBe("main");
+}, 60_000);

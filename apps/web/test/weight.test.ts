@@ -1,0 +1,50 @@
+import { beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { buildConsole, dist } from "./built.ts";
+
+beforeAll(buildConsole, 120_000);
+
+const kib = 1024;
+
+/** What the first page may weigh, packed: its HTML, its styles, its scripts. */
+const firstPage = 350 * kib;
+
+const pageItself = (): string => readFileSync(join(dist, "index.html"), "utf8");
+
+const packed = (path: string): number => Bun.gzipSync(readFileSync(join(dist, path))).length;
+
+test("the first page weighs at most 350 KiB packed", () => {
+  const html = pageItself();
+  const named = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(named.length).toBeGreaterThan(3);
+  const all = new Set(["index.html", ...named, ...named.flatMap((path) => importsOf(path))]);
+  const weight = [...all].reduce((sum, path) => sum + packed(path), 0);
+  expect(weight).toBeLessThan(firstPage);
+});
+
+test("no part that is loaded later weighs more than 150 KiB packed", () => {
+  const heavy = readdirSync(join(dist, "assets"))
+    .filter((name) => !pageItself().includes(name))
+    .map((name) => ({ name, weight: packed(`assets/${name}`) }))
+    .filter(({ weight }) => weight > 150 * kib);
+  expect(heavy).toEqual([]);
+});
+
+test("nothing is asked of another host, and nothing is written into the page", () => {
+  const html = pageItself();
+  expect(html).not.toMatch(/https?:/);
+  expect(html).not.toMatch(/<style|\son\w+=|<script(?![^>]*\ssrc=)/);
+  expect(statSync(join(dist, "index.html")).size).toBeLessThan(4 * kib);
+});
+
+/** The scripts that a script imports at once, and those that they import. */
+function importsOf(path: string, seen = new Set<string>()): string[] {
+  if (seen.has(path) || !path.endsWith(".js")) return [];
+  seen.add(path);
+  const text = readFileSync(join(dist, path), "utf8");
+  const named = [...text.matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)].map(
+    ([, name = ""]) => `assets/${name}`,
+  );
+  return [path, ...named.flatMap((one) => importsOf(one, seen))];
+}

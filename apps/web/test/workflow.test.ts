@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { Workflow } from "@uncaged/workflow-server/api-types";
+import { Serving, stopServing } from "../../server/test/serving.ts";
+import { closePages, open, useBrowser } from "./browser.ts";
+import { buildConsole } from "./built.ts";
+
+let serving: Serving;
+
+useBrowser();
+beforeAll(async () => {
+  await buildConsole();
+  serving = await Serving.start();
+}, 120_000);
+afterAll(stopServing, 60_000);
+afterEach(async () => {
+  expect(await closePages()).toEqual([]);
+});
+
+const source = (description: string, roles = "greeter") => `type Input = { prompt: string };
+export const descriptor = {
+  description: "${description}",
+  roles: { ${roles}: { description: "greets", schema: true } },
+};
+export async function* run({ prompt }: Input) {
+  yield { role: "${roles}", content: prompt, meta: {} };
+  return { returnCode: 0, summary: "" };
+}
+`;
+
+const file = (name: string, text: string) => ({
+  name,
+  mimeType: "text/plain",
+  buffer: Buffer.from(text),
+});
+
+test("a file's faults are told at their line; mended, it is added", async () => {
+  const page = await open(serving, "/add");
+  const chooser = page.getByLabel(/Drop a file here/);
+  const broken = source("greets").replace("prompt, meta", "prompt,, meta");
+  await chooser.setInputFiles(file("greet.ts", broken));
+  await page.getByLabel("Name").waitFor();
+  expect(await page.getByLabel("Name").inputValue()).toBe("greet");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const faults = page.getByRole("alert", { name: "What is wrong" });
+  await faults.getByText(/^Line 7/).waitFor();
+  await faults.getByText("prompt,, meta").waitFor();
+
+  await page.getByLabel("greet.ts").setInputFiles(file("greet.ts", source("greets")));
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByText("greet was added").waitFor();
+  await page.getByRole("link", { name: "Open greet" }).click();
+  await page.getByText("The first version.").waitFor();
+}, 60_000);
+
+test("a file that is dropped is taken, and a step workflow too", async () => {
+  const page = await open(serving, "/add");
+  await page.getByText("Drop a file here").waitFor();
+  const text = JSON.stringify({
+    version: "3.18",
+    name: "flow",
+    registry: {},
+    steps: [{ id: "Stop_End", reason: "done" }],
+  });
+  const data = await page.evaluateHandle((json) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([json], "flow.json"));
+    return transfer;
+  }, text);
+  const zone = page.getByLabel(/Drop a file here/);
+  await zone.dispatchEvent("dragover", { dataTransfer: data });
+  await zone.dispatchEvent("drop", { dataTransfer: data });
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByText("flow was added").waitFor({ timeout: 30_000 });
+  await page.getByRole("link", { name: "Open flow" }).click();
+  await page.getByRole("tab", { name: "Graph" }).click();
+  await page.getByRole("figure").getByText("Stop_End").waitFor();
+}, 60_000);
+
+test("what a version changed is shown, and the workflow is rolled back", async () => {
+  await serving.add("greet", source("greets"), "greet.ts");
+  await serving.add("greet", source("greets all", "host"), "greet.ts");
+  const before = await serving.ok<Workflow>("/api/workflows/greet");
+  const page = await open(serving, "/workflows");
+  await page.getByRole("link", { name: "greet", exact: true }).click();
+  const newest = page.getByRole("article", { name: `Version ${before.hash}` });
+  await newest.getByText("role host added").waitFor();
+  await newest.getByText("role greeter removed").waitFor();
+  await newest.getByText("greets all").first().waitFor();
+  await newest.getByRole("button", { name: /what changed in the source/ }).click();
+  const patch = newest.getByRole("region", { name: /^Changes in/ }).first();
+  await patch.getByText('description: "greets all"').waitFor();
+
+  const older = before.history.at(-1)?.hash ?? "";
+  const first = page.getByRole("article", { name: `Version ${older}` });
+  await first.getByRole("button", { name: "Roll back to it" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Roll back to it" }).click();
+  await first.getByText("current", { exact: true }).waitFor();
+  expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: older });
+  await newest.getByRole("button", { name: "Make it current" }).waitFor();
+}, 60_000);
+
+test("the source and the roles of a version are shown", async () => {
+  await serving.add("shown", source("shown"), "shown.ts");
+  const page = await open(serving, "/workflows/shown");
+  await page.getByRole("tab", { name: "Source" }).click();
+  await page.getByText("export async function*").first().waitFor();
+  await page.getByLabel("File").selectOption("");
+  await page.getByRole("region", { name: "The bundle" }).waitFor();
+  await page.getByRole("tab", { name: "Roles" }).click();
+  await page.getByRole("heading", { name: "greeter" }).waitFor();
+  await page.getByText("Any values.").waitFor();
+}, 60_000);
+
+test("a workflow that is not there is told with what to do", async () => {
+  const page = await open(serving, "/workflows/nobody");
+  await page
+    .getByRole("alert")
+    .getByText(/nobody/)
+    .waitFor();
+}, 60_000);
