@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findChromium } from "../apps/web/test/chromium.ts";
 
 /**
  * The one gate. Each stage is timed; the first that fails prints what it said and ends the run.
@@ -10,9 +11,19 @@ const root = join(import.meta.dir, "..");
 const tools = join(root, "node_modules", ".bin");
 const bun = process.execPath;
 
-type Stage = { name: string; command: string[]; tests?: boolean };
+type Stage = {
+  name: string;
+  command: string[];
+  tests?: boolean;
+  /** Why it can't run on this machine; null when it can. */
+  missing?: string | null;
+};
 
 const packTest = "test/pack.test.ts";
+
+/** The console's tests in a browser. They are a stage of their own: not every machine has a browser. */
+const browserTests = "./apps/web/test/";
+const noBrowser = "no Chromium was found: apt-get install chromium, or name one in CHROMIUM";
 
 /** Our own tests, named one by one: a bundle that a test has built may hold a file of that name. */
 const testFiles = [
@@ -22,7 +33,8 @@ const testFiles = [
 ]
   .filter((path) => path !== packTest && !/(^|\/)(node_modules|dist|template)\//.test(path))
   .sort()
-  .map((path) => `./${path}`);
+  .map((path) => `./${path}`)
+  .filter((path) => !path.startsWith(browserTests));
 
 const stages: Stage[] = [
   { name: "format", command: [join(tools, "biome"), "format"] },
@@ -30,10 +42,17 @@ const stages: Stage[] = [
   { name: "types", command: [join(tools, "tsc"), "-p", "."] },
   { name: "console", command: [join(tools, "tsc"), "-p", "apps/web"] },
   { name: "unused", command: [join(tools, "knip"), "--no-progress"] },
+  { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
   {
     name: "tests",
     command: [bun, "test", "--timeout=60000", ...testFiles],
     tests: true,
+  },
+  {
+    name: "browser",
+    command: [bun, "test", "--timeout=60000", browserTests],
+    tests: true,
+    missing: findChromium() === null ? noBrowser : null,
   },
   {
     name: "pack",
@@ -97,6 +116,10 @@ async function main(): Promise<number> {
   const only = process.argv.slice(2);
   for (const stage of stages) {
     if (only.length > 0 && !only.includes(stage.name)) continue;
+    if (stage.missing && process.env.BROWSER_TESTS !== "required") {
+      console.log(`left out ${stage.name}: ${stage.missing}`);
+      continue;
+    }
     const begin = performance.now();
     const { code, output } = await perform(stage);
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
