@@ -7,6 +7,7 @@ import { machineOf } from "./machine.ts";
 import type { Line, Row } from "./row.ts";
 import { added } from "./rows/added.ts";
 import { again } from "./rows/again.ts";
+import { consoleRow } from "./rows/console.ts";
 import { growth } from "./rows/growth.ts";
 import { fan, interpreter } from "./rows/interpreter.ts";
 import { iterationsRow } from "./rows/iterations.ts";
@@ -35,6 +36,7 @@ const rowsOf = (built: Built): Row[] => [
   list(built),
   stream,
   server(built),
+  consoleRow(built),
   interpreter,
   fan,
   iterationsRow,

@@ -1,21 +1,10 @@
 import { afterAll, beforeAll } from "bun:test";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { Serving } from "../../server/test/serving.ts";
-import { findChromium } from "./chromium.ts";
+import { launch } from "./launch.ts";
 
 /** How a page is looked at. */
 export type Look = { width?: number; height?: number; theme?: "light" | "dark" };
-
-// A page is alone on the machine: whatever would call home is off.
-const quiet = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 let browser: Browser | null = null;
 const contexts: BrowserContext[] = [];
@@ -24,9 +13,7 @@ const said: string[] = [];
 /** Starts the browser for the tests of a file, and ends it after them. */
 export function useBrowser(): void {
   beforeAll(async () => {
-    const executablePath = findChromium();
-    if (!executablePath) throw new Error("no Chromium: apt-get install chromium, or set CHROMIUM");
-    browser = await chromium.launch({ executablePath, args: quiet });
+    browser = await launch();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

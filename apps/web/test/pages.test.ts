@@ -60,7 +60,7 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
     "the page %s is whole, and no rule of axe is broken",
     async (name, { path, text }) => {
       const page = await open(shown.serving, path(shown.threads), look);
-      await page.locator("body", { hasText: text }).waitFor();
+      await page.getByText(text).locator("visible=true").first().waitFor();
       await page.locator("[class*=skeleton]").first().waitFor({ state: "detached" });
       expect(await faultsOf(page)).toEqual([]);
       const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
