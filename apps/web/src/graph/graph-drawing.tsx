@@ -1,6 +1,6 @@
 import { Background, Controls, type Edge, MarkerType, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { useMemo } from "react";
+import { type CSSProperties, useMemo } from "react";
 import { roleName } from "../format/role.ts";
 import { useIsDark } from "../theme/theme.ts";
 import { RoleBox, type RoleNode } from "./role-box.tsx";
@@ -27,11 +27,15 @@ const spokenAs = (text: string) => ({
 const leading = spokenAs("Press Enter to see its last step.");
 const still = spokenAs("It can be read, not changed.");
 
-/** High graphs are not made tiny: the page scrolls instead. */
-const heightOf = ({ nodes }: Layout): number => {
-  const lowest = Math.max(0, ...[...nodes.values()].map(({ y }) => y + nodeSize.height));
-  return Math.min(Math.max(lowest * 0.75 + 80, 320), 1_800);
-};
+/** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
+function boxOf({ nodes }: Layout): CSSProperties {
+  const places = [...nodes.values()];
+  const width = Math.max(1, ...places.map(({ x }) => x + nodeSize.width)) + around;
+  const height = Math.max(1, ...places.map(({ y }) => y + nodeSize.height)) + around;
+  return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, 1_800) };
+}
+
+const around = 60;
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, onStep }: Props) {
@@ -67,7 +71,7 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
   };
   return (
     <figure
-      style={{ height: heightOf(layout) }}
+      style={boxOf(layout)}
       className={styles.graph}
       aria-label={label}
       onKeyDown={({ key, target }) => {
@@ -83,7 +87,7 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
         edgeTypes={edgeTypes}
         colorMode={isDark ? "dark" : "light"}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}
