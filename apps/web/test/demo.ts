@@ -7,7 +7,7 @@ const examples = join(import.meta.dir, "../../../examples");
 /** The threads of a {@link demo}, by what they show. */
 export type Demo = {
   serving: Serving;
-  threads: Record<"solved" | "forked" | "asking" | "notes" | "failed" | "long", string>;
+  threads: Record<"solved" | "forked" | "asking" | "notes" | "failed" | "long" | "mail", string>;
 };
 
 /** A storage root as a team would have it: a few workflows, and threads in every state. */
@@ -23,6 +23,8 @@ export async function demo(): Promise<Demo> {
   await run("add", "release-notes", join(examples, "release-notes/flow.json"));
   await run("add", "import-orders", serving.write("import-orders.esm.js", importer));
 
+  await run("add", "answer-mail", serving.write("answer-mail.esm.js", mailer));
+
   const prompt = "median() is wrong for [4, 1, 3, 2]";
   const solved = await started(run, "solve-issue", "--prompt", prompt);
   await serving.until(solved, "completed");
@@ -36,7 +38,9 @@ export async function demo(): Promise<Demo> {
   const failed = await started(run, "import-orders", "--option", "fails=true");
   const long = await started(run, "import-orders", "--max-rounds", "100000");
   await serving.until(failed, "failed");
-  return { serving, threads: { solved, forked, asking, notes, failed, long } };
+  const mail = await started(run, "answer-mail", "--prompt", "Order 1042 has not come");
+  await serving.until(mail, "completed");
+  return { serving, threads: { solved, forked, asking, notes, failed, long, mail } };
 }
 
 const importer = bundleOf(`
@@ -46,6 +50,31 @@ const importer = bundleOf(`
   }
   if (options.fails) throw new Error("orders.csv, line 751: no date");
 `).replace("a test", "Imports orders, 250 rows at a time");
+
+/** Tells of itself what a role that asks a model tells. */
+const mailer = `import { channel } from "node:diagnostics_channel";
+${bundleOf(`
+  const say = (stepID, type, payload) => channel("uncaged.workflow").publish({ type, stepID, payload });
+  const ask = (role, inputs, thinking, tools, text, meta) => {
+    say(role, "step_start", { type: "Role", meta: { title: role }, resolvedInputs: inputs });
+    say(role, "llm_thinking", { delta: thinking });
+    for (const { name, input, content } of tools) {
+      say(role, "llm_tool_use", { tool_use_id: name, name, input });
+      say(role, "llm_tool_result", { tool_use_id: name, content, is_error: false });
+    }
+    say(role, "llm_token", { delta: text });
+    const usage = { input_tokens: 1840, output_tokens: 212 };
+    say(role, "llm_done", { model: "claude-opus-5-5", usage, latency_ms: 2310, finish_reason: "end_turn" });
+    return step(role, text, { ...meta, usage, model: "claude-opus-5-5", cost: 0.0145 });
+  };
+  yield ask("reader", { mail: input.prompt },
+    "They name an order. I should look at where it is before I say anything.",
+    [{ name: "find_order", input: { number: 1042 }, content: "sent on 18 November, at the depot since" }],
+    "The order was sent on 18 November and has been at the depot since then.", { order: 1042, kind: "late" });
+  yield ask("writer", { kind: "late", order: 1042 }, "Short, and with a day that we can keep.", [],
+    "Dear customer,\\n\\nyour order is at the depot and **will be with you on Tuesday**. We are sorry that it took so long.",
+    { tone: "plain" });
+`).replace("a test", "Answers the mail of customers")}`;
 
 async function started(run: (...args: string[]) => Promise<string>, ...args: string[]) {
   return (JSON.parse(await run("run", ...args, "--json")) as { threadId: string }).threadId;

@@ -31,6 +31,7 @@ const pages: Record<string, Shown> = {
   start: { path: () => "/?start=solve-issue", text: /Max rounds/ },
   none: { path: () => "/?q=nothing+like+it", text: /No thread fits/ },
   thread: { path: ({ solved }) => `/threads/${solved}`, text: /planner/ },
+  mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
   question: { path: ({ asking }) => `/threads/${asking}`, text: /Approve/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
   steps: { path: ({ notes }) => `/threads/${notes}`, text: /Find the last tag/ },
