@@ -106,7 +106,7 @@ test("a step workflow is checked, built and registered, and its faults are told 
       {
         version: "3.18",
         name: "flow",
-        registry: { vars: ["$x(INT) = 0"] },
+        registry: { params: ["goal(STRING)", "tries(INT) = 3"], vars: ["$x(INT) = 0"] },
         steps: [
           { id: "Set_X", out: { $x: 1 }, next },
           { id: "Stop_End", reason: "done" },
@@ -120,6 +120,10 @@ test("a step workflow is checked, built and registered, and its faults are told 
   expect(
     Object.keys((await serving.ok<Bundle>("/api/bundles/flow")).descriptor?.roles ?? {}),
   ).toEqual(["Set_X", "Stop_End"]);
+  expect((await serving.ok<RunForm>("/api/bundles/flow/form")).input).toMatchObject({
+    properties: { goal: { type: "string" }, tries: { type: "integer", default: 3 } },
+    required: ["goal"],
+  });
   const bad = await refused("flow", steps("Stop_Nowhere"), "flow.json");
   expect(bad.code).toBe("STEPS_INVALID");
   expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);

@@ -22,6 +22,7 @@ import {
 } from "../shape/workflow.ts";
 import { answers, optionalBody, routes, sends } from "./answers.ts";
 import type { Context } from "./context.ts";
+import { formOf } from "./form.ts";
 import { addUpload } from "./upload.ts";
 
 const tags = ["Workflows"];
@@ -157,14 +158,4 @@ export function workflowRoutes({ root }: Context) {
       const { file } = c.req.valid("query");
       return c.text(await readVersionText(root, c.req.valid("param").workflow, file), 200);
     });
-}
-
-function formOf({ workflow, hash, descriptor: said }: Awaited<ReturnType<typeof showVersion>>) {
-  const { description = "", input = null } = (said ?? {}) as {
-    description?: string;
-    input?: unknown;
-  };
-  const isSchema = typeof input === "boolean" || (typeof input === "object" && input !== null);
-  const schema = isSchema ? (input as boolean | Record<string, unknown>) : null;
-  return { workflow, hash, description, input: schema };
 }
