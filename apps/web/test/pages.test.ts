@@ -34,7 +34,7 @@ const pages: Record<string, Shown> = {
   mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
   question: { path: ({ asking }) => `/threads/${asking}`, text: /Approve/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
-  steps: { path: ({ notes }) => `/threads/${notes}`, text: /Find the last tag/ },
+  steps: { path: ({ notes }) => `/threads/${notes}`, text: /Tool_LastTag/ },
   graph: { path: ({ notes }) => `/threads/${notes}?view=graph`, text: /Find the last tag/ },
   timeline: { path: ({ solved }) => `/threads/${solved}?view=timeline`, text: /reviewer/ },
   compare: {
