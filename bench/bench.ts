@@ -12,6 +12,7 @@ import { growth } from "./rows/growth.ts";
 import { fan, interpreter } from "./rows/interpreter.ts";
 import { iterationsRow } from "./rows/iterations.ts";
 import { list } from "./rows/list.ts";
+import { page } from "./rows/page.ts";
 import { thousand, together } from "./rows/many.ts";
 import { server } from "./rows/server.ts";
 import { midway } from "./rows/midway.ts";
@@ -37,6 +38,7 @@ const rowsOf = (built: Built): Row[] => [
   stream,
   server(built),
   consoleRow(built),
+  page(built),
   interpreter,
   fan,
   iterationsRow,

@@ -29,3 +29,46 @@ export async function paintOf(browser: Browser, url: string, element: string): P
     await context.close();
   }
 }
+
+/**
+ * How long after a moment each of some texts was in a page's document, in milliseconds. `bring` makes the
+ * text come and gives the moment, on the clock that all processes of a machine share.
+ */
+export async function delaysOf(
+  browser: Browser,
+  urls: readonly string[],
+  texts: readonly string[],
+  bring: (text: string) => number,
+): Promise<number[]> {
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    await page.addInitScript(seen);
+    for (const url of urls) await page.goto(url);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    const delays: number[] = [];
+    for (const text of texts) {
+      const wait = page.evaluate(
+        (wanted) => (globalThis as unknown as { seen: Seen }).seen(wanted),
+        text,
+      );
+      await page.waitForTimeout(60);
+      const moment = bring(text);
+      delays.push((await wait) - moment);
+    }
+    return delays;
+  } finally {
+    await context.close();
+  }
+}
+
+type Seen = (wanted: string) => Promise<number>;
+
+const seen = `globalThis.seen = (wanted) => new Promise((resolve) => {
+  const watch = new MutationObserver(() => {
+    if (!document.body.textContent.includes(wanted)) return;
+    watch.disconnect();
+    resolve(performance.timeOrigin + performance.now());
+  });
+  watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+});`;
