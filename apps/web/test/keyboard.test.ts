@@ -115,3 +115,18 @@ test("the first Tab leads past the navigation", async () => {
   await page.keyboard.press("Enter");
   expect(await page.locator(":focus").getAttribute("id")).toBe("main");
 }, 60_000);
+
+test("a step is chosen in the timeline with Tab, the arrows and Enter", async () => {
+  const id = await serving.run("counter");
+  await serving.until(id, "completed");
+  const page = await open(serving, `/threads/${id}?view=timeline`);
+  await page.getByRole("group", { name: /step/ }).first().waitFor();
+  await tabTo(page, /^Step 1:/);
+  await page.keyboard.press("ArrowRight");
+  expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 2:");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 1:");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("view") !== "timeline");
+}, 60_000);

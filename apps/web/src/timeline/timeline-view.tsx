@@ -5,7 +5,8 @@ import { duration } from "../format/time.ts";
 import { useNow } from "../format/use-now.ts";
 import type { ThreadLog } from "../log/log.ts";
 import { Empty } from "../states/empty.tsx";
-import { type Bar, type Lane, ticksOf, timelineOf } from "./bars.ts";
+import { type Lane, ticksOf, timelineOf } from "./bars.ts";
+import { LaneBars } from "./lane-bars.tsx";
 import styles from "./timeline.module.css";
 
 type Props = { log: ThreadLog; isRunning: boolean; onStep: (number: number) => void };
@@ -52,7 +53,6 @@ type LaneProps = {
 };
 
 function LaneRow({ lane: { role, bars, totalMs }, from, span, onStep }: LaneProps) {
-  const colour = role === "__wait__" ? styles.waiting : styles.bar;
   const told = `${counted(bars.length, "step")}, ${duration(totalMs)}`;
   return (
     <div className={styles.lane}>
@@ -60,25 +60,14 @@ function LaneRow({ lane: { role, bars, totalMs }, from, span, onStep }: LaneProp
         <span>{roleName(role)}</span>
         <span className={styles.told}>{told}</span>
       </div>
-      <svg className={styles.bars} role="img" aria-label={`${roleName(role)}: ${told}`}>
-        {bars.map((bar, index) => (
-          <rect
-            key={index}
-            className={bar.isLive ? styles.live : colour}
-            x={`${((bar.from - from) / span) * 100}%`}
-            width={`${Math.max(((bar.to - bar.from) / span) * 100, 0.15)}%`}
-            y="20%"
-            height="60%"
-            rx={3}
-            onClick={() => bar.number !== null && onStep(bar.number)}
-          >
-            <title>{titleOf(bar)}</title>
-          </rect>
-        ))}
-      </svg>
+      <LaneBars
+        bars={bars}
+        name={`${roleName(role)}: ${told}`}
+        isWaiting={role === "__wait__"}
+        from={from}
+        span={span}
+        onStep={onStep}
+      />
     </div>
   );
 }
-
-const titleOf = ({ number, from, to }: Bar): string =>
-  `${number === null ? "At work" : `Step ${number}`}: ${duration(to - from)}`;
