@@ -85,6 +85,16 @@ describe("a rerun of a step workflow", () => {
     expect(variablesAfter([...run.slice(0, 1), input])).toMatchObject({ $b: 9 });
   });
 
+  test("takes those of a rerun's checkpoint, and none that a workflow inside of it has written", () => {
+    const inner = { ...writes([["$b"], 100, 9]), path: [{ in: "Subflow_A", run: "r" }] };
+    expect(variablesAfter([...run.slice(0, 1), step(2, "Subflow_A/B", inner)])).toMatchObject({
+      $b: 2,
+    });
+    const rerun = { for: "rerun", checkpoint: { variables: { $b: 5 } }, overrides: { goal: "x" } };
+    const after = variablesAfter([...run.slice(0, 1), step(2, "__input__", rerun)]);
+    expect(after).toEqual({ $a: { x: [1] }, $b: 5 });
+  });
+
   test("knows the variables that no step has written yet", () => {
     const document = JSON.stringify({
       registry: { vars: ["$b(INT) = 7", "$c(OBJECT)", '$t(STRING) = "x = y"', 5] },

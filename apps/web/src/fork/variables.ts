@@ -14,12 +14,27 @@ export function variablesAfter(
 ): Record<string, unknown> {
   const variables: Record<string, unknown> = structuredClone({ ...declared });
   for (const { meta } of steps) {
+    if (isOfChild(meta)) continue;
     for (const { path, value } of writesIn(meta).toSorted((a, b) => a.seq - b.seq)) {
       write(variables, path, value);
     }
-    if (meta.for === "rerun" && isRecord(meta.overrides)) Object.assign(variables, meta.overrides);
+    if (meta.for === "rerun") Object.assign(variables, givenBy(meta));
   }
   return variables;
+}
+
+// What a workflow inside of this one writes are variables of its own.
+const isOfChild = ({ path }: Readonly<Record<string, unknown>>): boolean =>
+  Array.isArray(path) && path.some((part) => isRecord(part) && "run" in part);
+
+/** The variables that a rerun begins with: those of its checkpoint, if it has one, and its own. */
+function givenBy({
+  checkpoint,
+  overrides,
+}: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const kept = isRecord(checkpoint) && isRecord(checkpoint.variables) ? checkpoint.variables : {};
+  const all = { ...kept, ...(isRecord(overrides) && overrides) };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith("$")));
 }
 
 const declaration = /^\s*(\$\w+)\s*\([^)]*\)\s*(?:=\s*(.*))?$/s;
