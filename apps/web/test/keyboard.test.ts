@@ -50,6 +50,7 @@ test("a thread is started, answered and left with the keyboard alone", async () 
   await tabTo(page, /^Start$/);
   await page.keyboard.press("Enter");
   await page.getByText("May I?").waitFor();
+  await page.getByRole("button", { name: "Approve" }).waitFor();
   await tabTo(page, /^Approve$/);
   await page.keyboard.press("Enter");
   await page.getByText("you said true").waitFor();
