@@ -161,6 +161,7 @@ async function farewell(): Promise<void> {
   const command = commandHere();
   const at = `--root ${quoted(shortest(here, root))}`;
   const next: [string, string][] = [
+    [`${command} serve --open ${at}`, "look at it in a browser"],
     [`${command} thread @last --full ${at}`, "read the report"],
     [`${command} verify ${at}`, "check every bundle and every log"],
     [`${command} new my-workflow`, "begin a workflow of your own"],

@@ -77,7 +77,7 @@ function CardRest({ card, isRunning }: { card: Card; isRunning: boolean }) {
         </Section>
       )}
       {notes.length > 0 && (
-        <Section name={`${key}/notes`} title={`Told (${notes.length})`} isOpen={isRunning}>
+        <Section name={`${key}/notes`} title={`Notes (${notes.length})`} isOpen={isRunning}>
           {() => <Notes notes={notes} />}
         </Section>
       )}

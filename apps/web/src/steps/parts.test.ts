@@ -32,8 +32,9 @@ describe("what a step used", () => {
 });
 
 describe("what a step gave", () => {
-  test("is its meta, without what it spent", () => {
-    expect(outputsOf(card("", { ok: true, usage: {}, cost: 1 }))).toEqual({ ok: true });
+  test("is its meta, without what it spent and without the mark of durable code", () => {
+    const meta = { ok: true, usage: {}, cost: 1, __durable__: { value: 1 } };
+    expect(outputsOf(card("", meta))).toEqual({ ok: true });
   });
 
   test("is what a step of a document told", () => {

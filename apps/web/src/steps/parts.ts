@@ -47,9 +47,15 @@ export function outputsOf({ activity, step }: Card): Readonly<Record<string, unk
   if (isRecord(told) && !("content" in told && "meta" in told)) return told;
   if (step && isCommit(step.meta)) return writtenBy(step.meta);
   return Object.fromEntries(
-    Object.entries(step?.meta ?? {}).filter(([name]) => !spendingKeys.has(name)),
+    Object.entries(step?.meta ?? {}).filter(
+      ([name, value]) => !spendingKeys.has(name) && !isMark(name, value),
+    ),
   );
 }
+
+// Durable code marks how a value is to be read back; why a step failed is worth a reader's while.
+const isMark = (name: string, value: unknown): boolean =>
+  name === "__durable__" && isRecord(value) && !("failure" in value);
 
 /** Whether a meta is the record that a step of a document commits: more than what the step gave. */
 export const isCommit = (meta: Readonly<Record<string, unknown>>): boolean =>
