@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
-import { type SubmitEvent, useMemo, useState } from "react";
+import { type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { answerThread, threadKeys } from "../api/threads.ts";
 import { Button } from "../controls/button.tsx";
 import { TextArea } from "../controls/field.tsx";
@@ -13,10 +13,15 @@ import { FailureNotice } from "../states/failure.tsx";
 import { decided, type Question, questionOf, requestOf } from "./answer.ts";
 import styles from "./answer.module.css";
 
-type Props = { thread: Thread; question: NumberedStep };
+type Props = {
+  thread: Thread;
+  question: NumberedStep;
+  /** How often the reader asked to be brought here: then the focus is in the form. */
+  asked: number;
+};
 
 /** Answers a waiting thread: yes, no, a form from its schema, or a text. */
-export function AnswerForm({ thread, question: step }: Props) {
+export function AnswerForm({ thread, question: step, asked }: Props) {
   const { threadId } = thread;
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
@@ -25,10 +30,15 @@ export function AnswerForm({ thread, question: step }: Props) {
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
   const { schema, expiresAt } = question;
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (asked > 0)
+      box.current?.querySelector<HTMLElement>("textarea, input, select, button")?.focus();
+  }, [asked]);
   const isText = schema === null || (schema as { type?: unknown }).type === "string";
   const Form = isText && !("enum" in Object(schema ?? {})) ? TextAnswer : SchemaAnswer;
   return (
-    <div className={styles.answer}>
+    <div ref={box} className={styles.answer}>
       <Form question={question} isBusy={send.isPending} onAnswer={(value) => send.mutate(value)} />
       {expiresAt !== null && (
         <p className={styles.note}>Answers are taken until {moment(expiresAt)}.</p>

@@ -53,6 +53,14 @@ export const newestThreadQuery = (hash: string) =>
       request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
   });
 
+/** The newest threads of a workflow, by its name. */
+export const recentThreadsQuery = (workflow: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.lists, "recent", workflow],
+    queryFn: ({ signal }) =>
+      request<ThreadRow[]>("/threads", { query: { workflow, limit: 20 }, signal }),
+  });
+
 /** A thread without its steps, which come by its stream. */
 export const threadQuery = (id: string) =>
   queryOptions({

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { type SubmitEvent, useId, useState } from "react";
-import { familyQuery } from "../api/threads.ts";
+import { familyQuery, recentThreadsQuery } from "../api/threads.ts";
 import { Button } from "../controls/button.tsx";
 import { Dialog, DialogBody, DialogButtons } from "../controls/dialog.tsx";
 import { TextField } from "../controls/field.tsx";
@@ -11,12 +11,15 @@ type Props = { thread: Thread; isOpen: boolean; onClose: () => void };
 
 /** Asks which thread another is to be compared with. */
 export function CompareDialog({ thread, isOpen, onClose }: Props) {
-  const { threadId, forkFrom } = thread;
+  const { threadId, workflow, forkFrom } = thread;
   const list = useId();
   const navigate = useNavigate();
   const [other, setOther] = useState(forkFrom?.threadId ?? "");
   const { data: family = [] } = useQuery({ ...familyQuery(threadId), enabled: isOpen });
+  const { data: recent = [] } = useQuery({ ...recentThreadsQuery(workflow), enabled: isOpen });
   const relatives = family.filter((one) => one.threadId !== threadId);
+  const known = new Set([threadId, ...relatives.map((one) => one.threadId)]);
+  const suggested = [...relatives, ...recent.filter((one) => !known.has(one.threadId))];
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (other.trim() === "") return;
@@ -35,11 +38,11 @@ export function CompareDialog({ thread, isOpen, onClose }: Props) {
             className="mono"
             list={list}
             value={other}
-            hint="Its id, or a part of it that is its alone. Its forks are suggested."
+            hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
             onChange={({ target }) => setOther(target.value)}
           />
           <datalist id={list}>
-            {relatives.map((one) => (
+            {suggested.map((one) => (
               <option key={one.threadId} value={one.threadId}>
                 {one.workflow}, {one.status}
               </option>

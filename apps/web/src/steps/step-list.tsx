@@ -11,6 +11,8 @@ type Props = {
   thread: CardThread;
   /** The step to show first. */
   shownStep: number | undefined;
+  /** Another number shows it again. */
+  shownTimes: number;
   onFork: CardAction;
   onRerun: CardAction;
   /** What stands at the foot of a step's card: the form that answers it. */
@@ -19,7 +21,7 @@ type Props = {
 
 /** A thread's steps. However many there are, only those that are seen are made. */
 export function StepList(props: Props) {
-  const { cards, thread, shownStep, onFork, onRerun, foot } = props;
+  const { cards, thread, shownStep, shownTimes, onFork, onRerun, foot } = props;
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -38,7 +40,7 @@ export function StepList(props: Props) {
   const shownIndex = cards.findIndex(({ step }) => step !== null && step.number === shownStep);
   useEffect(() => {
     if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
-  }, [shownIndex, virtual]);
+  }, [shownIndex, shownTimes, virtual]);
   useCardKeys(list, (index) => virtual.scrollToIndex(index), cards.length);
   return (
     <div

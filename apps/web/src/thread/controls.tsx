@@ -5,6 +5,7 @@ import {
   Columns2,
   Ellipsis,
   GitFork,
+  MessageSquareReply,
   OctagonX,
   Pause,
   Play,
@@ -29,11 +30,17 @@ import { FailureNotice } from "../states/failure.tsx";
 import { isEnded } from "../status/statuses.ts";
 import styles from "./thread-head.module.css";
 
-type Props = { thread: Thread; status: Status; onFork: (point: ForkPoint) => void };
+type Props = {
+  thread: Thread;
+  status: Status;
+  onFork: (point: ForkPoint) => void;
+  /** Goes to the question that a waiting thread asks. */
+  onAnswer: () => void;
+};
 type Asking = "kill" | "delete" | "compare" | null;
 
 /** What can be done with a thread, as it stands. */
-export function Controls({ thread, status, onFork }: Props) {
+export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const { threadId, stepCount } = thread;
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
@@ -53,6 +60,11 @@ export function Controls({ thread, status, onFork }: Props) {
           onClick={() => act(() => pauseThread(threadId))}
         >
           Pause
+        </Button>
+      )}
+      {status === "waiting" && (
+        <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
+          Answer
         </Button>
       )}
       {(status === "paused" || status === "interrupted") && (

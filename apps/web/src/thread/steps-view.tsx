@@ -20,11 +20,14 @@ type Props = {
   log: ThreadLog;
   status: Status;
   shownStep: number | undefined;
+  /** How often the reader asked to be brought to the question. */
+  askedToAnswer: number;
   onForkPoint: (point: ForkPoint) => void;
 };
 
 /** The steps of a thread as cards, and how it ended. */
-export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props) {
+export function StepsView(props: Props) {
+  const { thread, log, status, shownStep, askedToAnswer, onForkPoint } = props;
   const { cards, steps } = log;
   const isRunning = status === "running";
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
@@ -48,12 +51,20 @@ export function StepsView({ thread, log, status, shownStep, onForkPoint }: Props
           cards={question ? cards.filter((card) => !isAsking(card, question)) : cards}
           thread={{ isRunning, hasFailed: status === "failed", kept: thread.forkFrom?.steps ?? 0 }}
           shownStep={shownStep}
+          shownTimes={askedToAnswer}
           onFork={onFork}
           onRerun={onRerun}
           foot={
             question && {
               number: question.number,
-              node: <AnswerForm key={question.number} thread={thread} question={question} />,
+              node: (
+                <AnswerForm
+                  key={question.number}
+                  thread={thread}
+                  question={question}
+                  asked={askedToAnswer}
+                />
+              ),
             }
           }
         />

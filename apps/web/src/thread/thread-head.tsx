@@ -19,10 +19,11 @@ type Props = {
   status: Status;
   log: ThreadLog;
   onFork: (point: ForkPoint) => void;
+  onAnswer: () => void;
 };
 
 /** What a thread is, how it stands, and what can be done with it. */
-export function ThreadHead({ thread, status, log, onFork }: Props) {
+export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { threadId, workflow, hash } = thread;
   return (
     <header className={styles.head}>
@@ -42,14 +43,14 @@ export function ThreadHead({ thread, status, log, onFork }: Props) {
           </span>
           <StatusBadge status={status} large />
         </h1>
-        <Controls thread={thread} status={status} onFork={onFork} />
+        <Controls thread={thread} status={status} onFork={onFork} onAnswer={onAnswer} />
       </div>
       <Facts thread={thread} status={status} log={log} />
     </header>
   );
 }
 
-function Facts({ thread, status, log }: Omit<Props, "onFork">) {
+function Facts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const { createdAt, threadId, maxRounds } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const now = useNow(isLive(status) ? 1_000 : 30_000);

@@ -36,11 +36,16 @@ export function ThreadView({ thread }: { thread: Thread }) {
   const navigate = useNavigate({ from: "/threads/$id" });
   const log = useThreadLog(threadId);
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
+  const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
   const committed = useMemo(() => ({ prompt, steps: log.steps }), [prompt, log]);
   const status = log.status ?? thread.status;
   const show = (next: View, shown?: number) =>
     void navigate({ search: { view: next === "steps" ? undefined : next, step: shown } });
+  const answer = () => {
+    setAskedToAnswer((times) => times + 1);
+    show("steps", log.steps.at(-1)?.number);
+  };
   if (log.isRemoved) {
     return <Empty title="This thread was deleted">Its logs are gone.</Empty>;
   }
@@ -48,7 +53,13 @@ export function ThreadView({ thread }: { thread: Thread }) {
     <SectionsContext value={sections}>
       <CommittedContext value={committed}>
         <div className={styles.page}>
-          <ThreadHead thread={thread} status={status} log={log} onFork={setForkPoint} />
+          <ThreadHead
+            thread={thread}
+            status={status}
+            log={log}
+            onFork={setForkPoint}
+            onAnswer={answer}
+          />
           <div className={styles.columns}>
             <div className={styles.views}>
               <Tabs
@@ -64,6 +75,7 @@ export function ThreadView({ thread }: { thread: Thread }) {
                       log={log}
                       status={status}
                       shownStep={step}
+                      askedToAnswer={askedToAnswer}
                       onForkPoint={setForkPoint}
                     />
                   )}
