@@ -16,7 +16,7 @@ import { forkThread, retryThread } from "../packages/workflow/src/client/fork.ts
 import { killThread } from "../packages/workflow/src/client/kill.ts";
 import { idleVariable } from "../packages/workflow/src/client/spawn.ts";
 import { startThread } from "../packages/workflow/src/client/start.ts";
-import { listThreads } from "../packages/workflow/src/client/threads.ts";
+import { listThreads } from "../packages/workflow/src/client/list.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { isWorkflowError } from "../packages/workflow/src/contract/error.ts";
 import { runDir } from "../packages/workflow/src/storage/paths.ts";

@@ -88,6 +88,7 @@ describe("the exported names", () => {
       listWorkflows
       mostRounds
       openRoot
+      pageThreads
       parsePosition
       pauseThread
       readFailure
@@ -155,6 +156,7 @@ describe("the exported names", () => {
       type Status
       type Step
       type ThreadDiff
+      type ThreadPage
       type ThreadRef
       type ThreadRow
       type ThreadView

@@ -217,6 +217,13 @@ test("threads pages, and filters by workflow and status", async () => {
   const changed = await store.ok(["threads", "changed", "-q"]);
   expect(changed.split("\n")).toHaveLength(1);
   expect(await store.ok(["threads", "--workflow", "changed", "-q"])).toBe(changed);
+  const { hash } = await read(changed);
+  for (const workflow of [`changed@${hash}`, `changed@${hash.slice(0, 3)}`]) {
+    expect(await store.ok(["threads", "--workflow", workflow, "-q"])).toBe(changed);
+  }
+  const ofVersion = (await store.ok(["threads", hash.slice(0, 8).toLowerCase(), "-q"])).split("\n");
+  expect(ofVersion).toContain(changed);
+  expect((await store.run(["threads", "changed@ZZZ"])).code).toBe(4);
   await store.ok(["remove", "changed"]);
   expect(await store.ok(["threads", "changed", "-q"])).toBe(changed);
 });

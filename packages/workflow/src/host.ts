@@ -58,13 +58,12 @@ export { removeThread } from "./client/remove.ts";
 export { type StartedThread, type StartOptions, startThread } from "./client/start.ts";
 export {
   type ListOptions,
-  allThreads,
-  findThread,
+  type ThreadPage,
   listThreads,
-  readFailure,
+  pageThreads,
   readRow,
-  readThread,
-} from "./client/threads.ts";
+} from "./client/list.ts";
+export { allThreads, findThread, readFailure, readThread } from "./client/threads.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { show } from "./contract/show.ts";

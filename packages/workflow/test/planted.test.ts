@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { ulid } from "ulid";
 import { resumeThread } from "../src/client/control.ts";
 import { killThread } from "../src/client/kill.ts";
-import { listThreads } from "../src/client/threads.ts";
+import { listThreads } from "../src/client/list.ts";
 import {
   dataPath,
   holderPath,

@@ -13,7 +13,7 @@ import { resumeThread } from "../src/client/control.ts";
 import { type FollowItem, followThread, waitThread } from "../src/client/follow.ts";
 import { killThread } from "../src/client/kill.ts";
 import { listLive } from "../src/client/live.ts";
-import { listThreads } from "../src/client/threads.ts";
+import { listThreads } from "../src/client/list.ts";
 import { dataPath, holderPath, runDir, socketName } from "../src/storage/paths.ts";
 import { identify, readHolder } from "../src/worker/holder.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";

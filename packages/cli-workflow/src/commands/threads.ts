@@ -41,8 +41,12 @@ export function define(command: Command, perform: Perform): void {
 async function threads(session: Session, options: Options, name?: string): Promise<void> {
   const { limit, offset, status } = options;
   if (name !== undefined && options.workflow !== undefined) throw namedTwice();
-  const workflow = await filterOf(session, name ?? options.workflow);
+  const workflow = name ?? options.workflow;
   const rows = await listThreads(session.root, { limit, offset, status, workflow });
+  // To the lister an empty name is none: a script's empty variable would get every thread.
+  if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
+    await checkKnown(session, workflow);
+  }
   if (rows.length === 0) {
     session.note(
       workflow || status || offset > 0
@@ -63,15 +67,11 @@ function namedTwice(): WorkflowError {
 }
 
 // A workflow that was removed still has its threads; one that never was is an error.
-async function filterOf(session: Session, wanted?: string): Promise<string | undefined> {
-  if (wanted === undefined) return undefined;
+async function checkKnown(session: Session, workflow: string): Promise<void> {
   const { root } = session;
-  // To the lister an empty name is none: a script's empty variable would get every thread.
-  const known =
-    wanted !== "" && (await listThreads(root, { workflow: wanted, limit: 1 })).length > 0;
-  if (known) return wanted;
-  const { name, hash } = await withName(session, wanted, () => resolveWorkflow(root, wanted));
-  return name === wanted ? name : hash;
+  const hasThreads =
+    workflow !== "" && (await listThreads(root, { workflow, limit: 1 })).length > 0;
+  if (!hasThreads) await withName(session, workflow, () => resolveWorkflow(root, workflow));
 }
 
 function text(session: Session, rows: ThreadRow[]): string {

@@ -2,7 +2,8 @@ import { dataPath, type Root } from "../storage/paths.ts";
 import { readStart } from "../thread-log/read.ts";
 import type { ThreadRef, ThreadRow } from "../thread/thread.ts";
 import { LiveLookup } from "./live.ts";
-import { allThreads, findThread, readRow } from "./threads.ts";
+import { readRow } from "./list.ts";
+import { allThreads, findThread } from "./threads.ts";
 
 /** A thread among those that it was forked from, and those that were forked from them. */
 export type Relative = Omit<ThreadRow, "updatedAt"> & {

@@ -8,9 +8,9 @@ import { outlineLog, readLog } from "../thread-log/read.ts";
 import { LogTail } from "../thread-log/follow.ts";
 import type { Break, EndRecord, FailureRecord, StartRecord } from "../thread-log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
-import { isMoving, statusOf } from "../thread/status.ts";
-import type { Status, ThreadRef, ThreadRow, ThreadView } from "../thread/thread.ts";
-import { type Alive, listLive, LiveLookup } from "./live.ts";
+import { statusOf } from "../thread/status.ts";
+import type { Status, ThreadRef, ThreadView } from "../thread/thread.ts";
+import { type Alive, LiveLookup } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
 export function allThreads(root: Root): ThreadRef[] {
@@ -84,7 +84,8 @@ export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
   return (log.kind === "outline" && log.end?.meta.error) || null;
 }
 
-const sizeOf = (path: string): number | undefined =>
+/** A file's length in bytes; undefined when there is none. */
+export const sizeOf = (path: string): number | undefined =>
   statSync(path, { throwIfNoEntry: false })?.size;
 
 function headless({ threadId, hash }: ThreadRef): ThreadView {
@@ -120,101 +121,6 @@ const status = (
   lastRole: string | null,
   alive: Alive | null,
 ): Status => statusOf({ broken, end, lastRole }, alive?.status ?? null);
-
-/** How threads are listed: newest first. `workflow` is a name or a hash. */
-export type ListOptions = {
-  limit?: number;
-  offset?: number;
-  status?: Status | readonly Status[];
-  workflow?: string;
-};
-
-const restEvery = 256;
-
-/**
- * A page of threads, newest first (20 without a limit). Only the logs of the page are read, and those
- * passed over by a filter. What can't be read is listed as `corrupt`.
- */
-export async function listThreads(root: Root, options: ListOptions = {}): Promise<ThreadRow[]> {
-  const { limit = 20, offset = 0, workflow } = options;
-  const wanted = options.status === undefined ? null : new Set([options.status].flat());
-  const live = new LiveLookup(root);
-  const rows: ThreadRow[] = [];
-  let passed = 0;
-  let looked = 0;
-  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
-  const refs = wanted && [...wanted].every(isMoving) ? await listLive(root) : allThreads(root);
-  for (const ref of newestFirst(refs, wanted || workflow ? null : offset + limit)) {
-    if (rows.length >= limit) break;
-    looked += 1;
-    // A filter may pass over very many: a server has others to answer in between.
-    if (looked % restEvery === 0) await new Promise(setImmediate);
-    if (!wanted && !workflow && passed < offset) {
-      passed += 1;
-      continue;
-    }
-    const row = await readRow(root, ref, live);
-    if (!row || (wanted && !wanted.has(row.status))) continue;
-    if (workflow && row.workflow !== workflow && row.hash !== workflow) continue;
-    if (passed < offset) passed += 1;
-    else rows.push(row);
-  }
-  return rows;
-}
-
-/** The row of one thread, or null when it never began or has been removed. */
-export async function readRow(
-  root: Root,
-  ref: ThreadRef,
-  live = new LiveLookup(root),
-): Promise<ThreadRow | null> {
-  const path = dataPath(root, ref.hash, ref.threadId);
-  try {
-    let log = outlineLog(path);
-    let alive: Alive | null = null;
-    if (log.kind === "outline" && !log.end && !log.broken) {
-      alive = await live.find(ref);
-      if (sizeOf(path) !== log.size + log.torn) log = outlineLog(path);
-    }
-    const { mtimeMs } = statSync(path);
-    if (log.kind === "unborn") return null;
-    if (log.kind === "headless") return corruptRow(ref, mtimeMs);
-    const { start, end, last, broken } = log;
-    return {
-      threadId: ref.threadId,
-      workflow: start.name,
-      hash: ref.hash,
-      status: status(broken, end, last?.role ?? null, alive),
-      steps: log.steps,
-      createdAt: start.timestamp,
-      updatedAt: (end ?? last ?? start).timestamp,
-    };
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-    return corruptRow(ref, timeOf(ref.threadId));
-  }
-}
-
-function corruptRow({ threadId, hash }: ThreadRef, updatedAt: number): ThreadRow {
-  const createdAt = timeOf(threadId);
-  return { threadId, workflow: "", hash, status: "corrupt", steps: 0, createdAt, updatedAt };
-}
-
-/** Newest first; with `most`, only so many, which spares sorting them all. */
-function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
-  const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
-  if (most === null || threads.length <= most * 4) return threads.sort(newer);
-  let kept: ThreadRef[] = [];
-  let oldest = "";
-  for (const thread of threads) {
-    if (kept.length >= most && thread.threadId <= oldest) continue;
-    kept.push(thread);
-    if (kept.length < most * 2) continue;
-    kept = kept.sort(newer).slice(0, most);
-    oldest = kept.at(-1)?.threadId ?? "";
-  }
-  return kept.sort(newer).slice(0, most);
-}
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

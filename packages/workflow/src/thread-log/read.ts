@@ -15,7 +15,7 @@ import {
 
 const newline = 10;
 const windowSize = 8 * 1024 * 1024;
-const headSize = 64 * 1024;
+const headSize = 4 * 1024;
 
 /** A log's outline: what a list needs of it. `last` is the last step. */
 export type LogOutline = Omit<ThreadLog, "steps" | "kind"> & {
@@ -59,7 +59,8 @@ export function readStart(path: string): StartRecord | null {
   });
 }
 
-function withFile<T>(path: string, read: (fd: number) => T): T {
+/** Has a file of the storage root read while it is open. */
+export function withFile<T>(path: string, read: (fd: number) => T): T {
   const fd = openOwnFile(path, constants.O_RDONLY);
   try {
     return read(fd);
@@ -163,7 +164,8 @@ function* windows(fd: number): Generator<Window> {
   }
 }
 
-function readFully(fd: number, buffer: Buffer, position: number): number {
+/** Fills a buffer from a position on; gives how many bytes there were. */
+export function readFully(fd: number, buffer: Buffer, position: number): number {
   let length = 0;
   while (length < buffer.length) {
     const n = readSync(fd, buffer, length, buffer.length - length, position + length);
@@ -210,7 +212,8 @@ function readSlowly(bytes: Buffer, onValue: (value: unknown) => string | null): 
   return null;
 }
 
-function parseLine(line: Buffer): unknown {
+/** The value of a line without its newline; undefined when it is no JSON in UTF-8. */
+export function parseLine(line: Buffer): unknown {
   if (!isUtf8(line)) return undefined;
   try {
     return JSON.parse(line.toString("utf8"));

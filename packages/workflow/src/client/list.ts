@@ -1,0 +1,164 @@
+import { statSync } from "node:fs";
+import { systemCode } from "../storage/disk-error.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { outlineLog } from "../thread-log/read.ts";
+import { isMoving, statusOf } from "../thread/status.ts";
+import type { Status, ThreadRef, ThreadRow } from "../thread/thread.ts";
+import { type Filter, guess, isByPlace, meantBy, placesOf } from "./filter.ts";
+import { type Alive, listLive, LiveLookup } from "./live.ts";
+import { sizeOf, timeOf } from "./threads.ts";
+
+/**
+ * How threads are listed: newest first. `workflow` is a name, `name@hash`, a hash or a unique beginning
+ * of one.
+ */
+export type ListOptions = {
+  limit?: number;
+  offset?: number;
+  status?: Status | readonly Status[];
+  workflow?: string;
+};
+
+/**
+ * A page of threads. `total` is how many there are on all pages; null where only reading their logs
+ * would tell. `more` says whether a page comes after it.
+ */
+export type ThreadPage = { rows: ThreadRow[]; total: number | null; more: boolean };
+
+const defaultLimit = 20;
+const restEvery = 256;
+
+/**
+ * A page of threads, newest first (20 without a limit). Only the logs of the page are read whole; of
+ * those that a filter passes over the first line or the last, unless it asks for the corrupt. What can't
+ * be read is listed as `corrupt`.
+ *
+ * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the beginning of several hashes.
+ */
+export async function listThreads(root: Root, options: ListOptions = {}): Promise<ThreadRow[]> {
+  const { limit = defaultLimit } = options;
+  const rows: ThreadRow[] = [];
+  for await (const row of rowsOf(await searchFor(root, options))) {
+    rows.push(row);
+    if (rows.length >= limit) break;
+  }
+  return rows;
+}
+
+/** As {@link listThreads}, with how many there are and whether more come. */
+export async function pageThreads(root: Root, options: ListOptions = {}): Promise<ThreadPage> {
+  const { limit = defaultLimit, offset = 0 } = options;
+  const search = await searchFor(root, options);
+  const { total } = search;
+  const rows: ThreadRow[] = [];
+  for await (const row of rowsOf(search)) {
+    if (rows.length >= limit) return { rows, total, more: true };
+    rows.push(row);
+    if (total !== null && rows.length >= limit) break;
+  }
+  return { rows, total, more: total !== null && offset + limit < total };
+}
+
+type Search = {
+  root: Root;
+  filter: Filter;
+  /** Newest first. */
+  refs: readonly ThreadRef[];
+  total: number | null;
+  offset: number;
+};
+
+async function searchFor(root: Root, options: ListOptions): Promise<Search> {
+  const { limit = defaultLimit, offset = 0, status, workflow } = options;
+  const statuses = status === undefined ? null : new Set([status].flat());
+  const filter = { statuses, meant: workflow ? await meantBy(root, workflow) : null };
+  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
+  const refs =
+    statuses && [...statuses].every(isMoving) ? await listLive(root) : placesOf(root, filter);
+  const total = isByPlace(filter) ? refs.length : null;
+  const most = statuses || workflow ? null : offset + limit;
+  return { root, filter, refs: newestFirst(refs, most), total, offset };
+}
+
+async function* rowsOf({ root, filter, refs, offset }: Search): AsyncGenerator<ThreadRow> {
+  const live = new LiveLookup(root);
+  const isFiltered = filter.statuses !== null || filter.meant !== null;
+  let passed = 0;
+  let looked = 0;
+  for (const ref of refs) {
+    looked += 1;
+    // A filter may pass over very many: a server has others to answer in between.
+    if (looked % restEvery === 0) await new Promise(setImmediate);
+    const guessed = isFiltered ? await guess(root, ref, filter, live) : "yes";
+    if (guessed === "no") continue;
+    if (guessed === "yes" && passed < offset) {
+      passed += 1;
+      continue;
+    }
+    const row = await readRow(root, ref, live);
+    if (!row || !fits(row, filter)) continue;
+    if (passed < offset) passed += 1;
+    else yield row;
+  }
+}
+
+const fits = (row: ThreadRow, { statuses, meant }: Filter): boolean =>
+  (!statuses || statuses.has(row.status)) &&
+  (!meant ||
+    meant.some(
+      ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
+    ));
+
+/** The row of one thread, or null when it never began or has been removed. */
+export async function readRow(
+  root: Root,
+  ref: ThreadRef,
+  live = new LiveLookup(root),
+): Promise<ThreadRow | null> {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  try {
+    let log = outlineLog(path);
+    let alive: Alive | null = null;
+    if (log.kind === "outline" && !log.end && !log.broken) {
+      alive = await live.find(ref);
+      if (sizeOf(path) !== log.size + log.torn) log = outlineLog(path);
+    }
+    const { mtimeMs } = statSync(path);
+    if (log.kind === "unborn") return null;
+    if (log.kind === "headless") return corruptRow(ref, mtimeMs);
+    const { start, end, last, broken } = log;
+    return {
+      threadId: ref.threadId,
+      workflow: start.name,
+      hash: ref.hash,
+      status: statusOf({ broken, end, lastRole: last?.role ?? null }, alive?.status ?? null),
+      steps: log.steps,
+      createdAt: start.timestamp,
+      updatedAt: (end ?? last ?? start).timestamp,
+    };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    return corruptRow(ref, timeOf(ref.threadId));
+  }
+}
+
+function corruptRow({ threadId, hash }: ThreadRef, updatedAt: number): ThreadRow {
+  const createdAt = timeOf(threadId);
+  return { threadId, workflow: "", hash, status: "corrupt", steps: 0, createdAt, updatedAt };
+}
+
+/** Newest first; with `most`, only so many, which spares sorting them all. */
+function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
+  const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
+  if (most === null || threads.length <= most * 4) return threads.sort(newer);
+  let kept: ThreadRef[] = [];
+  let oldest = "";
+  for (const thread of threads) {
+    if (kept.length >= most && thread.threadId <= oldest) continue;
+    kept.push(thread);
+    if (kept.length < most * 2) continue;
+    kept = kept.sort(newer).slice(0, most);
+    oldest = kept.at(-1)?.threadId ?? "";
+  }
+  return kept.sort(newer).slice(0, most);
+}
