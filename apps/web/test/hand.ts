@@ -1,0 +1,84 @@
+import type { Locator, Page } from "playwright-core";
+
+type Role = Parameters<Page["getByRole"]>[0];
+
+/** What a reader works a page with. What is acted on is named as a screen reader names it. */
+export type Hand = {
+  /** Presses a button, follows a link, opens what opens. `within` narrows where it is looked for. */
+  press(role: Role, name: string | RegExp, within?: Locator): Promise<void>;
+  /** Replaces the text of a field. */
+  write(label: string | RegExp, text: string): Promise<void>;
+  /** Chooses an option of a list by its text. */
+  choose(label: string | RegExp, option: string): Promise<void>;
+};
+
+/** The mouse alone; only the letters of a text come from the keyboard. */
+export const mouse = (page: Page): Hand => ({
+  press: async (role, name, within) => await first(page, role, name, within).click(),
+  write: async (label, text) => {
+    await field(page, label).click();
+    await field(page, label).fill(text);
+  },
+  // The list that the system draws is in no page: the option is chosen as its click would.
+  choose: async (label, option) => {
+    await field(page, label).selectOption(option);
+  },
+});
+
+/** The keyboard alone: Tab to get somewhere, the arrows within a group, Enter to act. */
+export const keyboard = (page: Page): Hand => ({
+  press: async (role, name, within) => {
+    const target = first(page, role, name, within);
+    await target.waitFor();
+    if (role === "menuitem") await stepTo(page, target, "ArrowDown");
+    else if (role === "tab") await toTab(page, target);
+    else await stepTo(page, target, "Tab");
+    await page.keyboard.press("Enter");
+  },
+  write: async (label, text) => {
+    await stepTo(page, field(page, label), "Tab");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type(text);
+  },
+  choose: async (label, option) => {
+    const list = field(page, label);
+    await stepTo(page, list, "Tab");
+    await page.keyboard.type(option);
+    const chosen = await list.evaluate((box: HTMLSelectElement) => box.selectedOptions[0]?.text);
+    if (chosen !== option) throw new Error(`${chosen} is chosen, and not ${option}`);
+  },
+});
+
+const first = (page: Page, role: Role, name: string | RegExp, within?: Locator): Locator =>
+  (within ?? page)
+    .getByRole(role, { name, ...(typeof name === "string" && { exact: true }) })
+    .first();
+
+// What a dialog asks for comes last in the page, and is what is meant while it is open.
+const field = (page: Page, label: string | RegExp): Locator =>
+  page.getByLabel(label, { exact: typeof label === "string" }).last();
+
+const mostPresses = 150;
+
+/** Presses a key until what is looked for has the focus. */
+async function stepTo(page: Page, target: Locator, key: string): Promise<void> {
+  await target.waitFor();
+  for (let presses = 0; presses < mostPresses; presses += 1) {
+    if (await hasFocus(target)) return;
+    await page.keyboard.press(key);
+  }
+  throw new Error(`${key} never came to ${String(target)}`);
+}
+
+/** Tabs are one stop: the arrows go from one to the next. */
+async function toTab(page: Page, target: Locator): Promise<void> {
+  const isInList = () =>
+    page.evaluate(() => document.activeElement?.getAttribute("role") === "tab");
+  for (let presses = 0; presses < mostPresses && !(await isInList()); presses += 1) {
+    await page.keyboard.press("Tab");
+  }
+  await stepTo(page, target, "ArrowRight");
+}
+
+const hasFocus = (target: Locator): Promise<boolean> =>
+  target.evaluate((element) => element === document.activeElement).catch(() => false);
