@@ -142,10 +142,10 @@ describe.each([
     const page = await open(serving);
     const hand = by(page);
     await hand.press("link", "Add");
-    const chooser = page.waitForEvent("filechooser");
+    const opened = page.waitForEvent("filechooser");
     await hand.press("button", "Drop a file here, or choose one");
     const buffer = Buffer.from(greeting(`good day, with ${words}`));
-    await (await chooser).setFiles({ name: "day.ts", mimeType: "text/plain", buffer });
+    await (await opened).setFiles({ name: "day.ts", mimeType: "text/plain", buffer });
     await hand.write("Name", name);
     await hand.press("button", "Add");
     await hand.press("link", `Open ${name}`);
