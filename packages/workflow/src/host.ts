@@ -64,6 +64,7 @@ export {
   readRow,
 } from "./client/list.ts";
 export { allThreads, findThread, readFailure, readThread } from "./client/threads.ts";
+export { readValue } from "./client/value.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { show } from "./contract/show.ts";

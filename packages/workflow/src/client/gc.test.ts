@@ -27,12 +27,14 @@ import {
   type Root,
   registryPath,
   trashDir,
+  valuesPath,
 } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { collectGarbage } from "./gc.ts";
 import { removeWorkflow } from "./workflows.ts";
 
 const [one, two] = ["01KQXKW18CT8G75T53R8F4G7YG", "01KQXKW18CT8G75T53R8F4G7YH"];
+const three = "01KQXKW18CT8G75T53R8F4G7YJ";
 const twoHoursAgo = new Date(Date.now() - 7_200_000);
 const dayMs = 86_400_000;
 
@@ -150,6 +152,8 @@ test("what crashes left behind is cleared after an hour, and no sooner", async (
     write(join(root, "logs", hash, `.${one}.torn-7.0123abcd.tmp`), "half", twoHoursAgo),
     write(dataPath(root, hash, one), "", twoHoursAgo),
     write(infoPath(root, hash, one), "{}\n", twoHoursAgo),
+    write(valuesPath(root, hash, one), "[]\n", twoHoursAgo),
+    write(valuesPath(root, hash, three), "[]\n", twoHoursAgo),
   ];
   const fresh = [
     write(join(root, ".workflow.yaml.4567abcd.tmp"), "half"),

@@ -40,7 +40,7 @@ const rules = {
   },
   logs: (name) => (isHash(name) ? "folder" : null),
   threads: (name) => {
-    const ending = /^\.(data\.jsonl|info\.jsonl|torn-\d+)$/.test(name.slice(26));
+    const ending = /^\.(data\.jsonl|info\.jsonl|values\.jsonl|torn-\d+)$/.test(name.slice(26));
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;
   },
   trash: (name) => (/^\d{1,16}-[0-9A-Z]{13}$/.test(name) ? "folder" : null),

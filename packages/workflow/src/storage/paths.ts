@@ -16,6 +16,9 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
+/** What events refer to by `at`: the values that are too long for them. */
+export const valuesPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.values.jsonl`);
 /** Where `gc` puts what nobody needs any more, for a day. */
 export const trashDir = (root: Root) => join(root, "trash");
 export const runDir = (root: Root) => join(root, "run");

@@ -1,8 +1,9 @@
 import { type Mask, noMask } from "../events/mask.ts";
-import { truncatedJson } from "../events/truncated.ts";
 import { Gathered, type Source } from "./gathered.ts";
 import { InfoFile } from "./info-file.ts";
 import { linesOf } from "./info-line.ts";
+import { type Keep, payloadJson } from "./payload.ts";
+import { ValuesFile } from "./values.ts";
 
 /**
  * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too, and `step`: the
@@ -34,15 +35,18 @@ export class InfoLog {
   readonly #file: InfoFile;
   readonly #mask: Mask;
   readonly #gathered: Gathered;
+  readonly #keep: Keep;
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
 
-  /** `mask` takes secrets out of what is written. */
-  constructor(path: string, mask: Mask = noMask) {
+  /** `mask` takes secrets out of what is written; what is cut goes to `valuesPath`, if given, in full. */
+  constructor(path: string, mask: Mask = noMask, valuesPath: string | null = null) {
     this.#file = new InfoFile(path);
     this.#mask = mask;
     this.#gathered = new Gathered(mask);
+    const values = valuesPath === null ? null : new ValuesFile(valuesPath);
+    this.#keep = (json) => values?.keep(json) ?? null;
   }
 
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
@@ -63,7 +67,7 @@ export class InfoLog {
     const delta = deltaOf(type, payload);
     if (delta !== null) this.#gathered.addText(tag, source, timestamp, delta);
     else {
-      const json = jsonOf(payload, this.#mask);
+      const json = payloadJson(payload, this.#mask, this.#keep);
       this.#gathered.add({ kind: "event", tag, timestamp, ...source, json });
     }
     if (atOnce.has(type)) this.#write({ whole: false });
@@ -113,39 +117,4 @@ function deltaOf(type: string, payload: unknown): string | null {
   for (const name in payload) if (name !== "delta") return null;
   const { delta } = payload as { delta?: unknown };
   return typeof delta === "string" ? delta : null;
-}
-
-function jsonOf(payload: unknown, mask: Mask): string {
-  try {
-    return truncatedJson(maskedJson(JSON.stringify(payload) ?? "null", mask));
-  } catch {
-    // What has no JSON (a cycle, a BigInt) is shown by its type alone.
-    return '{"_truncated":true}';
-  }
-}
-
-// A secret may look like a number or like JSON: only texts are changed.
-function maskedJson(json: string, mask: Mask): string {
-  if (mask(json) === json && !json.includes(cut)) return json;
-  return JSON.stringify(maskedValue(JSON.parse(json), mask));
-}
-
-const cut = '"_truncated":true';
-
-function maskedValue(value: unknown, mask: Mask): unknown {
-  if (typeof value === "string") return mask(value);
-  if (Array.isArray(value)) return value.map((item) => maskedValue(item, mask));
-  if (typeof value !== "object" || value === null) return value;
-  const masked = Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [mask(name), maskedValue(item, mask)]),
-  );
-  return masked._truncated === true ? withoutBegun(masked, mask) : masked;
-}
-
-// Who publishes a cut value may have cut through a secret.
-function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
-  const { preview } = value;
-  if (typeof preview !== "string") return value;
-  const text = preview.replace(/\.\.\.$/, "");
-  return { ...value, preview: `${text.slice(0, text.length - (mask.begun?.(text) ?? 0))}...` };
 }

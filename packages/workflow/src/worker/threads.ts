@@ -18,7 +18,7 @@ import { killed } from "../engine/ending.ts";
 import { Engine, type Outcome } from "../engine/engine.ts";
 import { type Mask, maskOf } from "../events/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
-import { dataPath, infoPath, type Root } from "../storage/paths.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import type { LogWriter, Writing } from "../thread-log/append.ts";
 import { InfoLog } from "../thread-log/info.ts";
 import { type StartRecord, textOf } from "../thread-log/record.ts";
@@ -285,7 +285,8 @@ export class Threads {
   }
 
   #infoOf(threadId: string, mask: Mask): InfoLog {
-    return new InfoLog(infoPath(this.#parts.root, this.#parts.hash, threadId), mask);
+    const { root, hash } = this.#parts;
+    return new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
   }
 
   #adopt(threadId: string, surroundings: Surroundings): Adopted {
@@ -299,6 +300,7 @@ export class Threads {
     const folder = dirname(path);
     rmSync(path, { force: true });
     rmSync(infoPath(root, hash, threadId), { force: true });
+    rmSync(valuesPath(root, hash, threadId), { force: true });
     for (const name of readdirSync(folder)) {
       if (name.startsWith(`${threadId}.torn-`)) rmSync(join(folder, name), { force: true });
     }

@@ -1,0 +1,96 @@
+import type { Mask } from "../events/mask.ts";
+import { longestShown, markerOf } from "../events/truncated.ts";
+
+/** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
+export type Keep = (json: string) => number | null;
+
+const listing = ["resolvedInputs", "outputs"];
+const cut = '"_truncated":true';
+
+/**
+ * The JSON of an event's payload, without secrets. Values are cut as the documented format says, each
+ * of its own, and each of those that `resolvedInputs` and `outputs` list; what is cut is given to `keep`
+ * first. Never throws.
+ */
+export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
+  try {
+    // A text that is cut anyway is not written out with its whole payload before.
+    const json = hasLongText(payload) ? null : (JSON.stringify(payload) ?? "null");
+    if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
+    return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
+  } catch {
+    // What has no JSON (a cycle, a BigInt) is shown by its type alone.
+    return `{${cut}}`;
+  }
+}
+
+function hasLongText(payload: unknown): boolean {
+  if (!isListing(payload)) return false;
+  for (const name in payload) {
+    const value = payload[name];
+    if (isLong(value) || (listing.includes(name) && hasLongText(value))) return true;
+  }
+  return false;
+}
+
+const isLong = (value: unknown): boolean =>
+  typeof value === "string" && value.length > longestShown;
+
+function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
+  const whole = (value: unknown): string | undefined => {
+    const json: string | undefined = JSON.stringify(value);
+    const shown = json === undefined ? json : maskedJson(json, mask);
+    if (shown === undefined || shown.length <= longestShown) return shown;
+    const at = keep(shown);
+    return JSON.stringify({ ...markerOf(shown), ...(at !== null && { at }) });
+  };
+  if (!isListing(payload)) return whole(payload) ?? "null";
+  return recordJson(payload, mask, (value, name) =>
+    listing.includes(name) && isListing(value) ? recordJson(value, mask, whole) : whole(value),
+  );
+}
+
+function recordJson(
+  record: Record<string, unknown>,
+  mask: Mask,
+  jsonOf: (value: unknown, name: string) => string | undefined,
+): string {
+  const parts = Object.entries(record).flatMap(([name, value]) => {
+    const json = jsonOf(value, name);
+    return json === undefined ? [] : [`${JSON.stringify(mask(name))}:${json}`];
+  });
+  return `{${parts.join(",")}}`;
+}
+
+/** Whether a value's own values are cut, each for itself: what stands for a cut value is one itself. */
+const isListing = (value: unknown): value is Record<string, unknown> =>
+  isRecord(value) && value._truncated !== true && !ownJson(value);
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const ownJson = (value: unknown): boolean => isRecord(value) && typeof value.toJSON === "function";
+
+// A secret may look like a number or like JSON: only texts are changed.
+function maskedJson(json: string, mask: Mask): string {
+  if (mask(json) === json && !json.includes(cut)) return json;
+  return JSON.stringify(maskedValue(JSON.parse(json), mask));
+}
+
+function maskedValue(value: unknown, mask: Mask): unknown {
+  if (typeof value === "string") return mask(value);
+  if (Array.isArray(value)) return value.map((item) => maskedValue(item, mask));
+  if (typeof value !== "object" || value === null) return value;
+  const masked = Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [mask(name), maskedValue(item, mask)]),
+  );
+  return masked._truncated === true ? withoutBegun(masked, mask) : masked;
+}
+
+// Who publishes a cut value may have cut through a secret.
+function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
+  const { preview } = value;
+  if (typeof preview !== "string") return value;
+  const text = preview.replace(/\.\.\.$/, "");
+  return { ...value, preview: `${text.slice(0, text.length - (mask.begun?.(text) ?? 0))}...` };
+}

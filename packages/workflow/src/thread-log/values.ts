@@ -1,0 +1,133 @@
+import { closeSync, constants, fstatSync, ftruncateSync, readSync, writeSync } from "node:fs";
+import { systemCode } from "../storage/disk-error.ts";
+import { openOwnFile } from "../storage/read.ts";
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
+// As much as the debug log that refers to it: what only explains must not fill the disk.
+const largestFile = 256 * 1024 * 1024;
+const longestLine = 32 * 1024 * 1024;
+const mostRemembered = 256;
+const pieceSize = 64 * 1024;
+const newline = 10;
+
+/**
+ * The writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event,
+ * as one line of JSON. An event refers to the byte at which the line begins. A line is in the file
+ * before `keep` returns, and so before any event that refers to it. Nothing is synced.
+ */
+export class ValuesFile {
+  readonly #path: string;
+  readonly #written = new Map<string, number>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Appends a value's JSON and gives the byte at which it begins. One that was written here lately is
+   * not written again. Null when its line has more than 32 MiB, the file would get more than 256 MiB,
+   * or it can't be written. Never throws.
+   */
+  keep(json: string): number | null {
+    if (json.length > longestLine) return null;
+    const line = Buffer.from(`${json}\n`);
+    if (line.length > longestLine) return null;
+    const key = `${line.length} ${Bun.hash.xxHash64(line)}`;
+    const at = this.#written.get(key) ?? this.#append(line);
+    if (at === null) return null;
+    this.#written.delete(key);
+    this.#written.set(key, at);
+    if (this.#written.size > mostRemembered) this.#forgetOldest();
+    return at;
+  }
+
+  #append(line: Buffer): number | null {
+    try {
+      const fd = openOwnFile(this.#path, O_RDWR | O_APPEND | O_CREAT);
+      try {
+        return appendLine(fd, line);
+      } finally {
+        closeSync(fd);
+      }
+    } catch {
+      // What can't be kept must not stop the thread that it is about.
+      return null;
+    }
+  }
+
+  #forgetOldest(): void {
+    for (const key of this.#written.keys()) {
+      this.#written.delete(key);
+      return;
+    }
+  }
+}
+
+/** Appends a line, behind a line of its own for what a crash left half written. */
+function appendLine(fd: number, line: Buffer): number | null {
+  const { size } = fstatSync(fd);
+  const isTorn = size > 0 && byteAt(fd, size - 1) !== newline;
+  const at = isTorn ? size + 1 : size;
+  if (at + line.length > largestFile) return null;
+  try {
+    if (isTorn) writeSync(fd, "\n");
+    for (let done = 0; done < line.length; ) done += writeSync(fd, line, done);
+    return at;
+  } catch (error) {
+    // The beginning of a value is of no use, and may be what fills the disk.
+    ftruncateSync(fd, size);
+    throw error;
+  }
+}
+
+/**
+ * The JSON of the value that begins at a byte of a file of values; null when none begins there. Reads
+ * no more of the file than that value.
+ *
+ * @throws the system's error when the file is there and can't be read.
+ */
+export function valueAt(path: string, at: number): string | null {
+  let fd: number;
+  try {
+    fd = openOwnFile(path, O_RDONLY);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const isBeginning = at === 0 || byteAt(fd, at - 1) === newline;
+    return isBeginning ? jsonIn(lineAt(fd, at)) : null;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function byteAt(fd: number, at: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  return readSync(fd, byte, 0, 1, at) === 1 ? byte[0] : undefined;
+}
+
+/** The line that begins at a byte; null when it has no end. */
+function lineAt(fd: number, from: number): string | null {
+  const pieces: Buffer[] = [];
+  for (let at = from; at - from < longestLine; ) {
+    const piece = Buffer.allocUnsafe(pieceSize);
+    const length = readSync(fd, piece, 0, pieceSize, at);
+    if (length === 0) return null;
+    const end = piece.subarray(0, length).indexOf(newline);
+    pieces.push(piece.subarray(0, end === -1 ? length : end));
+    if (end !== -1) return Buffer.concat(pieces).toString("utf8");
+    at += length;
+  }
+  return null;
+}
+
+// A crash of the system may have left a line half on the disk: a part of a value is none.
+function jsonIn(line: string | null): string | null {
+  try {
+    if (line !== null) JSON.parse(line);
+    return line;
+  } catch {
+    return null;
+  }
+}
