@@ -16,7 +16,7 @@ import { Serving, stopServing } from "./serving.ts";
 let serving: Serving;
 
 beforeAll(async () => {
-  serving = await Serving.start("counter", "asker", "endless");
+  serving = await Serving.start("counter", "asker", "endless", "talker");
 });
 afterAll(stopServing, 30_000);
 
@@ -58,6 +58,16 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
   const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker&details=true");
   expect(row).toMatchObject({ role: "__wait__", spent: { tokens: 0, cost: 0, unpriced: 0 } });
+});
+
+test("a list tells the role at work, before its first step is committed", async () => {
+  const id = await serving.run("talker", { delayMs: 600_000 });
+  const rowOf = async () =>
+    (await serving.ok<ThreadRow[]>("/api/threads?details=true")).find((row) => row.threadId === id);
+  while ((await rowOf())?.role !== "talk") await Bun.sleep(20);
+  expect(await rowOf()).toMatchObject({ status: "running", steps: 0 });
+  await serving.ok(`/api/threads/${id}/kill`, {});
+  expect(await rowOf()).toMatchObject({ status: "killed", role: null });
 });
 
 test("what is asked of a list must make sense", async () => {

@@ -1,7 +1,16 @@
-import { readFailure, readThread, type Root, type ThreadRow } from "@uncaged/workflow/host";
+import {
+  readFailure,
+  readNewestEvents,
+  readThread,
+  type Root,
+  type ThreadRow,
+} from "@uncaged/workflow/host";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 
-/** What a list shows of what a thread did: the role of its last step, and what its own steps spent. */
+/**
+ * What a list shows of what a thread does: the role at work where its events tell of one, else that of its
+ * last step, and what its own steps spent.
+ */
 export type Spending = {
   role: string | null;
   spent: { tokens: number; cost: number; unpriced: number };
@@ -24,11 +33,23 @@ export class Spendings {
   async of(row: ThreadRow): Promise<Spending> {
     const { threadId, steps, updatedAt } = row;
     const known = this.#known.get(threadId);
-    if (known?.steps === steps && known.updatedAt === updatedAt) return known.spending;
+    if (known?.steps === steps && known.updatedAt === updatedAt) {
+      return { ...known.spending, ...this.#atWork(row) };
+    }
     const spending = await spendingOf(this.#root, row);
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(threadId, { steps, updatedAt, spending });
-    return spending;
+    return { ...spending, ...this.#atWork(row) };
+  }
+
+  #atWork(row: ThreadRow): { role?: string } {
+    if (row.status !== "running") return {};
+    for (const { stepID, step = 0 } of readNewestEvents(this.#root, row)) {
+      if (step <= row.steps) break;
+      // Of a role that speaks more than once `coder#2` is the second time.
+      if (typeof stepID === "string") return { role: stepID.replace(/#\d+$/, "") };
+    }
+    return {};
   }
 }
 

@@ -32,7 +32,8 @@ export const threadRowShape = z
     createdAt: milliseconds,
     updatedAt: milliseconds,
     role: z.string().nullable().optional().openapi({
-      description: "The role of the last step. Only with details=true.",
+      description:
+        "The role at work, where its events tell of one; else that of the last step. Only with details=true.",
     }),
     spent: spentShape.optional().openapi({
       description: "What its own steps spent. Only with details=true.",

@@ -56,7 +56,7 @@ export const newestThreadQuery = (hash: string) =>
 /** The newest threads of a workflow, by its name. */
 export const recentThreadsQuery = (workflow: string) =>
   queryOptions({
-    queryKey: [...threadKeys.lists, "recent", workflow],
+    queryKey: [...threadKeys.newest, "of", workflow],
     queryFn: ({ signal }) =>
       request<ThreadRow[]>("/threads", { query: { workflow, limit: 20 }, signal }),
   });

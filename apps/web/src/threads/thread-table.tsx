@@ -19,7 +19,7 @@ const columns = [
   "Workflow",
   "Thread",
   "Steps",
-  "Last role",
+  "Role",
   "Elapsed",
   "Tokens",
   "Cost",
