@@ -1,14 +1,20 @@
 import { checkBody } from "./body.ts";
+import type { EntryCodes } from "./entry.ts";
 import { checkSender } from "./host.ts";
 import { checkToken, cookieFor, isSame } from "./token.ts";
 
 /** What the guard of a server knows. */
-export type Gate = { hosts: ReadonlySet<string>; token: string; port: number };
+export type Gate = {
+  hosts: ReadonlySet<string>;
+  token: string;
+  port: number;
+  codes: EntryCodes;
+};
 
 /**
  * Checks a request before it is routed, whatever its path: host, page, token, body. Gives an answer
- * where that is all there is to say: a browser that brings the token of the printed URL gets its cookie
- * and is sent on to the same place without it.
+ * where that is all there is to say: a browser that brings the token of the printed URL, or a code
+ * that was made for it, gets its cookie and is sent on to the same place without it.
  *
  * @throws WorkflowError why the request is refused.
  */
@@ -21,12 +27,14 @@ export function admit(request: Request, gate: Gate): Response | null {
   return null;
 }
 
-function entryOf({ method, url }: Request, { token, port }: Gate): Response | null {
+function entryOf({ method, url }: Request, { token, port, codes }: Gate): Response | null {
   const { pathname, searchParams } = new URL(url);
+  if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
-  if (method !== "GET" || given === null || pathname.startsWith("/api/")) return null;
-  if (!isSame(given, token)) return null;
-  searchParams.delete("token");
+  const code = searchParams.get("code");
+  const isKnown = (given !== null && isSame(given, token)) || (code !== null && codes.take(code));
+  if (!isKnown) return null;
+  for (const name of ["token", "code"]) searchParams.delete(name);
   const rest = searchParams.size > 0 ? `?${searchParams.toString()}` : "";
   // Two slashes at the beginning would name another host.
   const location = `/${pathname.replace(/^[/\\]+/, "")}${rest}`;

@@ -11,6 +11,7 @@ import { Feeds } from "../feed/feeds.ts";
 import { LiveThreads } from "../feed/live.ts";
 import { Overview } from "../feed/overview.ts";
 import { Streams } from "../feed/streams.ts";
+import { EntryCodes } from "../guard/entry.ts";
 import { admit, type Gate, protect } from "../guard/guard.ts";
 import { bracketed, ownHosts } from "../guard/host.ts";
 import { refuse } from "../guard/refusal.ts";
@@ -40,6 +41,8 @@ export type RunningServer = {
   readonly url: string;
   readonly token: string;
   readonly port: number;
+  /** A URL that lets one browser in, once, within a minute: to be handed to whatever opens it. */
+  entry(): string;
   /** Closes every connection, and the port. */
   stop(): Promise<void>;
 };
@@ -90,7 +93,8 @@ export function startServer(options: ServerOptions): RunningServer {
     }
   });
   const port = server.port ?? options.port;
-  gate = { hosts: ownHosts(host, port), token, port };
+  const codes = new EntryCodes();
+  gate = { hosts: ownHosts(host, port), token, port, codes };
   const url = `http://${bracketed(shownHost(host))}:${port}`;
   try {
     writeServerAddress(root, { url, token, pid: process.pid });
@@ -102,6 +106,7 @@ export function startServer(options: ServerOptions): RunningServer {
     url: `${url}/?token=${token}`,
     token,
     port,
+    entry: () => `${url}/?code=${codes.make()}`,
     async stop() {
       streams.close();
       await server.stop(true);
