@@ -37,6 +37,7 @@ describe("the exported names of the step workflows", () => {
       planRerun
       recordedCheckpoint
       recordedSnapshot
+      recordedValues
       rerunInput
       stepsBefore
       stepsBundle
@@ -79,6 +80,7 @@ describe("the exported names of the step workflows", () => {
       type ServiceAdapter
       type StartingState
       type StepDocument
+      type StepValues
       type StepsDescriptor
       type ToolAdapter
       type ToolResultBlock

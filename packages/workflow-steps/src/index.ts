@@ -29,6 +29,7 @@ export {
 } from "./bundle/recorded.ts";
 export { planRerun, type Rerun, rerunInput, type RerunRequest } from "./bundle/rerun.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
+export { recordedValues, type StepValues } from "./bundle/values.ts";
 
 // Checkpoints
 export { stepsBefore } from "./state/before.ts";

@@ -2,7 +2,7 @@ import { WAIT, WorkflowError } from "@uncaged/workflow";
 import type { WorkflowSnapshot } from "../context/snapshot.ts";
 import { ExecutionStatus } from "../document/constants.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
-import { hasEnded, type Position } from "../state/position.ts";
+import { currentOf, hasEnded } from "../state/position.ts";
 import { newState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import { type Documents, documentsIn } from "./describe.ts";
@@ -92,11 +92,6 @@ function stateOf(workflow: Workflow, thread: FoldedThread): RunState {
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   const run = runStatus(status, steps);
   return run === ExecutionStatus.completed && !isOver ? ExecutionStatus.failed : run;
-}
-
-function currentOf({ next, inside }: Position): string {
-  const open = [...(inside?.chains.values() ?? [])].find((chain) => !hasEnded(chain));
-  return open ? currentOf(open) : next;
 }
 
 function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] {

@@ -113,6 +113,43 @@ describe("a rerun", () => {
   });
 });
 
+describe("a checkpoint with no more than a thread's id and a count of its steps", () => {
+  const first = { threadId: "T", steps: 4 };
+  const path = [{ in: "Loop_Three", child: "Set_Seen", iteration: 1 }];
+
+  test("is the state that these steps make", async () => {
+    const { kept, roles, variables, input } = await again(thread, { checkpoint: first });
+    expect({ kept, input: input.meta }).toEqual({
+      kept: 4,
+      input: { for: "rerun", overrides: {} },
+    });
+    expect(roles[0]).toBe("Noop_In");
+    expect(variables).toEqual({ $n: 500, $seen: [5, 10, 15] });
+  });
+
+  test("has a place in it, and one that the steps do not lead to is refused", async () => {
+    const { roles, input } = await again(thread, { checkpoint: first, stepID: "Set_Seen", path });
+    expect(roles.slice(0, 2)).toEqual(["Set_Seen", "Noop_In"]);
+    expect(input.meta).toMatchObject({ stepID: "Set_Seen", path });
+    const wrong = [
+      { path: [{ ...path[0], iteration: 0 }] },
+      { path: [{ ...path[0], in: "Loop_None" }] },
+      { path: [{ ...path[0], child: "Set_None" }] },
+      { path: [{ in: "Set_N", run: "r" }] },
+      { path: [], stepID: "Set_None" },
+    ] as Partial<RerunRequest>[];
+    for (const one of wrong) {
+      expect(codeOf({ checkpoint: first, stepID: "Set_Seen", ...one })).toBe("PLACE_UNKNOWN");
+    }
+  });
+
+  test("is refused for more steps than there are, and for values of nothing", () => {
+    expect(codeOf({ checkpoint: { ...first, steps: 99 } })).toBe("CHECKPOINT_INVALID");
+    expect(codeOf({ checkpoint: first, overrides: { $none: 1 } })).toBe("OVERRIDE_UNKNOWN");
+    expect(codeOf({ checkpoint: first, overrides: { by: "x" } })).toBe("PARAMS_INVALID");
+  });
+});
+
 describe("the snapshot of a recorded thread", () => {
   const told = { elapsedMs: 5, eventSeq: 9 };
 

@@ -1,16 +1,21 @@
-import { INPUT } from "@uncaged/workflow";
+import { INPUT, WorkflowError } from "@uncaged/workflow";
 import { isPlain, sameValue } from "../expression/value.ts";
 import { stepsBefore } from "../state/before.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
+import type { PathPart } from "../state/commit.ts";
 import { readWorkflow } from "../state/workflow.ts";
 import type { Documents } from "./describe.ts";
 import type { RerunMeta } from "./step.ts";
 import { fold, type FoldedThread, foldSteps } from "./thread.ts";
 
-/** What is asked of a rerun: `checkpoint` is whatever a caller sent. */
+/**
+ * What is asked of a rerun. `checkpoint` is whatever a caller sent; one with no more than a `threadId` and
+ * `steps` stands for the state that these first steps make. Then the step may be told by its `path`.
+ */
 export type RerunRequest = {
   checkpoint: unknown;
   stepID?: string;
+  path?: readonly PathPart[];
   overrides?: Record<string, unknown>;
 };
 
@@ -22,15 +27,17 @@ export type Rerun = { kept: number; input: { content: string; meta: RerunMeta } 
 /** The `__input__` step with which a rerun begins. */
 export function rerunInput({
   stepID,
+  path,
   overrides = {},
   checkpoint,
 }: Omit<RerunMeta, "for">): Rerun["input"] {
   const names = Object.keys(overrides).join(", ");
   const said = `again from ${stepID ?? "where it stood"}`;
   const held = checkpoint === undefined ? {} : { checkpoint };
+  const at = { ...(stepID !== undefined && { stepID }), ...(path !== undefined && { path }) };
   return {
     content: names === "" ? said : `${said}, with another ${names}`,
-    meta: { for: "rerun", ...(stepID !== undefined && { stepID }), overrides, ...held },
+    meta: { for: "rerun", ...at, overrides, ...held },
   };
 }
 
@@ -40,13 +47,15 @@ export function rerunInput({
  * only when it differs from what they make: then its values win. Without a thread it is all there is.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
- * `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
+ * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
  */
 export function planRerun(
   documents: Documents,
   thread: Begun | null,
-  { checkpoint, stepID, overrides }: RerunRequest,
+  request: RerunRequest,
 ): Rerun {
+  const { checkpoint, stepID, overrides } = request;
+  if (thread && isReference(checkpoint)) return planFrom(documents, thread, request);
   const steps = thread?.steps ?? [];
   const kept = thread ? keptBy(steps, checkpoint, stepID) : 0;
   const made = thread && foldOf(documents, { ...thread, steps: steps.slice(0, kept) });
@@ -55,17 +64,54 @@ export function planRerun(
       ? { kept, input: rerunInput({ stepID, overrides }) }
       : // What this version of the workflow can't read is not kept.
         { kept: made ? kept : 0, input: rerunInput({ stepID, overrides, checkpoint }) };
-  const begin = (before: FoldedThread["steps"], input: Rerun["input"]) =>
-    foldSteps(readWorkflow(documents.document), {
-      ...(thread ?? { threadId: "", prompt: "" }),
-      subflows: documents.subflows,
-      steps: [...before, { role: INPUT, ...input }],
-    });
   // What is not sent is checked all the same.
-  begin([], rerunInput({ stepID, overrides, checkpoint }));
-  begin(steps.slice(0, plan.kept), plan.input);
+  begin(documents, thread, [], rerunInput({ stepID, overrides, checkpoint }));
+  begin(documents, thread, steps.slice(0, plan.kept), plan.input);
   return plan;
 }
+
+/** How to run again from the first steps of a thread. */
+function planFrom(
+  documents: Documents,
+  thread: Begun,
+  { checkpoint, stepID, path, overrides }: RerunRequest,
+): Rerun {
+  const { steps: kept } = checkpoint as { steps: number };
+  if (kept > thread.steps.length) throw tooFew(kept, thread.steps.length);
+  const input = rerunInput({ stepID, path, overrides });
+  begin(documents, thread, thread.steps.slice(0, kept), input);
+  return { kept, input };
+}
+
+/** Begins a rerun as its thread will: that throws for what keeps it from beginning. */
+function begin(
+  { document, subflows }: Documents,
+  thread: Begun | null,
+  before: FoldedThread["steps"],
+  input: Rerun["input"],
+): void {
+  foldSteps(readWorkflow(document), {
+    ...(thread ?? { threadId: "", prompt: "" }),
+    subflows,
+    steps: [...before, { role: INPUT, ...input }],
+  });
+}
+
+const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0;
+
+const isReference = (checkpoint: unknown): boolean =>
+  isPlain(checkpoint) &&
+  isCount(checkpoint.steps) &&
+  Object.keys(checkpoint).every((name) => name === "threadId" || name === "steps");
+
+const tooFew = (kept: number, length: number): WorkflowError =>
+  new WorkflowError({
+    code: "CHECKPOINT_INVALID",
+    kind: "failed",
+    message: `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${length}`,
+    hint: "take one that this thread made",
+  });
 
 function keptBy(
   steps: FoldedThread["steps"],
@@ -74,8 +120,7 @@ function keptBy(
 ): number {
   if (stepID !== undefined) return stepsBefore(steps, stepID) ?? steps.length;
   const told = isPlain(checkpoint) ? checkpoint.steps : undefined;
-  const isCount = Number.isSafeInteger(told) && Number(told) >= 0;
-  const first = steps.slice(0, isCount ? Number(told) : steps.length);
+  const first = steps.slice(0, isCount(told) ? told : steps.length);
   // A question that nobody has answered would be answered by what comes next.
   return stepsBefore(first, "") ?? first.length;
 }

@@ -8,11 +8,13 @@ export type PauseMeta = PauseRequest & { for: "pause" };
 
 /**
  * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it.
- * Without `stepID` the run goes on where they, or the checkpoint, stand.
+ * Without `stepID` the run goes on where they, or the checkpoint, stand. With a `path` the step is that
+ * of the chain there, all others stay where they are, and the overrides are those of the run it is of.
  */
 export type RerunMeta = {
   for: "rerun";
   stepID?: string;
+  path?: readonly PathPart[];
   overrides?: Record<string, unknown>;
   checkpoint?: unknown;
 };

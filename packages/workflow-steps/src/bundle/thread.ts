@@ -3,7 +3,8 @@ import type { WorkflowDocument } from "../document/document.ts";
 import type { ExecutionStatus } from "../document/constants.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import type { PathPart } from "../state/commit.ts";
-import { Fold } from "../state/fold.ts";
+import { beginAt } from "../state/begin-at.ts";
+import { type FindWorkflow, Fold } from "../state/fold.ts";
 import { standsBefore } from "../state/position.ts";
 import { applyOverrides } from "../state/overrides.ts";
 import { type Resumable, restoredState } from "../state/restore.ts";
@@ -45,8 +46,7 @@ export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoi
 export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
   const { threadId, steps, subflows = {} } = thread;
   const params = beginsAnew(thread) ? {} : paramsOf(workflow.registry, thread);
-  const find = ({ workflow: path, document }: { workflow: string; document?: WorkflowDocument }) =>
-    readWorkflow(document ?? (subflows[path] as WorkflowDocument));
+  const find = finder(subflows);
   let folded = new Fold(newState(workflow, threadId, params), find);
   let asked: { stepID: string; path: PathPart[] } | null = null;
   for (const [index, step] of steps.entries()) {
@@ -54,11 +54,17 @@ export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
     if (told.kind === "commit") folded.apply(step.role, told.commit);
     else if (told.kind === "pause") asked = told;
     else if (told.kind === "rerun")
-      folded = new Fold(rerun(workflow, folded.state, told.meta), find);
+      folded = new Fold(rerun(workflow, folded.state, told.meta, find), find);
     else if (asked) folded.answer({ ...asked, ...answerIn(step) });
   }
   return folded.state;
 }
+
+/** Finds the workflows of children: built into the bundle, or kept with the step that runs one. */
+export const finder =
+  (subflows: Readonly<Record<string, WorkflowDocument>>): FindWorkflow =>
+  ({ workflow: path, document }) =>
+    readWorkflow(document ?? (subflows[path] as WorkflowDocument));
 
 // What comes before a checkpoint does not count, nor does what the thread was started with.
 const beginsAnew = ({ steps: [first] }: FoldedThread): boolean =>
@@ -81,8 +87,8 @@ export function answerIn({ content, meta }: RoleOutput): {
 }
 
 /** The state in which a rerun begins. */
-function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
-  const { stepID, overrides = {}, checkpoint } = meta;
+function rerun(workflow: Workflow, state: RunState, meta: RerunMeta, find: FindWorkflow): RunState {
+  const { stepID, path, overrides = {}, checkpoint } = meta;
   const { runID } = state;
   if (checkpoint !== undefined) {
     return restoredState(workflow, checkpoint as Resumable, {
@@ -90,6 +96,10 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
       stepID,
       overrides,
     });
+  }
+  if (stepID !== undefined && path !== undefined) {
+    beginAt({ workflow, state }, { stepID, path }, overrides, find);
+    return { ...state, stopped: null };
   }
   if (stepID !== undefined && !standsBefore(state.position, stepID)) {
     const { params, variables, localVars, artifacts, eventSeq } = state;

@@ -116,6 +116,7 @@ async function runIteration(
     _item: item ?? null,
     _index: index,
     _iterDir: `${step.id}_${index}`,
+    ...inside?.given.get(index),
   };
   const run = (child: string, within: AbortSignal): Promise<ChainEnd> => {
     const path = [...chain.path, { in: step.id, child, iteration: index }];

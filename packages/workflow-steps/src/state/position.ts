@@ -13,12 +13,14 @@ export type BodyDone = { selected?: string | null; next?: string };
 
 /**
  * How far a construct is that was entered. `finished` counts a loop's whole iterations; `chains` are
- * its chains by `chainKey`; `run` is the state of the child workflow that the step started.
+ * its chains by `chainKey`; `given` are the locals that a rerun gave a loop's iterations, by number;
+ * `run` is the state of the child workflow that the step started.
  */
 export type Inside = {
   body: BodyDone | null;
   finished: number;
   chains: Map<string, Position>;
+  given: Map<number, Record<string, unknown>>;
   run: RunState | null;
   /** What that child workflow was begun with. */
   child: ChildRun | null;
@@ -32,6 +34,7 @@ export const entered = (body: BodyDone | null = null): Inside => ({
   body,
   finished: 0,
   chains: new Map(),
+  given: new Map(),
   run: null,
   child: null,
 });
@@ -39,6 +42,12 @@ export const entered = (body: BodyDone | null = null): Inside => ({
 /** What tells the chains of one construct apart. */
 export const chainKey = (child: string, iteration?: number): string =>
   iteration === undefined ? child : `${iteration}/${child}`;
+
+/** The chain that a key stands for. */
+export function chainOf(key: string): { child: string; iteration?: number } {
+  const slash = key.indexOf("/");
+  return slash < 0 ? { child: key } : { child: key.slice(slash + 1), iteration: iterationOf(key) };
+}
 
 /** The iteration that a chain's key names. */
 export const iterationOf = (key: string): number => Number.parseInt(key, 10);
@@ -114,6 +123,12 @@ export function standsBefore({ next, inside }: Position, id: string): boolean {
 /** Whether a chain has ended. */
 export const hasEnded = ({ next, inside }: Position): boolean =>
   inside === null && (next === RETURN || next === "BREAK");
+
+/** The step that a run comes to next, inside of its constructs: that of the first chain which is open. */
+export function currentOf({ next, inside }: Position): string {
+  const open = [...(inside?.chains.values() ?? [])].find((chain) => !hasEnded(chain));
+  return open ? currentOf(open) : next;
+}
 
 /** The child runs that are open in a position. */
 export function runsIn({ inside }: Position): RunState[] {

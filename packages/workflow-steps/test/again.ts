@@ -1,0 +1,89 @@
+import type { RoleOutput } from "@uncaged/workflow";
+import {
+  planRerun,
+  recordedCheckpoint,
+  type RecordedThread,
+  recordedValues,
+  type StepDocument,
+  stepsBundle,
+  type WorkflowDocument,
+} from "../src/index.ts";
+
+/** A step that sets a variable. */
+export const set = (id: string, target: string, value: unknown, next = "RETURN"): StepDocument => ({
+  id,
+  target,
+  value,
+  next,
+});
+/** A workflow of these steps. */
+export const flow = (
+  steps: StepDocument[],
+  vars: string[],
+  params: string[] = [],
+): WorkflowDocument => ({
+  version: "3.18",
+  name: "flow",
+  registry: { params, vars },
+  steps,
+});
+
+/** A workflow, and threads of it. */
+export class Trial {
+  readonly document: WorkflowDocument;
+  readonly subflows: Record<string, WorkflowDocument>;
+
+  constructor(document: WorkflowDocument, subflows: Record<string, WorkflowDocument> = {}) {
+    this.document = document;
+    this.subflows = subflows;
+  }
+
+  /** Runs a thread from steps that it has already, to its end or to what fails. */
+  async run(before: RoleOutput[] = []): Promise<RecordedThread> {
+    const steps = [...before];
+    const { run } = stepsBundle(this.document, { subflows: this.subflows, customHandlers: works });
+    const thread = { threadId: "T", prompt: "", params: {} };
+    let status = "completed";
+    try {
+      const given = { ...thread, steps: before };
+      for await (const step of run(given, { threadId: "T", maxRounds: 100 })) steps.push(step);
+    } catch {
+      status = "failed";
+    }
+    return { ...thread, steps, status };
+  }
+
+  values(thread: RecordedThread, number: number, coming?: string) {
+    return recordedValues(this, thread, number, coming);
+  }
+
+  /** Runs again from the run that a step belongs to: the roles that ran then, and the variables. */
+  async again(
+    thread: RecordedThread,
+    number: number,
+    overrides: Record<string, unknown> = {},
+    coming?: string,
+  ) {
+    const values = this.values(thread, number, coming);
+    if (!values) throw new Error("nothing comes next");
+    const { path, steps, stepID } = values;
+    const checkpoint = { threadId: "T", steps };
+    const at = stepID === null ? {} : { stepID, path };
+    const { kept, input } = planRerun(this, thread, { checkpoint, ...at, overrides });
+    if (kept !== steps) throw new Error(`it keeps ${kept} steps, not ${steps}`);
+    const rerun = await this.run([...thread.steps.slice(0, kept), { role: "__input__", ...input }]);
+    const { variables } = recordedCheckpoint(this, rerun);
+    return { roles: rerun.steps.slice(kept + 1).map(({ role }) => role), variables, rerun };
+  }
+}
+
+const works = {
+  Work: (context: { evaluate: (value: unknown) => unknown }) => {
+    if (context.evaluate("=$fails")) throw new Error("not yet");
+    return context.evaluate("=_item");
+  },
+};
+
+/** The number of a role's step, of the first or a later one. */
+export const numberOf = ({ steps }: RecordedThread, role: string, nth = 1): number =>
+  steps.flatMap((step, index) => (step.role === role ? [index + 1] : []))[nth - 1] ?? 0;
