@@ -48,6 +48,7 @@ export type ResumeRun = z.input<typeof run.resumeRunBody>;
 export type Rerun = z.input<typeof run.rerunBody>;
 
 // Requests
+export type WorkflowFiles = z.input<typeof request.filesBody>;
 export type ThreadsQuery = z.input<typeof request.threadsQuery>;
 export type StartThread = z.input<typeof request.startBody>;
 export type ResumeThread = z.input<typeof request.resumeBody>;

@@ -70,6 +70,39 @@ test("a list tells the role at work, before its first step is committed", async 
   expect(await rowOf()).toMatchObject({ status: "killed", role: null });
 });
 
+test("a list tells how many there are where it knows, and where the next page is", async () => {
+  const page = async (path: string) => {
+    const { headers, ...response } = await serving.fetch(path).then(async (answer) => ({
+      headers: answer.headers,
+      rows: (await answer.json()) as ThreadRow[],
+    }));
+    const link = headers.get("link");
+    return { ...response, total: headers.get("x-total-count"), link };
+  };
+  const all = await serving.ok<ThreadRow[]>("/api/threads?limit=1000");
+  const first = await page("/api/threads?limit=2&details=true");
+  expect(first).toMatchObject({
+    total: String(all.length),
+    link: '</api/threads?limit=2&details=true&offset=2>; rel="next"',
+  });
+  const ids: string[] = [];
+  for (let next: string | null = "/api/threads?workflow=asker&limit=1"; next; ) {
+    const { rows, total, link }: Awaited<ReturnType<typeof page>> = await page(next);
+    expect(total).toBeNull();
+    ids.push(...rows.map(({ threadId }) => threadId));
+    next = /^<(.+)>; rel="next"$/.exec(link ?? "")?.[1] ?? null;
+  }
+  const askers = all.filter(({ workflow }) => workflow === "asker");
+  expect(ids).toEqual(askers.map(({ threadId }) => threadId));
+  const hash = askers[0]?.hash ?? "";
+  const ofVersion = await page(`/api/threads?workflow=${hash}`);
+  expect(ofVersion).toMatchObject({ total: String(askers.length), link: null });
+  for (const workflow of [`asker@${hash}`, `asker@${hash.slice(0, 5)}`, hash.slice(0, 6)]) {
+    expect((await page(`/api/threads?workflow=${workflow}`)).rows).toEqual(ofVersion.rows);
+  }
+  expect((await page("/api/threads?status=waiting")).total).toBeNull();
+});
+
 test("what is asked of a list must make sense", async () => {
   for (const query of [
     "status=done",
@@ -78,6 +111,11 @@ test("what is asked of a list must make sense", async () => {
     "limit=1e9",
     "offset=-1",
     "details=1",
+    "workflow=",
+    "workflow=a%20b",
+    "workflow=a@",
+    "workflow=@1234",
+    "workflow=a@b@c",
   ]) {
     expect(await refusal(`/api/threads?${query}`)).toBe("400 BAD_REQUEST");
   }

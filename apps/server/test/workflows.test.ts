@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type {
   AddedWorkflow,
   Bundle,
@@ -127,6 +127,166 @@ test("a step workflow is checked, built and registered, and its faults are told 
   const bad = await refused("flow", steps("Stop_Nowhere"), "flow.json");
   expect(bad.code).toBe("STEPS_INVALID");
   expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);
+});
+
+describe("files that are sent together", () => {
+  const flow = `import { greeting } from "./lib/greeting.ts";\n${source("whole")}`.replace(
+    "content: prompt",
+    "content: greeting + prompt",
+  );
+  const greeting = 'import { word } from "../word.ts";\nexport const greeting = `${word}, `;\n';
+  const whole = {
+    "flow.ts": flow,
+    "lib/greeting.ts": greeting,
+    "word.ts": 'export const word = "Hi";',
+  };
+
+  const send = async (file: string, body: unknown, name = "whole") => {
+    const path = `/api/workflows/${name}?file=${encodeURIComponent(file)}`;
+    const { status, body: answer } = await serving.ask<AddedWorkflow & Failure>(path, body);
+    return { status, ...answer, ...answer.error };
+  };
+
+  test("are built into one bundle, whose sources they are", async () => {
+    expect(await send("flow.ts", { files: whole })).toMatchObject({ status: 200, name: "whole" });
+    const { sources } = await serving.ok<Bundle>("/api/bundles/whole");
+    expect(sources.toSorted()).toEqual(["flow.ts", "lib/greeting.ts", "word.ts"]);
+    const id = await serving.run("whole");
+    const { last } = await serving.until(id, "completed");
+    expect(last?.content).toStartWith("Hi, ");
+  });
+
+  test("may lie in folders, and give the same version wherever they were sent from", async () => {
+    const { hash } = await send("flow.ts", { files: whole });
+    const moved = Object.fromEntries(
+      Object.entries(whole).map(([path, text]) => [`my flows/${path}`, text]),
+    );
+    expect(await send("my flows/flow.ts", { files: moved })).toMatchObject({
+      hash,
+      unchanged: true,
+    });
+  });
+
+  test("are named as they were sent where they are wrong, also one that is imported", async () => {
+    const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
+    const fault = await send("flow.ts", { files: broken });
+    expect({ status: fault.status, code: fault.code }).toEqual({
+      status: 409,
+      code: "BUILD_FAILED",
+    });
+    expect(fault.message).toMatch(/^lib\/greeting\.ts:2:\d+: /);
+    const inFolder = { "a/flow.ts": flow.replace("./lib", "../lib"), "lib/greeting.ts": "x y" };
+    expect((await send("a/flow.ts", { files: inFolder })).message).toMatch(
+      /^lib\/greeting\.ts:1:3: /,
+    );
+    const throwing = { ...whole, "word.ts": 'export const word = "a";\nthrow new Error("early");' };
+    expect((await send("flow.ts", { files: throwing })).message).toMatch(/^word\.ts:2:\d+: early/);
+    const fetching = {
+      ...whole,
+      "word.ts": 'import ky from "https://x.test/";\nexport const word = ky;',
+    };
+    expect((await send("flow.ts", { files: fetching })).message).toMatch(/^word\.ts:1:\d+: /);
+    expect((await serving.ask("/api/workflows/broken")).status).toBe(404);
+  });
+
+  test("must bring what they import", async () => {
+    const { "word.ts": _, ...rest } = whole;
+    const fault = await send("flow.ts", { files: rest });
+    expect(fault.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);
+    expect(fault.hint).toContain("add the files that are imported");
+    expect(JSON.stringify(fault)).not.toContain("uncaged-upload");
+  });
+
+  test("may be step workflows that run others", async () => {
+    const steps = (...all: object[]) =>
+      JSON.stringify({ version: "3.18", name: "flow", registry: {}, steps: all }, null, 2);
+    const files = {
+      "main.json": steps(
+        { id: "Subflow_Child", in: { workflow_path: "parts/child.json" }, next: "Stop_End" },
+        { id: "Stop_End" },
+      ),
+      "parts/child.json": steps({ id: "Stop_End" }),
+    };
+    expect(await send("main.json", { files }, "steps")).toMatchObject({ status: 200 });
+    const broken = { ...files, "parts/child.json": steps({ id: "Stop_End", next: "Stop_None" }) };
+    expect((await send("main.json", { files: broken }, "steps")).message).toMatch(
+      /^parts\/child\.json:\d+:\d+: /,
+    );
+    const alone = { "main.json": files["main.json"] };
+    expect((await send("main.json", { files: alone }, "steps")).code).toBe("SUBFLOW_MISSING");
+  });
+
+  test.each([
+    "../flow.ts",
+    "/flow.ts",
+    "/etc/flow.ts",
+    "a/../flow.ts",
+    "a/./flow.ts",
+    "a//flow.ts",
+    "flow.ts/",
+    "a\\flow.ts",
+    "C:/flow.ts",
+    "a\0.ts",
+    "a\nb.ts",
+    "a./flow.ts",
+    "",
+    ".",
+    "..",
+    "node_modules/a/flow.ts",
+    "a/.git/flow.ts",
+    "a\u202eb.ts",
+  ])("can't be named %j, nor beside another", async (path) => {
+    const badName = { status: 400, code: "BAD_FILE_NAME" };
+    expect(await send(path, { files: { [path]: flow } })).toMatchObject(badName);
+    expect(await send("flow.ts", { files: { ...whole, [path]: "" } })).toMatchObject(badName);
+  });
+
+  test("have names of a length that a disk takes", async () => {
+    for (const path of [
+      `${"a".repeat(256)}.ts`,
+      `${"ü".repeat(130)}.ts`,
+      `${"a/".repeat(256)}a.ts`,
+    ]) {
+      const fault = await send("flow.ts", { files: { ...whole, [path]: "" } });
+      expect(fault).toMatchObject({ status: 400, code: "BAD_FILE_NAME" });
+    }
+    const longest = `${"ü".repeat(126)}.ts`;
+    expect(await send("flow.ts", { files: { ...whole, [longest]: "" } })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test("have names of their own, and the workflow's file is one of them", async () => {
+    const codes = async (file: string, files: unknown) => {
+      const { status, code } = await send(file, { files });
+      return `${status} ${code}`;
+    };
+    expect(await codes("flow.ts", { ...whole, "Flow.ts": "" })).toBe("400 BAD_FILE_NAME");
+    expect(await codes("flow.ts", { ...whole, "word.ts/a.ts": "" })).toBe("400 BAD_FILE_NAME");
+    expect(await codes("other.ts", whole)).toBe("400 FILE_NOT_SENT");
+    expect(await codes("flow.ts", {})).toBe("400 FILE_NOT_SENT");
+    expect(await codes("flow.ts", { "flow.ts": 1 })).toBe("400 BAD_REQUEST");
+    expect(await codes("flow.ts", ["flow.ts"])).toBe("400 BAD_REQUEST");
+    expect(await codes("flow.ts", undefined)).toBe("400 BAD_REQUEST");
+    expect(await codes("word.txt", { "word.txt": "hi" })).toBe("400 NOT_A_BUNDLE");
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`${n}.ts`, ""]));
+    expect(await codes("flow.ts", { ...many, ...whole })).toBe("400 TOO_MANY_FILES");
+  });
+
+  test("are JSON of at most 32 MiB", async () => {
+    const post = (body: string) =>
+      serving.fetch("/api/workflows/whole?file=flow.ts", {
+        method: "POST",
+        body,
+        headers: { "Content-Type": "application/json" },
+      });
+    const broken = await post('{"files": {');
+    expect(((await broken.json()) as Failure).error.code).toBe("BAD_JSON");
+    const text = (length: number) =>
+      JSON.stringify({ files: { ...whole, "a.txt": "x".repeat(length) } });
+    expect((await post(text(8 << 20))).status).toBe(200);
+    expect((await post(text(32 << 20))).status).toBe(413);
+  });
 });
 
 test("a name is removed, and its threads stay", async () => {

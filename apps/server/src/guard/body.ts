@@ -29,9 +29,15 @@ export function checkBody(request: Request): void {
   if (length > most) throw tooLarge(most);
 }
 
+/** Whether a request brings the files of a workflow. */
+const isForWorkflow = ({ url }: Request): boolean =>
+  /^\/api\/workflows\/[^/]+$/.test(new URL(url).pathname);
+
 /** The most that a request's body may have. */
 export const mostOf = (request: Request): number =>
-  isForRun(request) || request.headers.get("content-type")?.toLowerCase().startsWith(uploadType)
+  isForRun(request) ||
+  isForWorkflow(request) ||
+  request.headers.get("content-type")?.toLowerCase().startsWith(uploadType)
     ? mostBody.upload
     : mostBody.json;
 
@@ -41,7 +47,7 @@ export function tooLarge(most: number): WorkflowError {
     code: "BODY_TOO_LARGE",
     kind: "failed",
     message: `a body may have ${most / 1024 / 1024} MiB here`,
-    hint: "send less; a workflow's file is sent as application/octet-stream",
+    hint: "send less; of a workflow send only what it imports",
   });
 }
 

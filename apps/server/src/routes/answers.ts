@@ -23,9 +23,13 @@ const refused = Object.fromEntries(
 );
 
 /** The answers of a route: what it gives when all is well, and how it refuses. */
-export const answers = <Shape extends z.ZodType>(description: string, schema: Shape) => ({
+export const answers = <Shape extends z.ZodType>(
+  description: string,
+  schema: Shape,
+  headers?: z.ZodObject,
+) => ({
   ...refused,
-  200: { description, content: json(schema) },
+  200: { description, content: json(schema), ...(headers && { headers }) },
 });
 
 /** As {@link answers}, for what makes something new. */

@@ -3,7 +3,7 @@ import {
   diffThreads,
   findThread,
   listLive,
-  listThreads,
+  pageThreads,
   readFailure,
   readThread,
 } from "@uncaged/workflow/host";
@@ -23,13 +23,22 @@ import { ledgerOfThread } from "./spendings.ts";
 
 const tags = ["Threads"];
 
+const pageHeaders = z.object({
+  "X-Total-Count": z.string().optional().openapi({
+    description: "How many there are in all, where no log need be read to know it.",
+  }),
+  Link: z.string().optional().openapi({
+    description: 'Where the next page is, as rel="next"; absent on the last.',
+  }),
+});
+
 const list = createRoute({
   method: "get",
   path: "/threads",
   tags,
   summary: "List threads, newest first",
   request: { query: threadsQuery },
-  responses: answers("A page of threads.", z.array(threadRowShape)),
+  responses: answers("A page of threads.", z.array(threadRowShape), pageHeaders),
 });
 
 const live = createRoute({
@@ -88,12 +97,20 @@ const diff = createRoute({
   responses: answers("The comparison; `a` is the thread of the path.", diffShape),
 });
 
+function linkToNext(url: string, offset: number): string {
+  const { pathname, searchParams } = new URL(url);
+  searchParams.set("offset", String(offset));
+  return `<${pathname}?${searchParams.toString()}>; rel="next"`;
+}
+
 /** The routes that read threads. */
 export function threadRoutes({ root, families, spendings }: Context) {
   return routes()
     .openapi(list, async (c) => {
       const { details, ...options } = c.req.valid("query");
-      const rows = await listThreads(root, options);
+      const { rows, total, more } = await pageThreads(root, options);
+      if (total !== null) c.header("X-Total-Count", String(total));
+      if (more) c.header("Link", linkToNext(c.req.url, options.offset + options.limit));
       if (details !== "true") return c.json(rows, 200);
       const all = await Promise.all(
         rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })),

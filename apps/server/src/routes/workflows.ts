@@ -8,7 +8,7 @@ import {
   showVersion,
   showWorkflow,
 } from "@uncaged/workflow/host";
-import { addQuery, namePath, rollbackBody, versionPath } from "../shape/request.ts";
+import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../shape/request.ts";
 import {
   addedShape,
   bundleShape,
@@ -23,7 +23,7 @@ import {
 import { answers, optionalBody, routes, sends } from "./answers.ts";
 import type { Context } from "./context.ts";
 import { formOf } from "./form.ts";
-import { addUpload } from "./upload.ts";
+import { addFiles, addUpload } from "./upload.ts";
 
 const tags = ["Workflows"];
 const bytes = z.string().openapi({ format: "binary" });
@@ -65,7 +65,13 @@ const add = createRoute({
   request: {
     params: namePath,
     query: addQuery,
-    body: { content: { "application/octet-stream": { schema: bytes } }, required: true },
+    body: {
+      description: "One file as it is, or the texts of several as JSON.",
+      content: {
+        "application/octet-stream": { schema: bytes },
+        "application/json": { schema: filesBody },
+      },
+    },
   },
   responses: answers("It is the current version.", addedShape),
 });
@@ -135,7 +141,13 @@ export function workflowRoutes({ root }: Context) {
     .openapi(history, async (c) => c.json(await historyOf(root, c.req.valid("param").name), 200))
     .openapi(add, async (c) => {
       const { name } = c.req.valid("param");
-      return c.json(await addUpload(root, name, c.req.valid("query").file, c.req.raw), 200);
+      const { file } = c.req.valid("query");
+      // Only a body of JSON is read as one; else there are no files here.
+      const { files } = c.req.valid("json") as Partial<z.infer<typeof filesBody>>;
+      const added = files
+        ? await addFiles(root, name, file, new Map(Object.entries(files)))
+        : await addUpload(root, name, file, c.req.raw);
+      return c.json(added, 200);
     })
     .openapi(rollback, async (c) => {
       const { version } = c.req.valid("json");

@@ -27,9 +27,16 @@ export const threadsQuery = z.object({
     .openapi({ description: "Only those with this status; may be given several times." }),
   workflow: z
     .string()
-    .min(1)
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(@[0-9A-Za-z]{1,13})?$/,
+      "must be a name, name@hash or a hash",
+    )
     .optional()
-    .openapi({ description: "Only those of this name or hash." }),
+    .openapi({
+      description:
+        "Only those of this name, name@hash or hash. A hash may be shortened to any unique " +
+        "beginning, of at least 4 digits when it stands alone.",
+    }),
   limit: count(1000).min(1).default(20),
   offset: count(1_000_000_000).default(0),
   details: flag.openapi({ description: "Adds `role` and `spent` to each row." }),
@@ -127,7 +134,18 @@ export const addQuery = z.object({
   file: z.string().openapi({
     description:
       "The file's name, for its ending: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
-      ".json, .yaml, .yml are step workflows.",
+      ".json, .yaml, .yml are step workflows. Of several files the path of the workflow's own.",
     example: "review.ts",
   }),
 });
+
+export const filesBody = z
+  .object({
+    files: z.record(z.string(), z.string()).openapi({
+      description:
+        "The texts of the workflow's own file and of those that it imports, by their paths in one " +
+        "folder: at most 1,000.",
+      example: { "flow.ts": 'import { ask } from "./lib/ask.ts";', "lib/ask.ts": "export …" },
+    }),
+  })
+  .openapi("WorkflowFiles");
