@@ -30,19 +30,19 @@ export const keyboard = (page: Page): Hand => ({
   press: async (role, name, within) => {
     const target = first(page, role, name, within);
     await target.waitFor();
-    if (role === "menuitem") await stepTo(page, target, "ArrowDown");
+    if (role === "menuitem") await pressUntil(page, target, "ArrowDown");
     else if (role === "tab") await toTab(page, target);
-    else await stepTo(page, target, "Tab");
+    else await pressUntil(page, target, "Tab");
     await page.keyboard.press("Enter");
   },
   write: async (label, text) => {
-    await stepTo(page, field(page, label), "Tab");
+    await pressUntil(page, field(page, label), "Tab");
     await page.keyboard.press("Control+A");
     await page.keyboard.type(text);
   },
   choose: async (label, option) => {
     const list = field(page, label);
-    await stepTo(page, list, "Tab");
+    await pressUntil(page, list, "Tab");
     await page.keyboard.type(option);
     const chosen = await list.evaluate((box: HTMLSelectElement) => box.selectedOptions[0]?.text);
     if (chosen !== option) throw new Error(`${chosen} is chosen, and not ${option}`);
@@ -61,7 +61,7 @@ const field = (page: Page, label: string | RegExp): Locator =>
 const mostPresses = 150;
 
 /** Presses a key until what is looked for has the focus. */
-async function stepTo(page: Page, target: Locator, key: string): Promise<void> {
+export async function pressUntil(page: Page, target: Locator, key: string): Promise<void> {
   await target.waitFor();
   for (let presses = 0; presses < mostPresses; presses += 1) {
     if (await hasFocus(target)) return;
@@ -77,7 +77,7 @@ async function toTab(page: Page, target: Locator): Promise<void> {
   for (let presses = 0; presses < mostPresses && !(await isInList()); presses += 1) {
     await page.keyboard.press("Tab");
   }
-  await stepTo(page, target, "ArrowRight");
+  await pressUntil(page, target, "ArrowRight");
 }
 
 const hasFocus = (target: Locator): Promise<boolean> =>

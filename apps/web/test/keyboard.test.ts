@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { Serving, stopServing } from "../../server/test/serving.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
+import { keyboard, pressUntil } from "./hand.ts";
 
 let serving: Serving;
 
@@ -24,35 +24,17 @@ const asker = bundleOf(`
   yield step("told", "you said " + answer.meta.value);
 `);
 
-/** Goes on with Tab until what has the focus bears the name. */
-async function tabTo(page: Page, name: RegExp): Promise<void> {
-  for (let presses = 0; presses < 80; presses += 1) {
-    const focused = await page.evaluate(() => {
-      const { activeElement: element } = document;
-      const labels = (element as HTMLInputElement | null)?.labels?.[0]?.textContent;
-      return element?.getAttribute("aria-label") ?? labels ?? element?.textContent ?? "";
-    });
-    if (name.test(focused.trim())) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error(`Tab never came to ${name}`);
-}
-
 test("a thread is started, answered and left with the keyboard alone", async () => {
   const page = await open(serving);
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   await page.keyboard.press("n");
   await page.getByRole("dialog").getByLabel("Prompt").waitFor();
-  await tabTo(page, /^Workflow/);
-  await page.keyboard.type("asker");
-  await tabTo(page, /^Prompt/);
-  await page.keyboard.type("by keys");
-  await tabTo(page, /^Start$/);
-  await page.keyboard.press("Enter");
+  const hand = keyboard(page);
+  await hand.choose("Workflow", "asker");
+  await hand.write("Prompt", "by keys");
+  await hand.press("button", "Start", page.getByRole("dialog"));
   await page.getByText("May I?").waitFor();
-  await page.getByRole("button", { name: "Approve" }).waitFor();
-  await tabTo(page, /^Approve$/);
-  await page.keyboard.press("Enter");
+  await hand.press("button", "Approve");
   await page.getByText("you said true").waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("w");
@@ -97,7 +79,7 @@ test("rows are gone through with j and k, opened with Enter, searched with /", a
 
 test("the keys are told on ?, the dialog holds the focus, and Escape gives it back", async () => {
   const page = await open(serving);
-  await tabTo(page, /^Add$/);
+  await pressUntil(page, page.getByRole("link", { name: "Add", exact: true }), "Tab");
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
   await dialog.waitFor();
@@ -122,7 +104,7 @@ test("a step is chosen in the timeline with Tab, the arrows and Enter", async ()
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}?view=timeline`);
   await page.getByRole("group", { name: /step/ }).first().waitFor();
-  await tabTo(page, /^Step 1:/);
+  await pressUntil(page, page.getByRole("button", { name: /^Step 1:/ }), "Tab");
   await page.keyboard.press("ArrowRight");
   expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 2:");
   await page.keyboard.press("ArrowLeft");
