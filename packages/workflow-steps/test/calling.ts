@@ -3,6 +3,7 @@ import type { RegistryDocument, StepDocument } from "../src/document/document.ts
 import { getStepType } from "../src/document/step-type.ts";
 import type { Call, Called } from "../src/step/call.ts";
 import { executors } from "../src/step/executors.ts";
+import { shown } from "../src/step/summary.ts";
 
 /** An event as an executor told it. */
 export type Told = { type: string; payload: Record<string, unknown> };
@@ -39,6 +40,7 @@ export async function carryOut(
     runID: "wf_1",
     place: step.id,
     signal: around.signal ?? new AbortController().signal,
+    shown,
     emit: (type, payload) => void events.push({ type, payload }),
     writeFile: async (path, data, mode) => void went.files.push({ path, data, mode }),
   };

@@ -109,12 +109,12 @@ export class Report {
 
   #toolUse({ id, name, input }: Said & { kind: "toolUse" }): void {
     this.#hasToolUse = true;
-    publish("llm_tool_use", { tool_use_id: id, name, input: truncated(this.#mask.value(input)) });
+    publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
   }
 
   #toolResult({ id, content, isError }: Said & { kind: "toolResult" }): void {
-    const shown = truncated(this.#mask.value(content)) ?? null;
-    publish("llm_tool_result", { tool_use_id: id, content: shown, is_error: isError });
+    const whole = this.#mask.value(content) ?? null;
+    publish("llm_tool_result", { tool_use_id: id, content: whole, is_error: isError });
   }
 
   #flush(): void {

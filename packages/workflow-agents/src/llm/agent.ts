@@ -2,7 +2,6 @@ import {
   type AgentFn,
   isWorkflowError,
   type ThreadContext,
-  truncated,
   WorkflowError,
 } from "@uncaged/workflow";
 import { publish } from "../call/call.ts";
@@ -92,10 +91,10 @@ class Report {
     onThinking: (delta) => publish("llm_thinking", { delta }),
     onToolUse: ({ id, name, input }) => {
       this.#hasToolUse = true;
-      publish("llm_tool_use", { tool_use_id: id, name, input: truncated(input) });
+      publish("llm_tool_use", { tool_use_id: id, name, input });
     },
     onToolResult: ({ tool_use_id, content, is_error }) => {
-      publish("llm_tool_result", { tool_use_id, content: truncated(content), is_error });
+      publish("llm_tool_result", { tool_use_id, content, is_error });
     },
     onAnswer: ({ usage, model, finishReason }) => {
       this.#usage = addUsage(this.#usage, usage);

@@ -100,10 +100,7 @@ async function run<S extends $ZodObject>(
   let raw: string | null = null;
   try {
     const systemPrompt = systemPromptOf(spec, form, ctx);
-    const resolvedInputs = {
-      prompt: truncated(ctx.start.content),
-      systemPrompt: truncated(systemPrompt),
-    };
+    const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
     publish("step_start", { type: "Role", meta: { title: ctx.role, description }, resolvedInputs });
     raw = textOf(await agent(ctx, systemPrompt));
     const fields = await extract(raw, form, { extractor, repairs }, ctx);

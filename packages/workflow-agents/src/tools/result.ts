@@ -11,6 +11,16 @@ export function shown(value: unknown): unknown {
   }
 }
 
+/** A value as it is, for who records events and cuts it himself; null when it has no JSON. */
+export function whole(value: unknown): unknown {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) === undefined ? null : value;
+  } catch {
+    return null;
+  }
+}
+
 /** A value in at most 200 characters on one line. */
 export function brief(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");

@@ -1,7 +1,7 @@
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { publish } from "../call/call.ts";
 import type { ToolRegistry } from "./registry.ts";
-import { brief, limited, textOf, shown } from "./result.ts";
+import { brief, limited, shown, textOf, whole } from "./result.ts";
 import { startRuntime } from "./runtime.ts";
 import type { ReadyTool, ToolContext } from "./tools.ts";
 
@@ -33,13 +33,13 @@ export async function runTool(
   input: unknown,
   context: RunToolContext,
 ): Promise<ToolOutcome> {
-  publish("tool_start", { name, input: shown(input), inputSummary: brief(input) });
+  publish("tool_start", { name, input: whole(input), inputSummary: brief(input) });
   try {
     const tool = await find(registry, name, context);
     const toolResult = await execute(tool, registry.limits.timeoutMs, input, context);
     const output = unwrapped(toolResult);
     const content = limited(textOf(output), registry.limits.maxResult);
-    const told = { output: shown(output), toolResult: shown(toolResult) };
+    const told = { output: whole(output), toolResult: whole(toolResult) };
     publish("tool_done", { name, ...told, outputSummary: brief(content) });
     return { ok: true, content, output, toolResult };
   } catch (thrown) {

@@ -113,6 +113,7 @@ function contextOf(
     place: "",
     depth: 0,
     workflowID: threadId,
+    tellsWhole: true,
     now: Date.now,
   });
   return new ExecutionContext(run, threadControl);

@@ -63,6 +63,7 @@ export function interpret(
     place: "",
     depth: 0,
     workflowID: started.runID,
+    tellsWhole: false,
     now: Date.now,
   });
   const resumedFrom = "currentStepID" in state ? state.currentStepID : undefined;

@@ -30,6 +30,8 @@ export type RunSetup = {
   /** How many workflows this one is a child of. */
   depth: number;
   workflowID: string;
+  /** Whether who drives it keeps what is too long for an event, and so is told inputs and results whole. */
+  tellsWhole: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
 };

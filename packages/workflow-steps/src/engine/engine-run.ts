@@ -49,6 +49,7 @@ export class EngineRun {
       place: "",
       depth: 0,
       workflowID: state.runID,
+      tellsWhole: false,
       now: Date.now,
     });
     if (options.onEvent) this.#listeners.add(options.onEvent);

@@ -2,6 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 import { callTypes } from "../document/step-type.ts";
 import { executors } from "../step/executors.ts";
 import type { Call, Called } from "../step/call.ts";
+import { shown, whole } from "../step/summary.ts";
 import { chooseCase } from "./branch.ts";
 import { announceFiles, mapOutputs, print, writeFile, writeTarget } from "./output.ts";
 import { runLoop } from "./loop.ts";
@@ -72,6 +73,7 @@ function callOf(task: Task): Call {
     runID: state.runID,
     place: `${setup.place}${step.id}`,
     signal,
+    shown: setup.tellsWhole ? whole : shown,
     emit: (type, payload) => {
       if (!signal.aborted) interpreter.run.tell(type, step.id, payload);
     },

@@ -35,6 +35,8 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     place: `${setup.place}${task.step.id}/`,
     depth: setup.depth + 1,
     workflowID: runID,
+    // Its events stand in those of the parent, and in its result.
+    tellsWhole: false,
   });
   const control: RunControl = {
     checkpoint: () => checkpoint(run, fold),

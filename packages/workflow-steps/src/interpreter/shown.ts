@@ -10,7 +10,8 @@ export function resolvedInputs({ step, type, context }: Task): Record<string, un
   const inputs = step.in ?? step.input ?? targetOf(step, type);
   if (inputs === null) return null;
   try {
-    return cut(context.resolve(inputs) as Record<string, unknown>);
+    const values = context.resolve(inputs) as Record<string, unknown>;
+    return context.run.setup.tellsWhole ? named(values) : cut(values);
   } catch {
     return null;
   }
@@ -33,7 +34,10 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   return cut(Object.fromEntries(outputs));
 }
 
-const cut = (values: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, truncated(value ?? null)]),
-  );
+const cut = (values: Record<string, unknown>): Record<string, unknown> => named(values, truncated);
+
+const named = (
+  values: Record<string, unknown>,
+  shown = (value: unknown): unknown => value,
+): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value ?? null)]));

@@ -11,6 +11,7 @@ import { newState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import { untilAborted } from "../step/adapter-call.ts";
 import type { Call, Called } from "../step/call.ts";
+import { shown } from "../step/summary.ts";
 import { callTool } from "../step/tool.ts";
 import { type Child, runChild } from "./child.ts";
 import { outside } from "./gate.ts";
@@ -27,7 +28,8 @@ export function runSubflow(task: Task, call: Call): Promise<Called> {
   const execute = (_name: string, input: unknown, runtime: ToolRuntime): Promise<unknown> =>
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
   const step = { ...call.step, tool: toolName };
-  return callTool({ ...call, step, adapters: { ...call.adapters, tool: { execute } } });
+  // Its result is what the child's own steps have committed, with all their events.
+  return callTool({ ...call, step, shown, adapters: { ...call.adapters, tool: { execute } } });
 }
 
 async function runWorkflow(

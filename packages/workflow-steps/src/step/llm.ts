@@ -7,7 +7,6 @@ import { formed, formOf } from "./form.ts";
 import { paramsOf } from "./llm-params.ts";
 import { type Model, modelOf } from "./model.ts";
 import { isRecord, plain } from "./plain.ts";
-import { shown } from "./summary.ts";
 
 /**
  * Asks a model once. Emits `llm_thinking`, `llm_token` when the step streams, `llm_tool_use` and
@@ -108,11 +107,13 @@ class Telling {
   isStreaming = false;
   hasToolUse = false;
   readonly #emit: Call["emit"];
+  readonly #shown: Call["shown"];
   #isOver = false;
   // An adapter may tell each token to both of its callbacks: the first one that it uses is heard.
   #heard: "old" | "new" | null = null;
 
-  constructor({ emit, signal }: Call) {
+  constructor({ emit, shown, signal }: Call) {
+    this.#shown = shown;
     this.#emit = (type, payload) => {
       if (!this.#isOver && !signal.aborted) emit(type, payload);
     };
@@ -125,10 +126,10 @@ class Telling {
     onThinking: (delta) => this.#emit("llm_thinking", { delta }),
     onToolUse: ({ id, name, input }) => {
       this.hasToolUse = true;
-      this.#emit("llm_tool_use", { tool_use_id: id, name, input: shown(input) });
+      this.#emit("llm_tool_use", { tool_use_id: id, name, input: this.#shown(input) });
     },
     onToolResult: ({ tool_use_id, content, is_error = false }) => {
-      this.#emit("llm_tool_result", { tool_use_id, content: shown(content), is_error });
+      this.#emit("llm_tool_result", { tool_use_id, content: this.#shown(content), is_error });
     },
   };
 

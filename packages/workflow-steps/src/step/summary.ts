@@ -1,15 +1,15 @@
 import { truncated } from "@uncaged/workflow";
 
-const longest = 200;
+const longestLine = 200;
 
 /** A value in one line of at most 200 characters, for people. */
 export function summary(value: unknown): string {
   const text = typeof value === "string" ? value : jsonOf(value);
   const line = text
-    .slice(0, 4 * longest)
+    .slice(0, 4 * longestLine)
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > longest ? `${wholeCharacters(line.slice(0, longest - 1))}…` : line;
+  return line.length > longestLine ? `${wholeCharacters(line.slice(0, longestLine - 1))}…` : line;
 }
 
 // Never between the halves of one character.
@@ -21,6 +21,20 @@ function jsonOf(value: unknown): string {
     return JSON.stringify(value) ?? "";
   } catch {
     return "";
+  }
+}
+
+const longest = 10 * 1024;
+
+/** A value for who cuts it himself: the whole as it is now, null when it has no JSON. */
+export function whole(value: unknown): unknown {
+  if (typeof value === "string") return value;
+  try {
+    const json: string | undefined = JSON.stringify(value);
+    if (json === undefined) return null;
+    return json.length > longest ? JSON.parse(json) : value;
+  } catch {
+    return null;
   }
 }
 

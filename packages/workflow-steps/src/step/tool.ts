@@ -5,7 +5,7 @@ import { nameOf } from "../document/name.ts";
 import { adapterOf, untilAborted } from "./adapter-call.ts";
 import type { Call, Called } from "./call.ts";
 import { isRecord, plain } from "./plain.ts";
-import { shown, summary } from "./summary.ts";
+import { shown as cut, summary } from "./summary.ts";
 
 /**
  * Runs a tool. Emits `tool_start`, `tool_message` for what the tool tells, then `tool_done` or
@@ -13,7 +13,7 @@ import { shown, summary } from "./summary.ts";
  * with `allowError` or `continueOnError`.
  */
 export async function callTool(call: Call): Promise<Called> {
-  const { step, signal, emit } = call;
+  const { step, signal, emit, shown } = call;
   const name = toolNameOf(call);
   const input = inputOf(call);
   emit("tool_start", { name, input: shown(input), inputSummary: summary(input) });
@@ -71,7 +71,7 @@ function runtimeOf(
   let isOver = false;
   const tell = (level: string, message: unknown, data: unknown): void => {
     if (isOver || signal.aborted) return;
-    emit("tool_message", { name, level, message: shown(message), data: shown(data) });
+    emit("tool_message", { name, level, message: cut(message), data: cut(data) });
   };
   const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
   const runtime: ToolRuntime = {

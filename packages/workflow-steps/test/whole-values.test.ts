@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { channel } from "node:diagnostics_channel";
+import { eventsChannel, type WorkflowEvent } from "@uncaged/workflow";
+import { type BundleOptions, stepsBundle, type WorkflowDocument } from "../src/index.ts";
+import { flow, ran } from "./ran.ts";
+
+const long = "x".repeat(60_000);
+const isCut = expect.objectContaining({ _truncated: true });
+
+const events = channel(eventsChannel);
+let heard: WorkflowEvent[] = [];
+const listen = (event: unknown) => void heard.push(event as WorkflowEvent);
+beforeEach(() => {
+  heard = [];
+  events.subscribe(listen);
+});
+afterEach(() => {
+  events.unsubscribe(listen);
+});
+
+/** Runs a document as the thread of a bundle; gives the payloads of its events of a type. */
+async function thread(document: WorkflowDocument, options: BundleOptions) {
+  const { run } = stepsBundle(document, options);
+  const { signal } = new AbortController();
+  const around = { threadId: "01JTHREAD", signal, isDryRun: false, maxRounds: 100 };
+  const steps = await Array.fromAsync(run({ prompt: "", steps: [] }, around));
+  const told = (type: string) =>
+    heard.filter((event) => event.type === type).map(({ payload }) => payload);
+  return { steps, told };
+}
+
+const reading = flow(
+  [
+    {
+      id: "Tool_A",
+      tool: "read",
+      in: { text: "=t", n: 1 },
+      out: { $b: "=_result" },
+      next: "RETURN",
+    },
+  ],
+  { params: [`t(STRING) = ${JSON.stringify(long)}`], vars: ["$b(OBJECT)"] },
+);
+
+const reader = {
+  execute: async (_name: string, input: unknown) => {
+    const { text } = input as { text: string };
+    Object.assign(input as object, { text: "", list: [] });
+    return { result: { text, read: true } };
+  },
+};
+
+test("a thread tells what a step was given and what its tool gave in full, as they were then", async () => {
+  const { steps, told } = await thread(reading, { adapters: { tool: reader } });
+  expect(told("step_start")).toMatchObject([{ resolvedInputs: { text: long, n: 1 } }]);
+  expect(told("tool_start")).toMatchObject([{ input: { text: long, n: 1 } }]);
+  const output = { text: long, read: true };
+  expect(told("tool_done")).toMatchObject([{ output, toolResult: { result: output } }]);
+  expect(steps).toHaveLength(1);
+});
+
+test("what is committed in full stays cut in its events", async () => {
+  const { steps, told } = await thread(reading, { adapters: { tool: reader } });
+  expect(steps[0]?.meta.outputs).toEqual({ $b: isCut });
+  expect(told("step_done").map(({ outputs }) => outputs)).toEqual([{ $b: isCut }]);
+  expect(told("var_changed")).toMatchObject([{ name: "$b", newValue: isCut }]);
+});
+
+test("a thread tells what a model gives its tools in full, and null for what has no JSON", async () => {
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  const input = { list: [long] };
+  const document = flow([{ id: "LLM_A", in: { prompt: "Go" }, next: "RETURN" }], {});
+  const { told } = await thread(document, {
+    adapters: {
+      llm: {
+        async call(_params, _onToken, { onToolUse, onToolResult }) {
+          onToolUse({ id: "1", name: "write", input });
+          input.list.push("later");
+          onToolResult({ tool_use_id: "1", content: long });
+          onToolUse({ id: "2", name: "write", input: cycle });
+          return { content: "done" };
+        },
+      },
+    },
+  });
+  expect(told("llm_tool_use").map((payload) => payload.input)).toEqual([{ list: [long] }, null]);
+  expect(told("llm_tool_result")).toMatchObject([{ content: long }]);
+});
+
+test("a child's events stand cut in its parent's, and so does its result", async () => {
+  const parent = flow(
+    [{ id: "Tool_WorkflowRun", in: { workflow_path: "child.json" }, next: "RETURN" }],
+    {},
+  );
+  const { told } = await thread(parent, {
+    adapters: { tool: reader },
+    subflows: { "child.json": reading },
+  });
+  const data = told("tool_message").map((payload) => payload.data as WorkflowEvent);
+  const started = data.find(({ type }) => type === "step_start");
+  expect(started?.payload.resolvedInputs).toEqual({ text: isCut, n: 1 });
+  expect(told("tool_done")).toMatchObject([{ output: isCut, toolResult: isCut }]);
+});
+
+test("who listens to an engine hears no value of more than 10 KB", async () => {
+  const run = await ran(reading, { adapters: { tool: reader } });
+  expect(run.told("step_start")[0]?.resolvedInputs).toEqual({ text: isCut, n: 1 });
+  expect(run.told("tool_start")[0]?.input).toEqual(isCut);
+  expect(Math.max(...run.events.map((event) => JSON.stringify(event).length))).toBeLessThan(2000);
+});
