@@ -24,12 +24,10 @@ export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   }
 }
 
-function hasLongText(payload: unknown): boolean {
-  if (!isListing(payload)) return false;
-  for (const name in payload) {
-    const value = payload[name];
-    if (isLong(value) || (listing.includes(name) && hasLongText(value))) return true;
-  }
+function hasLongText(value: unknown, levels = 4): boolean {
+  if (levels === 0 || !isListing(value)) return false;
+  for (const name in value)
+    if (isLong(value[name]) || hasLongText(value[name], levels - 1)) return true;
   return false;
 }
 
