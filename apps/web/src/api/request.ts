@@ -39,6 +39,20 @@ export async function request<Answer>(path: string, options: Request = {}): Prom
   return (await response.json()) as Answer;
 }
 
+/** A page of a list. `total` is how many there are on all pages; null where the server can't tell soon. */
+export type Listed<Row> = { rows: Row[]; total: number | null; hasMore: boolean };
+
+/** As {@link request}, for what is answered page by page. */
+export async function requestPage<Row>(path: string, options: Request = {}): Promise<Listed<Row>> {
+  const response = await send(path, options);
+  const total = response.headers.get("X-Total-Count");
+  return {
+    rows: (await response.json()) as Row[],
+    total: total === null ? null : Number(total),
+    hasMore: response.headers.get("Link")?.includes('rel="next"') ?? false,
+  };
+}
+
 /** As {@link request}, for what is answered as text. */
 export async function requestText(path: string, options: Request = {}): Promise<string> {
   const response = await send(path, options);

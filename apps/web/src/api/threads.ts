@@ -16,7 +16,7 @@ import type {
   ThreadDiff,
   ThreadRow,
 } from "@uncaged/workflow-server/api-types";
-import { pathOf, request } from "./request.ts";
+import { pathOf, request, requestPage } from "./request.ts";
 
 /** Which threads a list shows. */
 export type ThreadFilter = { status?: readonly Status[]; workflow?: string };
@@ -36,12 +36,12 @@ export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
   infiniteQueryOptions({
     queryKey: [...threadKeys.lists, { status, workflow }],
     queryFn: ({ pageParam, signal }) =>
-      request<ThreadRow[]>("/threads", {
+      requestPage<ThreadRow>("/threads", {
         query: { status, workflow, limit: pageSize, offset: pageParam, details: true },
         signal,
       }),
     initialPageParam: 0,
-    getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
+    getNextPageParam: (last, all) => (last.hasMore ? all.length * pageSize : undefined),
     placeholderData: keepPreviousData,
   });
 

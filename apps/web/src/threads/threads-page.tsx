@@ -12,10 +12,12 @@ import { StartDialog } from "../start/start-dialog.tsx";
 import { Empty } from "../states/empty.tsx";
 import { FailureNotice } from "../states/failure.tsx";
 import { Skeleton } from "../states/skeleton.tsx";
+import { countOf } from "./count.ts";
 import { Filters } from "./filters.tsx";
 import { mayBeId, rowOf, rowsWith } from "./found.ts";
 import type { ThreadsSearch } from "./search.ts";
 import { ThreadTable } from "./thread-table.tsx";
+import styles from "./threads-page.module.css";
 
 /** All threads, live. */
 export function ThreadsPage() {
@@ -50,7 +52,8 @@ type ListProps = { search: ThreadsSearch; onClear: () => void };
 
 function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
   const list = useInfiniteQuery(threadsQuery({ status, workflow }));
-  const rows = list.data ? rowsWith(list.data.pages.flat(), q) : [];
+  const read = list.data?.pages.flatMap((page) => page.rows) ?? [];
+  const rows = rowsWith(read, q);
   const isMissing = q !== "" && list.isSuccess && rows.length === 0;
   const one = useQuery({ ...threadQuery(q), enabled: isMissing && mayBeId(q), retry: false });
   const shown = isMissing && one.data ? [rowOf(one.data)] : rows;
@@ -62,7 +65,17 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
     const readMore = () => {
       if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
     };
-    return <ThreadTable rows={shown} hasMore={list.hasNextPage} onEnd={readMore} />;
+    const total = list.hasNextPage ? (list.data.pages[0]?.total ?? null) : read.length;
+    return (
+      <>
+        {!isMissing && (
+          <p className={styles.count}>
+            {countOf({ shown: shown.length, read: read.length, total })}
+          </p>
+        )}
+        <ThreadTable rows={shown} hasMore={list.hasNextPage} onEnd={readMore} />
+      </>
+    );
   }
   if (q === "" && !status && !workflow) return <NoThreads />;
   return (

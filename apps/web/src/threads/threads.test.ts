@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { changeRows } from "../events/rows.ts";
+import { countOf } from "./count.ts";
 import { mayBeId, rowsWith } from "./found.ts";
 import { readThreadsSearch } from "./search.ts";
 
@@ -33,6 +34,18 @@ describe("the search", () => {
   });
 });
 
+describe("the count", () => {
+  test.each([
+    [{ shown: 20, read: 20, total: 10_412 }, "20 of 10,412 threads"],
+    [{ shown: 1, read: 1, total: 1 }, "1 thread"],
+    [{ shown: 3, read: 100, total: 10_412 }, "3 found in 100 of 10,412 threads"],
+    [{ shown: 3, read: 40, total: 40 }, "3 found in 40 threads"],
+    [{ shown: 100, read: 100, total: null }, "the newest 100 threads"],
+  ])("of %j is %s", (counts, text) => {
+    expect(countOf(counts)).toBe(text);
+  });
+});
+
 describe("the address of the page", () => {
   test("keeps the filters that there are, and no others", () => {
     expect(readThreadsSearch({ status: ["failed", "odd"], q: 12, workflow: "" })).toEqual({
@@ -46,15 +59,23 @@ describe("the address of the page", () => {
 });
 
 describe("a change that is told", () => {
-  const pages = { pages: [[row("A", { role: "coder" })], [row("B")]], pageParams: [0, 100] };
+  const page = (one: ThreadRow) => ({ rows: [one], total: 2, hasMore: true });
+  const pages = {
+    pages: [page(row("A", { role: "coder" })), page(row("B"))],
+    pageParams: [0, 100],
+  };
 
   test("shows in the row, which keeps what was not told", () => {
     const changed = changeRows(pages, { row: row("A", { status: "completed", steps: 2 }) });
-    expect(changed.pages[0]?.[0]).toMatchObject({ status: "completed", steps: 2, role: "coder" });
-    expect(changed.pages[1]).toEqual(pages.pages[1] ?? []);
+    expect(changed.pages[0]?.rows[0]).toMatchObject({
+      status: "completed",
+      steps: 2,
+      role: "coder",
+    });
+    expect(changed.pages[1]).toEqual(pages.pages[1] as (typeof pages.pages)[1]);
   });
 
   test("takes a removed thread away", () => {
-    expect(changeRows(pages, { removed: "B" }).pages[1]).toEqual([]);
+    expect(changeRows(pages, { removed: "B" }).pages[1]?.rows).toEqual([]);
   });
 });
