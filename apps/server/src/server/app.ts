@@ -9,6 +9,7 @@ import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { serverRoutes } from "../routes/server.ts";
 import { threadRoutes } from "../routes/threads.ts";
+import { valueRoutes } from "../routes/values.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
 import { runRoutes } from "../runs/runs.ts";
 
@@ -35,6 +36,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
   api.route("/", threadRoutes(context));
   api.route("/", controlRoutes(context));
   api.route("/", eventRoutes(context));
+  api.route("/", valueRoutes(context));
   api.route("/", workflowRoutes(context));
 
   const app = routes();

@@ -1,5 +1,6 @@
-import { findThread, type ThreadRef } from "@uncaged/workflow/host";
+import { findThread, readValue, type ThreadRef } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
+import { wholeNumber } from "../arguments/number.ts";
 import { whatNext } from "../follow/outcome.ts";
 import { readWhole } from "../ledger/ledger.ts";
 import { ledgerText } from "../output/ledger.ts";
@@ -8,7 +9,15 @@ import { examples, type Perform } from "../program/command.ts";
 import type { Session } from "../program/session.ts";
 import { defineRemove } from "./thread-rm.ts";
 
-type Options = { full?: boolean; steps?: boolean; ledger?: boolean; checkpoint?: boolean };
+type Options = {
+  full?: boolean;
+  steps?: boolean;
+  ledger?: boolean;
+  checkpoint?: boolean;
+  value?: number;
+};
+
+const mostAt = 999_999_999_999;
 
 export function define(command: Command, perform: Perform): void {
   command
@@ -22,6 +31,11 @@ export function define(command: Command, perform: Perform): void {
         "the state that the steps of a step workflow make, as JSON",
       ).conflicts(["steps", "ledger"]),
     )
+    .addOption(
+      new Option("--value <at>", "a value that its events cut, in full, as JSON")
+        .argParser(wholeNumber("--value", 0, mostAt))
+        .conflicts(["steps", "ledger", "checkpoint"]),
+    )
     .action(perform(thread));
   examples(
     command,
@@ -29,12 +43,14 @@ export function define(command: Command, perform: Perform): void {
     "uncaged-workflow thread @last --ledger --json | jq .total.cost",
     "uncaged-workflow thread @last --steps --json | jq '.[-1].content'",
     "uncaged-workflow thread @last --checkpoint | jq .variables",
+    "uncaged-workflow thread @last --value 51234 | jq -r .content",
   );
   defineRemove(command.command("rm"), perform);
 }
 
 async function thread(session: Session, options: Options, id: string): Promise<void> {
   const ref = await findThread(session.root, id);
+  if (options.value !== undefined) return showValue(session, ref, options.value);
   if (options.checkpoint) return await showCheckpoint(session, ref);
   const whole = await readWhole(session.root, ref);
   const { view, ledger } = whole;
@@ -61,4 +77,9 @@ async function showCheckpoint(session: Session, ref: ThreadRef): Promise<void> {
   const { checkpointOf } = await import("../steps/checkpoint.ts");
   const checkpoint = await checkpointOf(session.root, ref);
   session.show(checkpoint, () => `${JSON.stringify(checkpoint, null, 2)}\n`);
+}
+
+function showValue(session: Session, ref: ThreadRef, at: number): void {
+  const value: unknown = JSON.parse(readValue(session.root, ref, at));
+  session.show(value, () => `${JSON.stringify(value, null, 2)}\n`);
 }
