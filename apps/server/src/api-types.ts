@@ -40,6 +40,7 @@ export type RunForm = z.infer<typeof workflow.formShape>;
 // Runs of step workflows
 export type RunSnapshot = z.infer<typeof run.snapshotShape>;
 export type RunCheckpoint = z.infer<typeof run.checkpointShape>;
+export type RunValues = z.infer<typeof run.valuesShape>;
 export type RunStand = z.infer<typeof run.runStandShape>;
 export type RunFailure = z.infer<typeof run.runFailureShape>;
 export type StartedRun = z.infer<typeof run.startedRunShape>;

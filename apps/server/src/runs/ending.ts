@@ -48,6 +48,19 @@ export function endingSeqOf(root: Root, ref: ThreadRef, ended: Ended): number {
   return own ? last : last + 1;
 }
 
+/** The step that a run failed at, as it told; null when that is not known. */
+export function failedStepOf(root: Root, ref: ThreadRef): string | null {
+  let looked = 0;
+  for (const { payload, type } of readNewestEvents(root, ref)) {
+    if (type === "workflow_failed") {
+      const { failed_step_id: id } = payload as { failed_step_id?: unknown };
+      return typeof id === "string" ? id : null;
+    }
+    if (type === "workflow_start" || (looked += 1) > mostLookedAt) break;
+  }
+  return null;
+}
+
 /** When the thread of a row ended; null when it has not. */
 export function endedOf(row: ThreadRow | null): Ended | null {
   if (row?.status === "killed") return { at: row.updatedAt, killed: true };

@@ -10,6 +10,7 @@ const invalid: ReadonlySet<string> = new Set([
   "NO_SUCH_STEP",
   "OVERRIDE_UNKNOWN",
   "PARAMS_INVALID",
+  "PLACE_UNKNOWN",
   "STEPS_INVALID",
   "STEP_AMBIGUOUS",
   "SUBFLOW_CYCLE",

@@ -22,19 +22,19 @@ type Request = z.infer<typeof rerunBody>;
  */
 export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
   const { root, env, cwd } = context;
-  const { checkpoint, stepID, overrides } = request;
+  const { checkpoint, stepID, path, overrides, maxRounds } = request;
   const source = await sourceOf(runs, checkpoint);
   const hash = await hashOf(context, source, request.workflowName);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await readThread(root, source.ref));
-  const { kept, input } = planRerun(documents, thread, { checkpoint, stepID, overrides });
+  const { kept, input } = planRerun(documents, thread, { checkpoint, stepID, path, overrides });
   const options = optionsOf(request.clientRunToken);
   if (!source) {
     const workflow = request.workflowName ?? hash;
-    return (await startThread(root, { workflow, options, input, env, cwd })).threadId;
+    return (await startThread(root, { workflow, options, input, maxRounds, env, cwd })).threadId;
   }
   const on = hash === source.ref.hash ? undefined : request.workflowName;
-  const fork = { keep: { atStep: kept }, input, options, env, on };
+  const fork = { keep: { atStep: kept }, input, options, maxRounds, env, on };
   return (await forkThread(root, source.ref, fork)).threadId;
 }
 

@@ -15,14 +15,18 @@ import {
   documentsOf,
   recordedCheckpoint,
   recordedSnapshot,
+  recordedValues,
+  type StepValues,
   stepsBefore,
   type WorkflowSnapshot,
 } from "@uncaged/workflow-steps";
-
-import { endedOf, endingSeqOf } from "./ending.ts";
+import { endedOf, endingSeqOf, failedStepOf } from "./ending.ts";
 
 /** A thread of a step workflow. */
 export type Run = { ref: ThreadRef; documents: Documents };
+
+/** A point in a run: before a step's last run, or behind its first steps. */
+type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
@@ -74,20 +78,46 @@ export class Runs {
   }
 
   /**
-   * The state of a run, or what it was before the last run of a step.
+   * The state of a run, what it was before the last run of a step, or what its first steps make.
    *
-   * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run or step.
+   * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run or step, and for more steps than
+   * there are.
    */
-  async checkpoint(id: string, before?: string): Promise<Checkpoint> {
-    const found = await this.find(id);
-    if (!found) throw missing("NO_CHECKPOINT", "no checkpoint");
-    const { ref, documents } = found;
-    const thread = await readThread(this.#root, ref);
+  async checkpoint(id: string, { before, steps: count }: Point = {}): Promise<Checkpoint> {
+    const { documents, thread } = await this.#recorded(id);
+    const first = (kept: number): Checkpoint => {
+      const steps = thread.steps.slice(0, kept);
+      return recordedCheckpoint(documents, { ...thread, steps, status: "running" });
+    };
+    if (count !== undefined) {
+      if (count > thread.steps.length) throw missing("NO_CHECKPOINT", "no checkpoint");
+      return count === thread.steps.length ? recordedCheckpoint(documents, thread) : first(count);
+    }
     if (before === undefined) return recordedCheckpoint(documents, thread);
     const isStep = documents.document.steps.some((step) => step.id === before);
     if (!isStep) throw missing("NO_CHECKPOINT", "no checkpoint");
-    const steps = thread.steps.slice(0, stepsBefore(thread.steps, before) ?? 0);
-    return recordedCheckpoint(documents, { ...thread, steps, status: "running" });
+    return first(stepsBefore(thread.steps, before) ?? 0);
+  }
+
+  /**
+   * What the run of a step began with that the step with a number belongs to.
+   *
+   * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run, and where nothing comes next.
+   */
+  async values(id: string, number: number): Promise<StepValues> {
+    const { documents, ref, thread } = await this.#recorded(id);
+    const isNext = number === thread.steps.length + 1;
+    const coming = isNext && thread.status === "failed" ? failedStepOf(this.#root, ref) : null;
+    const isThere = isNext || number <= thread.steps.length;
+    const values = isThere ? recordedValues(documents, thread, number, coming) : null;
+    if (!values) throw missing("NO_CHECKPOINT", "no checkpoint");
+    return values;
+  }
+
+  async #recorded(id: string) {
+    const found = await this.find(id);
+    if (!found) throw missing("NO_CHECKPOINT", "no checkpoint");
+    return { ...found, thread: await readThread(this.#root, found.ref) };
   }
 }
 

@@ -4,7 +4,7 @@ import { body, optionalBody, routes } from "../routes/answers.ts";
 import type { Context } from "../routes/context.ts";
 import {
   artifactsShape,
-  beforeQuery,
+  checkpointQuery,
   checkpointShape,
   rerunBody,
   resumeRunBody,
@@ -13,6 +13,8 @@ import {
   runStandShape,
   snapshotShape,
   startedRunShape,
+  valuesQuery,
+  valuesShape,
   variablesShape,
 } from "../shape/run.ts";
 import { runAnswers } from "./answers.ts";
@@ -76,8 +78,17 @@ const checkpoint = createRoute({
   path: "/{runID}/checkpoint",
   tags,
   summary: "The state of a run, from which it can be run again",
-  request: { params, query: beforeQuery },
+  request: { params, query: checkpointQuery },
   responses: runAnswers("The checkpoint.", checkpointShape),
+});
+
+const values = createRoute({
+  method: "get",
+  path: "/{runID}/values",
+  tags,
+  summary: "What a step of a run began with",
+  request: { params, query: valuesQuery },
+  responses: runAnswers("Its place, and the values in force there.", valuesShape),
 });
 
 const events = createRoute({
@@ -151,7 +162,11 @@ export function runRoutes(context: Context): OpenAPIHono {
     })
     .openapi(checkpoint, async (c) => {
       const { runID } = c.req.valid("param");
-      return c.json(await runs.checkpoint(runID, c.req.valid("query").before), 200);
+      return c.json(await runs.checkpoint(runID, c.req.valid("query")), 200);
+    })
+    .openapi(values, async (c) => {
+      const { runID } = c.req.valid("param");
+      return c.json(await runs.values(runID, c.req.valid("query").step), 200);
     })
     .openapi(events, async (c) => {
       const found = await runs.find(c.req.valid("param").runID);

@@ -13,11 +13,38 @@ export const runPath = z.object({
   runID: z.string().openapi({ description: "The run's id, which is its thread's." }),
 });
 
-export const beforeQuery = z.object({
-  before: stepID.optional().openapi({
-    description: "The state before this step's last run.",
+const stepCount = z.coerce.number().int().min(0).max(1_000_000_000);
+
+export const checkpointQuery = z
+  .object({
+    before: stepID.optional().openapi({
+      description: "The state before this step's last run.",
+    }),
+    steps: stepCount.optional().openapi({
+      description: "The state that the run's first so many steps make. Not together with `before`.",
+    }),
+  })
+  .refine(({ before, steps }) => before === undefined || steps === undefined, {
+    message: "give either before or steps",
+  });
+
+export const valuesQuery = z.object({
+  step: stepCount.min(1).openapi({
+    description:
+      "The number of one of the run's steps, from 1; the one behind the last is what comes next.",
   }),
 });
+
+const placeShape = z.array(
+  z.union([
+    z.strictObject({ in: stepID, run: z.string() }),
+    z.strictObject({
+      in: stepID,
+      child: stepID,
+      iteration: stepCount.optional(),
+    }),
+  ]),
+);
 
 export const runBody = z
   .object({
@@ -50,11 +77,19 @@ export const rerunBody = z
     workflowName: z.string().optional().openapi({
       description: "Whose current version runs; that of the checkpoint's run when absent.",
     }),
-    checkpoint: fields,
+    checkpoint: fields.openapi({
+      description:
+        "A checkpoint; or only the `threadId` of a run and `steps`: the state that these first steps make.",
+    }),
     stepID: stepID.optional().openapi({ description: "Where to begin, if not where it stands." }),
+    path: placeShape.optional().openapi({
+      description:
+        "With `threadId` and `steps`: the constructs around the step, as its meta tells them.",
+    }),
     overrides: fields.optional().openapi({
       description: "Other values of $variables, _locals and params.",
     }),
+    maxRounds: z.number().optional(),
     clientRunToken,
   })
   .openapi("Rerun");
@@ -105,6 +140,23 @@ export const checkpointShape = z
     steps: z.number().optional(),
   })
   .openapi("RunCheckpoint");
+
+export const valuesShape = z
+  .object({
+    steps: z.number().openapi({ description: "How many of the run's steps come before it." }),
+    stepID: stepID.nullable().openapi({
+      description: "`parent/child` for a step of a child workflow; null where none is known.",
+    }),
+    path: placeShape,
+    within: z.string().nullable().openapi({
+      description:
+        "The step that runs the workflow whose values these are; null for the run's own.",
+    }),
+    params: fields,
+    variables: fields,
+    localVars: fields,
+  })
+  .openapi("RunValues");
 
 /** How a refusal of a run's paths looks: as their documentation has it, and not as elsewhere. */
 export const runFailureShape = z

@@ -16,7 +16,7 @@ export type StepValues = {
   steps: number;
   /** As the log names it: `parent/child` in a child's run. Null where no step is known. */
   stepID: string | null;
-  path: readonly PathPart[];
+  path: PathPart[];
   /** The step that runs the workflow whose values these are; null for the thread's own. */
   within: string | null;
   params: Record<string, unknown>;
@@ -52,7 +52,7 @@ export function recordedValues(
   return {
     steps: before,
     stepID: place?.stepID ?? null,
-    path,
+    path: [...path],
     within: parents.length > 0 ? parents.join("/") : null,
     params: run.state.params,
     variables: run.state.variables,
