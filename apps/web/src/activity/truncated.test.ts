@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { filePathOf, fullOf, isTruncated, type Truncated } from "./truncated.ts";
+import { filePathOf, fullOf, isTruncated, keptIn, type Truncated } from "./truncated.ts";
 
 const cut = (value: unknown): Truncated => {
   const json = JSON.stringify(value);
@@ -40,6 +40,13 @@ describe("a value that was cut", () => {
     ]) {
       expect(fullOf(cut(value), "the prompt of the thread", steps)).toEqual({ value });
     }
+  });
+
+  test("is taken from where it is kept, unless something else stands there", () => {
+    const value = { text: "kept in full, rather long" };
+    expect(keptIn(cut(value), JSON.stringify(value))).toEqual({ value });
+    expect(keptIn(cut(value), JSON.stringify({ text: "kept in full, rather LONGER" }))).toBeNull();
+    expect(keptIn(cut(value), JSON.stringify({ text: "Kept in full, rather long" }))).toBeNull();
   });
 
   test("is not mixed up with another that begins in the same way", () => {

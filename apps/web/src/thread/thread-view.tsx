@@ -8,7 +8,7 @@ import { useThreadLog } from "../log/use-thread-log.ts";
 import { Empty } from "../states/empty.tsx";
 import { Skeleton } from "../states/skeleton.tsx";
 import { SectionsContext } from "../steps/section.tsx";
-import { CommittedContext } from "../value/value.tsx";
+import { CommittedContext } from "../value/cut.tsx";
 import { About } from "./about.tsx";
 import type { View } from "./search.ts";
 import { StepsView } from "./steps-view.tsx";
@@ -38,7 +38,10 @@ export function ThreadView({ thread }: { thread: Thread }) {
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
-  const committed = useMemo(() => ({ prompt, steps: log.steps }), [prompt, log]);
+  const committed = useMemo(
+    () => ({ threadId, prompt, steps: log.steps }),
+    [threadId, prompt, log],
+  );
   const status = log.status ?? thread.status;
   const show = (next: View, shown?: number) =>
     void navigate({ search: { view: next === "steps" ? undefined : next, step: shown } });

@@ -1,16 +1,8 @@
-import type { Step } from "@uncaged/workflow-server/api-types";
 import { FileText } from "lucide-react";
-import { createContext, type ReactNode, useContext, useState } from "react";
-import { filePathOf, fullOf, isTruncated, type Truncated } from "../activity/truncated.ts";
-import { Button } from "../controls/button.tsx";
-import { size } from "../format/amount.ts";
+import type { ReactNode } from "react";
+import { filePathOf, isTruncated } from "../activity/truncated.ts";
+import { Cut } from "./cut.tsx";
 import styles from "./value.module.css";
-
-/** Where cut values are looked for in full. */
-export type Committed = { prompt: string; steps: readonly Step[] };
-
-/** The committed steps of the thread whose values are shown. */
-export const CommittedContext = createContext<Committed>({ prompt: "", steps: [] });
 
 /** A value as a reader takes it in: text as text, all else as JSON; cut ones open in full. */
 export function Value({ value }: { value: unknown }) {
@@ -22,27 +14,9 @@ export function Value({ value }: { value: unknown }) {
       </span>
     );
   }
-  if (isTruncated(value)) return <Cut value={value} />;
+  if (isTruncated(value)) return <Cut value={value}>{(full) => <Value value={full} />}</Cut>;
   if (typeof value === "string") return <span className={styles.text}>{value || "“”"}</span>;
   return <code className={styles.json}>{jsonOf(value)}</code>;
-}
-
-function Cut({ value }: { value: Truncated }) {
-  const { prompt, steps } = useContext(CommittedContext);
-  const [full, setFull] = useState<{ value: unknown } | "lost" | null>(null);
-  if (full && full !== "lost") return <Value value={full.value} />;
-  return (
-    <span className={styles.cut}>
-      <code className={styles.json}>{value.preview}</code>
-      {full === "lost" ? (
-        <em>{size(value.length)} in all. The log keeps no more of it than this.</em>
-      ) : (
-        <Button small onClick={() => setFull(fullOf(value, prompt, steps) ?? "lost")}>
-          Show all ({size(value.length)})
-        </Button>
-      )}
-    </span>
-  );
 }
 
 /** Named values, each below the one before. */

@@ -1,0 +1,85 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { Serving, stopServing } from "../../server/test/serving.ts";
+import { closePages, open, useBrowser } from "./browser.ts";
+import { buildConsole } from "./built.ts";
+
+let serving: Serving;
+
+useBrowser();
+beforeAll(async () => {
+  await buildConsole();
+  serving = await Serving.start();
+  await serving.add("reader", reader);
+}, 120_000);
+afterAll(stopServing, 60_000);
+afterEach(async () => {
+  expect(await closePages()).toEqual([]);
+});
+
+/** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
+const reader = `import { channel } from "node:diagnostics_channel";
+${bundleOf(`
+  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
+  const resolvedInputs = { page: "a ".repeat(30_000) + "last word of the page" };
+  say("step_start", { type: "Role", meta: { title: "Read" }, resolvedInputs });
+  const content = { file: "b ".repeat(15_000) + "last word of the file", big: "c".repeat(options.more ?? 0) };
+  say("llm_tool_use", { tool_use_id: "1", name: "read_file", input: { path: "a.txt" } });
+  say("llm_tool_result", { tool_use_id: "1", content, is_error: false });
+  yield step("read", "done");
+`)}`;
+
+async function openSections(page: Page): Promise<void> {
+  for (const name of [/^Inputs/, /^Tool calls/]) await page.getByRole("button", { name }).click();
+}
+
+test("an input of 60 KB and a tool's output of 30 KB open in full", async () => {
+  const id = await serving.run("reader");
+  await serving.until(id, "completed");
+  const page = await open(serving, `/threads/${id}`);
+  await openSections(page);
+  for (const word of ["last word of the page", "last word of the file"]) {
+    expect(await page.getByText(word).count()).toBe(0);
+    await page
+      .getByRole("button", { name: /^Show all/ })
+      .first()
+      .click();
+    await page.getByText(word).waitFor();
+  }
+  expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
+}, 60_000);
+
+test("a value whose place is lost says so, and one that can't be asked for can be asked again", async () => {
+  const id = await serving.run("reader");
+  const { hash } = await serving.until(id, "completed");
+  const page = await open(serving, `/threads/${id}`);
+  await openSections(page);
+  await page.route("**/values/*", (route) => route.abort());
+  await page
+    .getByRole("button", { name: /^Show all/ })
+    .first()
+    .click();
+  await page.getByText("The server can't be reached").waitFor();
+  await page.unroute("**/values/*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("last word of the page").waitFor();
+  rmSync(join(serving.path, "logs", hash, `${id}.values.jsonl`));
+  await page.getByRole("button", { name: /^Show all/ }).click();
+  await page.getByText("The log keeps no more of it than this.").waitFor();
+}, 60_000);
+
+test("one of more than a megabyte opens in a tab of its own", async () => {
+  const id = await serving.run("reader", { more: 1_500_000 });
+  await serving.until(id, "completed");
+  const page = await open(serving, `/threads/${id}`);
+  await openSections(page);
+  const [tab] = await Promise.all([
+    page.context().waitForEvent("page"),
+    page.getByRole("link", { name: /^Open all of it/ }).click(),
+  ]);
+  await tab.waitForLoadState();
+  expect((await tab.content()).length).toBeGreaterThan(1_500_000);
+}, 60_000);
