@@ -9,12 +9,13 @@ beforeAll(async () => {
 });
 afterAll(stopServing, 30_000);
 
+const rows = "/api/events?types=thread,removed,workflows";
 const isReady = (sent: Sent[]) => sent.some(({ name }) => name === "ready");
 
 /** Watches until something is told of a thread, while something is done. */
 async function watch(act: () => Promise<unknown>, enough: (sent: Sent[]) => boolean) {
   let begun: Promise<unknown> | null = null;
-  return await follow(serving, "/api/events", {
+  return await follow(serving, rows, {
     enough: (sent) => {
       if (isReady(sent)) begun ??= act();
       return enough(sent);
@@ -77,10 +78,10 @@ test("it tells that the names have changed", async () => {
 test("one who comes back while others watch misses nothing, and after a restart is told to read anew", async () => {
   const id = await serving.run("counter", { count: 30, delayMs: 50 });
   const isOver = (all: Sent[]) => told(all, id).at(-1)?.status === "completed";
-  const watching = follow(serving, "/api/events", { enough: isOver });
-  const first = await follow(serving, "/api/events", { enough: (all) => told(all, id).length > 1 });
+  const watching = follow(serving, rows, { enough: isOver });
+  const first = await follow(serving, rows, { enough: (all) => told(all, id).length > 1 });
   const lastEventId = first.at(-1)?.id ?? "";
-  const rest = await follow(serving, "/api/events", { lastEventId, enough: isOver });
+  const rest = await follow(serving, rows, { lastEventId, enough: isOver });
   const whole = await watching;
   expect(rest[0]).toMatchObject({ name: "ready", data: { missed: false } });
   const at = whole.findIndex((event) => event.id === lastEventId);
@@ -89,19 +90,19 @@ test("one who comes back while others watch misses nothing, and after a restart 
   const { port } = serving;
   await serving.stop();
   await serving.serve(port);
-  const [again] = await follow(serving, "/api/events", { lastEventId, enough: isReady });
+  const [again] = await follow(serving, rows, { lastEventId, enough: isReady });
   expect(again?.data).toEqual({ missed: true });
 });
 
 test("one who comes back after nobody watched is told to read anew", async () => {
-  const [first] = await follow(serving, "/api/events", { enough: isReady });
+  const [first] = await follow(serving, rows, { enough: isReady });
   const lastEventId = first?.id ?? "";
   // Nothing tells that it has stopped looking; it looks twice a second.
   await Bun.sleep(1_500);
   const id = await serving.run("counter");
   await serving.until(id, "completed");
-  const other = follow(serving, "/api/events", { enough: (sent) => told(sent, "none").length > 0 });
-  const [again] = await follow(serving, "/api/events", { lastEventId, enough: isReady });
+  const other = follow(serving, rows, { enough: (sent) => told(sent, "none").length > 0 });
+  const [again] = await follow(serving, rows, { lastEventId, enough: isReady });
   expect(again?.data).toEqual({ missed: true });
   await serving.stop();
   await other.catch(() => undefined);

@@ -46,6 +46,7 @@ export {
 } from "./client/info.ts";
 export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
 export { listLive } from "./client/live.ts";
+export { changeOf, newestPosition, positionAt } from "./client/log-place.ts";
 export { type LogItem, LogReader } from "./client/log-reader.ts";
 export {
   badPosition,

@@ -34,7 +34,8 @@ export function eventBytes(name: string, data: unknown, id?: string): Uint8Array
   return encoder.encode(`event: ${name}\n${head}data: ${JSON.stringify(data)}\n\n`);
 }
 
-type Told = {
+/** An event of a thread's stream. */
+export type Told = {
   [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
 }[keyof ThreadEvents];
 
@@ -54,7 +55,8 @@ function frameOf(ref: ThreadRef, item: LogItem): Frame {
   return { position: item.position, bytes, last: item.kind === "end" };
 }
 
-function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
+/** What a thread's stream tells of an item of its log. */
+export function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
   switch (item.kind) {
     case "start": {
       const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;

@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { findThread, LogReader, parsePosition, readInfoPage } from "@uncaged/workflow/host";
-import { idPath, logQuery } from "../shape/request.ts";
+import { eventsQuery, idPath, logQuery } from "../shape/request.ts";
 import { logPageShape } from "../shape/thread.ts";
 import { answers, routes, sends } from "./answers.ts";
 import type { Context } from "./context.ts";
@@ -39,9 +39,16 @@ const watch = createRoute({
   method: "get",
   path: "/events",
   tags,
-  summary: "Watch all threads: births, status changes, steps, removals",
-  request: { headers: z.object({ "last-event-id": z.string().optional() }) },
-  responses: sends("ready, thread, removed, workflows.", "text/event-stream", stream),
+  summary: "Watch all threads: their steps and events, how they stand, removals",
+  request: {
+    query: eventsQuery,
+    headers: z.object({ "last-event-id": z.string().optional() }),
+  },
+  responses: sends(
+    "ready, start, step, event, end, thread, removed, workflows.",
+    "text/event-stream",
+    stream,
+  ),
 });
 
 /** The routes that stream, and the one that reads the same page by page. */
@@ -66,6 +73,7 @@ export function eventRoutes({ root, feeds, overview, streams }: Context) {
     })
     .openapi(watch, (c) => {
       streams.checkRoom();
-      return streams.send(overview.watch(c.req.header("last-event-id")));
+      const { from, types } = c.req.valid("query");
+      return streams.send(overview.watch(c.req.header("last-event-id") || from, new Set(types)));
     });
 }

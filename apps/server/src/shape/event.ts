@@ -26,13 +26,27 @@ const threadEventShapes = {
   removed: z.object({ threadId: z.string() }),
 };
 
+/** What the stream of all threads adds: `position` is one in that thread's own stream. */
+const ofThread = { threadId: z.string(), position: z.string() };
+
 /** Of all threads. `ready` comes first; after one that missed something, read the lists anew. */
 const storeEventShapes = {
   ready: z.object({ missed: z.boolean() }),
+  start: threadEventShapes.start.extend(ofThread),
+  step: threadEventShapes.step.extend(ofThread),
+  event: threadEventShapes.event.extend(ofThread),
+  end: threadEventShapes.end.extend(ofThread),
   thread: threadRowShape,
   removed: z.object({ threadId: z.string() }),
   workflows: z.object({}),
 };
+
+/** The events of all threads that are read from their logs. */
+export const logEventNames = ["start", "step", "event", "end"] as const;
+
+/** The events of all threads that one may choose among. */
+export const storeEventNames = [...logEventNames, "thread", "removed", "workflows"] as const;
+export type StoreEventName = (typeof storeEventNames)[number];
 
 type Named<Shapes extends Record<string, z.ZodType>> = {
   [Name in keyof Shapes]: z.infer<Shapes[Name]>;

@@ -9,6 +9,8 @@ import { Stream } from "./stream.ts";
 /** The lists are read again this often at the most; what an event tells is shown at once. */
 const readEveryMs = 1_500;
 const atOnceMs = 50;
+/** What the threads do inside is not shown in a list: it is not sent, and not read. */
+const path = "/api/events?types=thread,removed,workflows";
 
 /** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
 export function useStoreEvents(): void {
@@ -16,7 +18,7 @@ export function useStoreEvents(): void {
   useEffect(() => {
     const lists = new Lists(client);
     const stream = new Stream<StoreEvents>({
-      url: () => "/api/events",
+      url: (from) => (from === null ? path : `${path}&from=${encodeURIComponent(from)}`),
       on: {
         ready: ({ missed }) => missed && lists.readAll(),
         thread: (row) => lists.change({ row }),

@@ -4,19 +4,22 @@ import { isHash, isThreadId } from "../storage/names.ts";
 import { logsDir, type Root, threadsDir } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 
-const dataEnding = ".data.jsonl";
+const ofLog = /^(.+)\.data\.jsonl$/;
+const ofBoth = /^(.+)\.(?:data|info)\.jsonl$/;
 
 /**
- * Calls back when the log of any thread of a storage root has changed, as far as the system tells of
- * it: look through the list of threads now and then all the same.
+ * Calls back when the log of any thread of a storage root has changed, with `events` its debug log too,
+ * as far as the system tells of it: look through the list of threads now and then all the same.
  */
 export class StoreWatch {
   readonly #root: Root;
   readonly #onThread: (ref: ThreadRef) => void;
+  readonly #file: RegExp;
   readonly #folders = new Map<string, FSWatcher>();
 
-  constructor(root: Root, onThread: (ref: ThreadRef) => void) {
+  constructor(root: Root, onThread: (ref: ThreadRef) => void, { events = false } = {}) {
     this.#root = root;
+    this.#file = events ? ofBoth : ofLog;
     this.#onThread = onThread;
     this.ensure();
   }
@@ -28,7 +31,7 @@ export class StoreWatch {
     });
     for (const hash of loggedHashes(this.#root)) {
       this.#add(hash, threadsDir(this.#root, hash), (name) => {
-        const threadId = name.endsWith(dataEnding) ? name.slice(0, -dataEnding.length) : "";
+        const [, threadId = ""] = this.#file.exec(name) ?? [];
         if (isThreadId(threadId)) this.#onThread({ hash, threadId });
       });
     }
