@@ -1,4 +1,4 @@
-import type { Failure } from "@uncaged/workflow-server/api-types";
+import type { Failure, RunFailure } from "@uncaged/workflow-server/api-types";
 
 /** Why the server refused, in its own words; status 0 when it was not reached. */
 export class ApiError extends Error {
@@ -20,6 +20,8 @@ export class ApiError extends Error {
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
 type Request = {
+  /** What the path begins with; /api when not given. */
+  root?: "/api" | "/workflow";
   method?: "GET" | "POST" | "DELETE";
   query?: Query;
   /** Sent as JSON. */
@@ -30,7 +32,7 @@ type Request = {
 };
 
 /**
- * Asks the server. `path` begins behind `/api`; each of its parts must be encoded: see {@link pathOf}.
+ * Asks the server. `path` begins behind the root; each of its parts must be encoded: see {@link pathOf}.
  *
  * @throws ApiError when it refuses or can't be reached.
  */
@@ -64,13 +66,13 @@ export const pathOf = (...parts: string[]): string =>
   `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
 
 async function send(path: string, options: Request): Promise<Response> {
-  const { method = "GET", query = {}, json, file, signal } = options;
+  const { root = "/api", method = "GET", query = {}, json, file, signal } = options;
   const type = file ? "application/octet-stream" : "application/json";
   const body = file ?? (json === undefined ? null : JSON.stringify(json));
   const headers = { ...(body !== null && { "Content-Type": type }) };
   let response: Response;
   try {
-    response = await fetch(`/api${path}${searchOf(query)}`, { method, headers, body, signal });
+    response = await fetch(`${root}${path}${searchOf(query)}`, { method, headers, body, signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw unreached();
@@ -90,10 +92,17 @@ function searchOf(query: Query): string {
 }
 
 async function refusalOf(response: Response): Promise<ApiError> {
-  const body = (await response.json().catch(() => null)) as Failure | null;
-  if (body?.error) return new ApiError(response.status, body.error);
+  const body = (await response.json().catch(() => null)) as Failure | RunFailure | null;
+  if (typeof body?.error === "object") return new ApiError(response.status, body.error);
+  if (body && "error" in body) return runRefusalOf(response.status, body as RunFailure);
   const message = `the server answered with the status ${response.status}`;
   return new ApiError(response.status, { code: "BAD_ANSWER", message, hint: "try again" });
+}
+
+// Under a run's path an error is a text.
+function runRefusalOf(status: number, refusal: RunFailure): ApiError {
+  const { error: message, code = "REFUSED", hint = null, messages: details } = refusal;
+  return new ApiError(status, { code, message, hint, ...(details && { details }) });
 }
 
 const unreached = (): ApiError =>

@@ -1,37 +1,35 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
-import { GitFork, RotateCcw } from "lucide-react";
 import { type SubmitEvent, useMemo, useState } from "react";
 import { forkThread } from "../api/threads.ts";
-import { historyQuery } from "../api/workflows.ts";
-import { Button } from "../controls/button.tsx";
-import { DialogBody, DialogButtons } from "../controls/dialog.tsx";
-import { SelectField, TextArea, TextField } from "../controls/field.tsx";
-import { moment } from "../format/time.ts";
+import { DialogBody } from "../controls/dialog.tsx";
+import { TextArea } from "../controls/field.tsx";
 import { FailureNotice } from "../states/failure.tsx";
 import { draftAt, type ForkDraft, forkOf, type ForkPoint, keptBy, problemsIn } from "./fork.ts";
+import { ForkButtons } from "./fork-buttons.tsx";
 import styles from "./fork.module.css";
+import { LimitFields } from "./limit-fields.tsx";
 
 type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
   point: ForkPoint;
-  /** The variables of a step workflow; null when it is none. */
-  declared: Readonly<Record<string, unknown>> | null;
   onClose: () => void;
 };
 
-/** The values that a new thread goes on from. */
-export function ForkForm({ thread, steps, point, declared, onClose }: Props) {
+/** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
+export function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
   const navigate = useNavigate();
   // The dialog shows what stood there when it was opened, also when the thread runs on.
-  const [before] = useState(() => draftAt(point, steps, prompt, declared));
+  const [before] = useState(() => draftAt(point, steps, prompt));
+  const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
   const problems = useMemo(() => problemsIn(draft), [draft]);
+  const hasProblem = Object.keys(problems).length > 0;
   const fork = useMutation({
-    mutationFn: () => forkThread(threadId, forkOf(point, before, draft, steps)),
+    mutationFn: () => forkThread(threadId, forkOf(point, before, draft)),
     onSuccess: ({ threadId: id }) => {
       onClose();
       void navigate({ to: "/threads/$id", params: { id } });
@@ -39,86 +37,54 @@ export function ForkForm({ thread, steps, point, declared, onClose }: Props) {
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (Object.keys(problems).length === 0) fork.mutate();
+    if (!hasProblem) fork.mutate();
   };
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
+  const promptField = (
+    <TextArea
+      label="Prompt"
+      rows={kept ? 3 : 4}
+      autoFocus={!kept}
+      value={draft.prompt}
+      onChange={({ target }) => set({ prompt: target.value })}
+    />
+  );
   return (
     <form onSubmit={submit} className={styles.form} noValidate>
       <DialogBody>
-        <Values draft={draft} problems={problems} kept={steps[keptBy(point) - 1]} set={set} />
+        {kept ? (
+          <StepFields draft={draft} problem={problems.meta} kept={kept} set={set} />
+        ) : (
+          promptField
+        )}
         <details className={styles.more}>
-          <summary>Prompt, version and rounds</summary>
+          <summary>{kept ? "Prompt, version and rounds" : "Version and rounds"}</summary>
           <div className={styles.fields}>
-            <TextArea
-              label="Prompt"
-              rows={3}
-              value={draft.prompt}
-              onChange={({ target }) => set({ prompt: target.value })}
-            />
-            <VersionField thread={thread} value={draft.on} onChange={(on) => set({ on })} />
-            <TextField
-              label="Max rounds"
-              inputMode="numeric"
-              placeholder={`as before: ${thread.maxRounds}`}
-              hint="It counts all steps, those that are kept included."
-              value={draft.maxRounds}
-              problem={problems.maxRounds}
-              onChange={({ target }) => set({ maxRounds: target.value })}
-            />
+            {kept && promptField}
+            <LimitFields thread={thread} limits={draft} onChange={set} />
           </div>
         </details>
         {fork.error && <FailureNotice error={fork.error} />}
       </DialogBody>
-      <DialogButtons>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          look="solid"
-          type="submit"
-          icon={point.kind === "fork" ? <GitFork /> : <RotateCcw />}
-          isBusy={fork.isPending}
-          disabled={Object.keys(problems).length > 0}
-        >
-          {point.kind === "fork" ? "Fork" : "Rerun"}
-        </Button>
-      </DialogButtons>
+      <ForkButtons
+        point={point}
+        isBusy={fork.isPending}
+        isDisabled={hasProblem}
+        onClose={onClose}
+      />
     </form>
   );
 }
 
-type ValuesProps = {
+type StepFieldsProps = {
   draft: ForkDraft;
-  problems: ReturnType<typeof problemsIn>;
+  problem: string | undefined;
   /** The last step that is kept. */
-  kept: NumberedStep | undefined;
+  kept: NumberedStep;
   set: (change: Partial<ForkDraft>) => void;
 };
 
-function Values({ draft, problems, kept, set }: ValuesProps) {
-  if (draft.variables !== null) {
-    return (
-      <TextArea
-        code
-        autoFocus
-        label="Variables before this step"
-        hint="JSON. Those that you change are what the step begins with."
-        rows={12}
-        value={draft.variables}
-        problem={problems.variables}
-        onChange={({ target }) => set({ variables: target.value })}
-      />
-    );
-  }
-  if (!kept) {
-    return (
-      <TextArea
-        autoFocus
-        label="Prompt"
-        rows={4}
-        value={draft.prompt}
-        onChange={({ target }) => set({ prompt: target.value })}
-      />
-    );
-  }
+function StepFields({ draft, problem, kept, set }: StepFieldsProps) {
   const name = `step ${kept.number}, ${kept.role}`;
   return (
     <>
@@ -135,32 +101,9 @@ function Values({ draft, problems, kept, set }: ValuesProps) {
         hint="JSON. What you change here is what the next role reads."
         rows={7}
         value={draft.meta}
-        problem={problems.meta}
+        problem={problem}
         onChange={({ target }) => set({ meta: target.value })}
       />
     </>
-  );
-}
-
-type VersionProps = { thread: Thread; value: string; onChange: (version: string) => void };
-
-function VersionField({ thread, value, onChange }: VersionProps) {
-  const { data: versions = [] } = useQuery({ ...historyQuery(thread.workflow), retry: false });
-  const others = versions.filter(({ hash }) => hash !== thread.hash);
-  return (
-    <SelectField
-      label="Version"
-      value={value}
-      hint="The new thread may go on with another version of the workflow."
-      onChange={({ target }) => onChange(target.value)}
-    >
-      <option value="">{thread.hash}, as before</option>
-      {others.map(({ hash, timestamp, current }) => (
-        <option key={hash} value={hash}>
-          {hash}, {moment(timestamp)}
-          {current ? ", current" : ""}
-        </option>
-      ))}
-    </SelectField>
   );
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+import { rerunOf } from "./beginning.ts";
 import { draftAt, forkOf, problemsIn } from "./fork.ts";
-import { changesIn, declaredIn, variablesAfter } from "./variables.ts";
+import { editOf, isChanged, overridesOf, problemOf, switched, valueOf } from "./values.ts";
 
 const step = (number: number, role: string, meta = {}): NumberedStep => ({
   number,
@@ -16,18 +17,18 @@ describe("a fork", () => {
   test("keeps the step that it is asked for at, a rerun does it again", () => {
     const fork = { kind: "fork", number: 2 } as const;
     const rerun = { kind: "rerun", number: 2 } as const;
-    const draft = draftAt(fork, steps, "p", null);
-    expect(draft).toMatchObject({ prompt: "p", content: "content 2", variables: null });
-    expect(forkOf(fork, draft, draft, steps)).toEqual({ keep: { atStep: 2 } });
-    expect(draftAt(rerun, steps, "p", null).meta).toBe('{\n  "plan": "a"\n}');
-    expect(forkOf(rerun, draft, draft, steps)).toEqual({ keep: { atStep: 1 } });
+    const draft = draftAt(fork, steps, "p");
+    expect(draft).toMatchObject({ prompt: "p", content: "content 2" });
+    expect(forkOf(fork, draft, draft)).toEqual({ keep: { atStep: 2 } });
+    expect(draftAt(rerun, steps, "p").meta).toBe('{\n  "plan": "a"\n}');
+    expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
   });
 
   test("tells only what was changed", () => {
     const point = { kind: "fork", number: 1 } as const;
-    const before = draftAt(point, steps, "p", null);
+    const before = draftAt(point, steps, "p");
     const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
-    expect(forkOf(point, before, after, steps)).toEqual({
+    expect(forkOf(point, before, after)).toEqual({
       keep: { atStep: 1 },
       prompt: "q",
       edit: { meta: { plan: "b" } },
@@ -36,15 +37,18 @@ describe("a fork", () => {
     });
   });
 
-  test("can begin before the first step", () => {
-    const point = { kind: "rerun", number: 1 } as const;
-    const draft = draftAt(point, steps, "p", null);
+  test("can begin before the first step, and behind the last one at what failed", () => {
+    const first = { kind: "rerun", number: 1 } as const;
+    const draft = draftAt(first, steps, "p");
     expect(draft).toMatchObject({ content: "", meta: "{}" });
-    expect(forkOf(point, draft, draft, steps)).toEqual({ keep: { atStep: 0 } });
+    expect(forkOf(first, draft, draft)).toEqual({ keep: { atStep: 0 } });
+    const failed = { kind: "rerun", number: 4 } as const;
+    expect(draftAt(failed, steps, "p").content).toBe("content 3");
+    expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
   });
 
   test("says what is wrong with what was typed", () => {
-    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p", null);
+    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p");
     expect(problemsIn(draft)).toEqual({});
     expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
       "meta",
@@ -53,64 +57,66 @@ describe("a fork", () => {
   });
 });
 
-describe("a rerun of a step workflow", () => {
-  const writes = (...list: [(string | number)[], unknown, number][]) => ({
-    variables: list.map(([path, value, seq]) => ({ path, value, seq })),
-  });
-  const run = [
-    step(1, "A", writes([["$b"], 2, 2], [["$a"], { x: [1] }, 1])),
-    step(2, "B", writes([["$a", "x", 1], 5, 3], [["$new", "deep"], true, 4])),
-    step(3, "C"),
-  ];
-
-  test("begins with the variables that stood there, not with later ones", () => {
-    expect(variablesAfter(run.slice(0, 1))).toEqual({ $a: { x: [1] }, $b: 2 });
-    expect(variablesAfter(run)).toEqual({ $a: { x: [1, 5] }, $b: 2, $new: { deep: true } });
-    expect(run[0]?.meta).toMatchObject({ variables: [{}, { value: { x: [1] } }] });
+describe("a value of a step workflow", () => {
+  test("is edited as a text when it is one, else as JSON", () => {
+    expect(editOf("a b")).toEqual({ text: "a b", isText: true });
+    expect(editOf({ a: 1 })).toEqual({ text: '{\n  "a": 1\n}', isText: false });
+    expect(editOf(null)).toEqual({ text: "null", isText: false });
   });
 
-  test("brings the changed ones as overrides", () => {
-    const point = { kind: "rerun", number: 2 } as const;
-    const before = draftAt(point, run, "p", {});
-    const after = { ...before, variables: '{"$a": {"x": [1]}, "$b": 3}' };
-    expect(forkOf(point, before, after, run)).toEqual({
-      keep: { atStep: 1 },
-      input: { content: "rerun of B", meta: { for: "rerun", stepID: "B", overrides: { $b: 3 } } },
+  test("can be edited in the other way, and is the same", () => {
+    const text = editOf('say "a"');
+    const json = switched(text);
+    expect(json).toEqual({ text: '"say \\"a\\""', isText: false });
+    expect(valueOf(json)).toBe('say "a"');
+    expect(switched(json)).toEqual(text);
+    expect(switched(editOf([1])).isText).toBe(true);
+  });
+
+  test("is told when it is no JSON; a text is always one", () => {
+    expect(problemOf({ text: "{", isText: false })).toContain("no JSON");
+    expect(problemOf({ text: "{", isText: true })).toBeNull();
+    expect(isChanged({}, { text: "{", isText: false })).toBe(true);
+  });
+
+  test("is sent only when it is another one", () => {
+    const before = { $a: { x: [1] }, $b: "t", $c: null, goal: "g" };
+    const edits = {
+      $a: { text: '{"x":[1]}', isText: false },
+      $b: { text: "", isText: true },
+      $c: { text: "0", isText: false },
+    };
+    expect(overridesOf(before, edits)).toEqual({ $b: "", $c: 0 });
+  });
+});
+
+describe("a rerun", () => {
+  const begin = {
+    steps: 4,
+    stepID: "Set_A",
+    path: [{ in: "Loop_A", child: "Set_A", iteration: 2 }],
+    within: null,
+    params: {},
+    variables: {},
+    localVars: {},
+  };
+
+  test("names the steps that it keeps, the place, and what was changed", () => {
+    expect(rerunOf("T", begin, { $a: 1 }, { on: "h2", maxRounds: " 7" })).toEqual({
+      checkpoint: { threadId: "T", steps: 4 },
+      stepID: "Set_A",
+      path: begin.path,
+      overrides: { $a: 1 },
+      workflowName: "h2",
+      maxRounds: 7,
     });
-    expect(forkOf(point, before, before, run)).toEqual({ keep: { atStep: 1 } });
   });
 
-  test("knows the overrides of a rerun before it", () => {
-    const input = step(2, "__input__", { for: "rerun", stepID: "B", overrides: { $b: 9 } });
-    expect(variablesAfter([...run.slice(0, 1), input])).toMatchObject({ $b: 9 });
-  });
-
-  test("takes those of a rerun's checkpoint, and none that a workflow inside of it has written", () => {
-    const inner = { ...writes([["$b"], 100, 9]), path: [{ in: "Subflow_A", run: "r" }] };
-    expect(variablesAfter([...run.slice(0, 1), step(2, "Subflow_A/B", inner)])).toMatchObject({
-      $b: 2,
+  test("goes on where the steps stand when no step is known", () => {
+    const nowhere = { ...begin, stepID: null, path: [] };
+    expect(rerunOf("T", nowhere, {}, { on: "", maxRounds: "" })).toEqual({
+      checkpoint: { threadId: "T", steps: 4 },
+      overrides: {},
     });
-    const rerun = { for: "rerun", checkpoint: { variables: { $b: 5 } }, overrides: { goal: "x" } };
-    const after = variablesAfter([...run.slice(0, 1), step(2, "__input__", rerun)]);
-    expect(after).toEqual({ $a: { x: [1] }, $b: 5 });
-  });
-
-  test("knows the variables that no step has written yet", () => {
-    const document = JSON.stringify({
-      registry: { vars: ["$b(INT) = 7", "$c(OBJECT)", '$t(STRING) = "x = y"', 5] },
-    });
-    const declared = declaredIn({ stepWorkflow: { document } }) ?? {};
-    expect(declared).toEqual({ $b: 7, $c: null, $t: "x = y" });
-    expect(variablesAfter(run.slice(0, 1), declared)).toMatchObject({ $b: 2, $c: null });
-    expect(declaredIn({ description: "no step workflow" })).toBeNull();
-  });
-
-  test("is not led to what all objects share", () => {
-    variablesAfter([step(1, "A", writes([["__proto__", "polluted"], true, 1]))]);
-    expect("polluted" in {}).toBe(false);
-  });
-
-  test("changes nothing that is the same", () => {
-    expect(changesIn({ a: [1], b: 1 }, { a: [1], b: 2, c: null })).toEqual({ b: 2, c: null });
   });
 });
