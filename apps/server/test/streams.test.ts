@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { createRoot, openRoot } from "@uncaged/workflow/host";
 import { type RunningServer, startServer } from "../src/index.ts";
 import { request } from "./raw.ts";
+import { Reader } from "./reader.ts";
 import { eventsOf } from "./sse.ts";
 
 /*
@@ -119,7 +120,7 @@ test("a log that is cut while it is followed ends the stream, and not the server
 
 test("a thousand who follow one thread each get a step within moments", async () => {
   serve({ most: 2000, patienceMs: 60_000 });
-  const readers = Array.from({ length: 1000 }, () => new Reader(server));
+  const readers = Array.from({ length: 1000 }, () => new Reader(server, path));
   await Promise.all(readers.map((reader) => reader.sees("event: status")));
   const written = performance.now();
   appendFileSync(log, stepOf("news"));
@@ -127,31 +128,3 @@ test("a thousand who follow one thread each get a step within moments", async ()
   expect(performance.now() - written).toBeLessThan(3_000);
   for (const reader of readers) reader.close();
 }, 30_000);
-
-/** A reader of the stream with a connection of its own: `fetch` opens only so many at once. */
-class Reader {
-  readonly #socket: ReturnType<typeof connect>;
-  #text = "";
-  #wanted: { part: string; resolve: () => void } | null = null;
-
-  constructor({ port }: RunningServer) {
-    this.#socket = connect(port, "127.0.0.1", () => {
-      this.#socket.write(request(`GET ${path}`, { Host: `127.0.0.1:${port}`, ...headers() }));
-    });
-    this.#socket.on("data", (bytes) => {
-      this.#text += bytes.toString("latin1");
-      if (this.#wanted && this.#text.includes(this.#wanted.part)) this.#wanted.resolve();
-    });
-  }
-
-  async sees(part: string): Promise<void> {
-    if (this.#text.includes(part)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wanted = { part, resolve };
-    await promise;
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
-}
