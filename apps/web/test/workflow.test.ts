@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import type { Workflow } from "@uncaged/workflow-server/api-types";
+import { join } from "node:path";
+import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
 import { Serving, stopServing } from "../../server/test/serving.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
@@ -45,11 +46,61 @@ test("a file's faults are told at their line; mended, it is added", async () => 
   await faults.getByText(/^Line 7/).waitFor();
   await faults.getByText("prompt,, meta").waitFor();
 
-  await page.getByLabel("greet.ts").setInputFiles(file("greet.ts", source("greets")));
+  await page
+    .getByLabel("greet.ts", { exact: true })
+    .setInputFiles(file("greet.ts", source("greets")));
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
   await page.getByText("The first version.").waitFor();
+}, 60_000);
+
+test("files are dropped together, and an imported one's faults are told at its line", async () => {
+  const page = await open(serving, "/add");
+  const ask = "export const ask = (prompt: string): string => `${prompt}?`;\n";
+  const flow = `import { ask } from "./lib/ask.ts";\n${source("asks")}`.replace(
+    "content: prompt",
+    "content: ask(prompt)",
+  );
+  const folder = (asks: string) => {
+    serving.write("asking/asks.ts", flow);
+    serving.write("asking/other.ts", "export {};\n");
+    serving.write("asking/lib/ask.ts", asks);
+    serving.write("asking/logo.png", "");
+    serving.write("asking/node_modules/ask/index.ts", "");
+    return join(serving.folder, "asking");
+  };
+  await page.getByLabel("Folder").setInputFiles(folder(ask.replace("=>", "=> =>")));
+  const files = page.getByRole("region", { name: "Files" });
+  expect(await files.getByRole("listitem").count()).toBe(3);
+  await page.getByText("Left out: asking/logo.png").waitFor();
+  const add = page.getByRole("button", { name: "Add", exact: true });
+  expect(await add.count()).toBe(0);
+  await page.getByLabel("The workflow's own file").selectOption("asking/asks.ts");
+  await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
+  expect(await files.getByRole("listitem").count()).toBe(2);
+  expect(await page.getByLabel("Name").inputValue()).toBe("asks");
+  await page.getByLabel("Name").fill("asker");
+  await add.click();
+  const faults = page.getByRole("alert", { name: "What is wrong" });
+  await faults.getByRole("group", { name: "asking/lib/ask.ts, line 1" }).waitFor();
+  await faults
+    .getByText(/^Line 1, column/)
+    .first()
+    .waitFor();
+
+  const data = await page.evaluateHandle((text) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], "asking/lib/ask.ts"));
+    return transfer;
+  }, ask);
+  await page.getByText("2 files").dispatchEvent("drop", { dataTransfer: data });
+  await faults.waitFor({ state: "detached" });
+  expect(await page.getByLabel("Name").inputValue()).toBe("asker");
+  await add.click();
+  await page.getByText("asker was added").waitFor();
+  const { sources } = await serving.ok<Bundle>("/api/bundles/asker");
+  expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
 }, 60_000);
 
 test("a file that is dropped is taken, and a step workflow too", async () => {

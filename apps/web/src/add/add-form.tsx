@@ -1,46 +1,48 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { FilePlus2 } from "lucide-react";
-import { type SubmitEvent, useState } from "react";
-import { addWorkflow, workflowKeys, workflowsQuery } from "../api/workflows.ts";
+import type { SubmitEvent } from "react";
+import { workflowKeys, workflowsQuery } from "../api/workflows.ts";
 import { Button } from "../controls/button.tsx";
 import { TextField } from "../controls/field.tsx";
 import { Added } from "./added.tsx";
 import styles from "./add.module.css";
-import { type FileKind, kindOf, nameFor, sentNameOf } from "./file.ts";
+import type { FileKind } from "./file.ts";
 import { FileProblems } from "./file-problems.tsx";
+import type { Upload } from "./files.ts";
+import { send } from "./send.ts";
 
 const kinds: Record<FileKind, string> = {
-  bundle: "It is a bundle: it is taken as it is.",
+  bundle: "It is a bundle: it is taken as it is, and no other file is.",
   source:
-    "It is TypeScript: it is built into a bundle here. What it imports must lie in it, or be ours.",
-  steps: "It is a step workflow: it is checked and built into a bundle here.",
+    "It is TypeScript: it is built into a bundle here, with the files above that it imports. " +
+    "Of packages only @uncaged/workflow is there.",
+  steps:
+    "It is a step workflow: it is checked and built into a bundle here, with those above that it runs.",
 };
 
-type Props = { file: File; name: string | undefined };
+type Props = {
+  upload: Upload;
+  name: string;
+  onName: (name: string) => void;
+  onAdded: () => void;
+};
 
-/** Names what a file is added as, sends it, and tells what came of it. */
-export function AddForm({ file, name: given }: Props) {
-  const [name, setName] = useState(given ?? nameFor(file.name));
+/** Names what files are added as, sends them, and tells what came of it. */
+export function AddForm({ upload, name, onName, onAdded }: Props) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();
-  const kind = kindOf(file.name);
-  const sentName = sentNameOf(file.name);
   const sent = useMutation({
-    mutationFn: () => addWorkflow(name, new File([file], sentName)),
-    onSuccess: () => client.invalidateQueries({ queryKey: workflowKeys.all }),
+    mutationFn: () => send(name, upload),
+    onSuccess: () => {
+      onAdded();
+      return client.invalidateQueries({ queryKey: workflowKeys.all });
+    },
   });
   const before = workflows.find((one) => one.name === name);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     sent.mutate();
   };
-  if (kind === null) {
-    return (
-      <p className={styles.refused} role="alert">
-        {file.name} can't be added: it is no bundle, no TypeScript and no step workflow by its name.
-      </p>
-    );
-  }
   if (sent.data) return <Added added={sent.data} />;
   return (
     <>
@@ -54,9 +56,9 @@ export function AddForm({ file, name: given }: Props) {
           hint={
             before
               ? `${name} has ${before.versions} so far; this is the next version.`
-              : kinds[kind]
+              : upload.kind && kinds[upload.kind]
           }
-          onChange={({ target }) => setName(target.value)}
+          onChange={({ target }) => onName(target.value)}
         />
         <Button
           look="solid"
@@ -68,7 +70,7 @@ export function AddForm({ file, name: given }: Props) {
           {sent.isPending ? "Adding…" : "Add"}
         </Button>
       </form>
-      {sent.error && <FileProblems error={sent.error} file={sentName} source={file} />}
+      {sent.error && <FileProblems error={sent.error} upload={upload} />}
     </>
   );
 }

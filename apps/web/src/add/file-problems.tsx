@@ -2,86 +2,65 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleX } from "lucide-react";
 import { ApiError } from "../api/request.ts";
 import { counted } from "../format/amount.ts";
-import { SourceLine } from "../source/line.tsx";
-import { type Token, tokensOf } from "../source/tokens.ts";
 import { FailureNotice } from "../states/failure.tsx";
 import styles from "./add.module.css";
-import { type Excerpt, excerptsOf, type Problem, problemsOf } from "./problems.ts";
+import { FileExcerpts } from "./file-excerpts.tsx";
+import type { Upload } from "./files.ts";
+import { type Problem, problemsOf } from "./problems.ts";
 
-type Props = {
-  error: Error;
-  /** The name that the file was sent under. */
-  file: string;
-  source: File;
-};
+type Props = { error: Error; upload: Upload };
 
-/** Why a file was refused, each thing at its line. */
-export function FileProblems({ error, file, source }: Props) {
-  const { data: text = "" } = useQuery({
-    queryKey: ["file", source.name, source.size, source.lastModified],
-    queryFn: () => source.text(),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  const problems = problemsOf(error, file);
-  const lines = tokensOf(text, file);
-  const excerpts = excerptsOf(problems, lines.length);
-  if (excerpts.length === 0) return <FailureNotice error={error} />;
-  const shown = new Set(excerpts.flatMap((excerpt) => excerpt.problems));
+/** Why files were refused, each thing at its file and line. */
+export function FileProblems({ error, upload: { workflow, files } }: Props) {
+  const problems = problemsOf(error, files.keys());
+  const placed = problems.filter(({ file, line }) => file !== null && line !== null);
+  if (placed.length === 0) return <FailureNotice error={error} />;
+  const byFile = Map.groupBy(placed, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
     <section className={styles.problems} role="alert" aria-label="What is wrong">
       <h2>
         <CircleX aria-hidden />
-        {file} was not added: {counted(problems.length, "fault")}
+        {workflow} was not added: {counted(problems.length, "fault")}
       </h2>
       {hint && <p className={styles.hint}>{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
       <ul>
         {problems
-          .filter((problem) => !shown.has(problem))
+          .filter((problem) => !placed.includes(problem))
           .map(({ message }) => (
             <li key={message}>{message}</li>
           ))}
       </ul>
-      {excerpts.map((excerpt) => (
-        <ExcerptView key={excerpt.from} excerpt={excerpt} lines={lines} />
+      {[...byFile].map(([path, faults]) => (
+        <ProblemsIn
+          key={path}
+          path={path}
+          file={files.get(path)}
+          problems={faults}
+          isNamed={files.size > 1}
+        />
       ))}
     </section>
   );
 }
 
-function ExcerptView({ excerpt, lines }: { excerpt: Excerpt; lines: readonly Token[][] }) {
-  const { from, to, problems } = excerpt;
-  return (
-    <div className={styles.excerpt} role="group" aria-label={`Line ${problems[0]?.line}`}>
-      {lines.slice(from - 1, to).map((tokens, at) => (
-        <ExcerptLine
-          key={from + at}
-          number={from + at}
-          tokens={tokens}
-          problems={problems.filter(({ line }) => line === from + at)}
-        />
-      ))}
-    </div>
-  );
-}
+type InProps = {
+  path: string;
+  file: File | undefined;
+  problems: readonly Problem[];
+  isNamed: boolean;
+};
 
-type LineProps = { number: number; tokens: readonly Token[]; problems: readonly Problem[] };
-
-function ExcerptLine({ number, tokens, problems }: LineProps) {
+function ProblemsIn({ path, file, problems, isNamed }: InProps) {
+  const { data: text = "" } = useQuery({
+    queryKey: ["file", path, file?.size, file?.lastModified],
+    queryFn: () => file?.text() ?? "",
+    staleTime: Number.POSITIVE_INFINITY,
+  });
   return (
     <>
-      <div className={styles.scroll}>
-        <SourceLine number={number} tokens={tokens} isMarked={problems.length > 0} />
-      </div>
-      {problems.map(({ line, column, message }) => (
-        <p key={`${column} ${message}`} className={styles.problem}>
-          <span className={styles.place}>
-            Line {line}
-            {column !== null && `, column ${column}`}
-          </span>{" "}
-          {message}
-        </p>
-      ))}
+      {isNamed && <h3 className={`mono ${styles.path}`}>{path}</h3>}
+      <FileExcerpts path={path} text={text} problems={problems} />
     </>
   );
 }

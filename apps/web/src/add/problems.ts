@@ -1,27 +1,39 @@
 import { ApiError } from "../api/request.ts";
 
-/** One thing that is wrong with a file. Lines and columns count from 1; null when there is no place. */
-export type Problem = { line: number | null; column: number | null; message: string };
+/**
+ * One thing that is wrong. Lines and columns count from 1. `file` is null when no file is named, `line`
+ * and `column` when no place is.
+ */
+export type Problem = {
+  file: string | null;
+  line: number | null;
+  column: number | null;
+  message: string;
+};
 
-/** What is wrong with a file, in the order of its lines; what has no place comes first. */
-export function problemsOf(error: Error, file: string): Problem[] {
+/** What is wrong with files, in the order of their lines; what has no place comes first. */
+export function problemsOf(error: Error, files: Iterable<string>): Problem[] {
   const details = error instanceof ApiError && error.details.length > 0 ? error.details : null;
-  const all = (details ?? [error.message]).map((text) => problemOf(text, file));
+  const known = [...files];
+  const all = (details ?? [error.message]).map((text) => problemOf(text, known));
   return all.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }
 
-function problemOf(text: string, file: string): Problem {
-  const rest = text.startsWith(`${file}:`) ? text.slice(file.length + 1) : null;
-  const place = rest === null ? null : /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
-  if (rest === null || !place) return { line: null, column: null, message: rest?.trim() ?? text };
+function problemOf(text: string, files: readonly string[]): Problem {
+  const file = files.find((one) => text.startsWith(`${one}:`));
+  if (file === undefined) return { file: null, line: null, column: null, message: text };
+  const rest = text.slice(file.length + 1);
+  const place = /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
+  if (!place) return { file, line: null, column: null, message: rest.trim() };
   return {
+    file,
     line: Number(place[1]),
     column: place[2] === undefined ? null : Number(place[2]),
     message: rest.slice(place[0].length),
   };
 }
 
-/** Lines that are shown together, with those of them that are wrong. */
+/** Lines of a file that are shown together, with those of them that are wrong. */
 export type Excerpt = { from: number; to: number; problems: Problem[] };
 
 /** The places of a text of so many lines that its problems are shown at, each with lines around it. */

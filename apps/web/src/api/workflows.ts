@@ -7,6 +7,7 @@ import type {
   Server,
   VersionRow,
   Workflow,
+  WorkflowFiles,
   WorkflowRow,
 } from "@uncaged/workflow-server/api-types";
 import { pathOf, request, requestText } from "./request.ts";
@@ -67,12 +68,15 @@ export const serverQuery = queryOptions({
   queryFn: ({ signal }) => request<Server>("/server", { signal }),
 });
 
-/** Registers a file under a name: a bundle, or a source that is built. */
-export const addWorkflow = (name: string, file: File) =>
+/**
+ * Registers a file under a name: a bundle, or a source that is built. Of several `file` is the path of the
+ * workflow's own.
+ */
+export const addWorkflow = (name: string, file: string, content: Blob | WorkflowFiles) =>
   request<AddedWorkflow>(pathOf("workflows", name), {
     method: "POST",
-    query: { file: file.name },
-    file,
+    query: { file },
+    ...(content instanceof Blob ? { file: content } : { json: content }),
   });
 
 /** Points a name at another of its versions; at the one before without a `version`. */
