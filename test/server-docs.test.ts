@@ -82,7 +82,7 @@ test("the guide's commands do what it says", async () => {
   expect(stdout).toContain('"variables":{"$text":"Dear you","$leave":null}');
   expect(stdout).toContain('event: workflow_done\ndata: {"stepID":null,');
   expect(stdout).toContain('{"$text":"Dear you","$leave":{"line":"hello"}}["note.txt"]');
-  expect(stdout).toMatch(/\{"runID":"\w{26}","status":"(running|stopped)"\}$/);
+  expect(stdout).toMatch(/\{"runID":"\w{26}","status":"(running|paused|stopped)"\}$/);
 });
 
 test("the guide names every path of the API, and no other", async () => {
