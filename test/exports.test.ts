@@ -69,6 +69,7 @@ describe("the exported names", () => {
       badPosition
       beginning
       buildSource
+      changeOf
       checkWorkflowName
       collectGarbage
       createRoot
@@ -87,10 +88,12 @@ describe("the exported names", () => {
       listWorkers
       listWorkflows
       mostRounds
+      newestPosition
       openRoot
       pageThreads
       parsePosition
       pauseThread
+      positionAt
       readFailure
       readInfo
       readInfoPage
@@ -98,6 +101,7 @@ describe("the exported names", () => {
       readRow
       readServerAddress
       readThread
+      readValue
       readVersionText
       removeThread
       removeWorkflow
