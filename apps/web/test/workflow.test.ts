@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
+import type { Locator, Page } from "playwright-core";
 import { Serving, stopServing } from "../../server/test/serving.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
@@ -55,6 +56,17 @@ test("a file's faults are told at their line; mended, it is added", async () => 
   await page.getByText("The first version.").waitFor();
 }, 60_000);
 
+/** Drops files and folders of the disk, as from a file manager. */
+async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
+  const box = await zone.boundingBox();
+  if (!box) throw new Error("there is no place to drop at");
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files, dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await session.send("Input.dispatchDragEvent", { type, x: box.x + 1, y: box.y + 1, data });
+  }
+}
+
 test("files are dropped together, and an imported one's faults are told at its line", async () => {
   const page = await open(serving, "/add");
   const ask = "export const ask = (prompt: string): string => `${prompt}?`;\n";
@@ -89,13 +101,9 @@ test("files are dropped together, and an imported one's faults are told at its l
     .first()
     .waitFor();
 
-  const data = await page.evaluateHandle((text) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([text], "asking/lib/ask.ts"));
-    return transfer;
-  }, ask);
-  await page.getByText("2 files").dispatchEvent("drop", { dataTransfer: data });
+  await drop(page, page.getByText("2 files"), folder(ask));
   await faults.waitFor({ state: "detached" });
+  await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
   expect(await page.getByLabel("Name").inputValue()).toBe("asker");
   await add.click();
   await page.getByText("asker was added").waitFor();

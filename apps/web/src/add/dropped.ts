@@ -31,13 +31,17 @@ export async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   return sorted(seen);
 }
 
+// What can't be read is passed over: where it is imported, the build tells.
 async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
   const path = folder.fullPath.replace(/^\//, "");
   if (!isRead(path)) return;
-  for (const entry of await entriesOf(folder)) {
+  for (const entry of await entriesOf(folder).catch(() => [])) {
     if (seen.length > mostSeen) return;
     if (entry.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
-    else seen.push([`${path}/${entry.name}`, await fileOf(entry as FileSystemFileEntry)]);
+    else {
+      const file = await fileOf(entry as FileSystemFileEntry).catch(() => null);
+      if (file) seen.push([`${path}/${entry.name}`, file]);
+    }
   }
 }
 

@@ -22,7 +22,10 @@ async function read(path: string, file: Blob): Promise<ArrayBuffer> {
   try {
     return await file.arrayBuffer();
   } catch {
-    throw unreadable(`${path} has changed since it was chosen`, "choose it again");
+    throw unreadable(
+      `${path} can't be read any more`,
+      "it may have changed since it was chosen: choose it again",
+    );
   }
 }
 
