@@ -44,3 +44,34 @@ test("a place where none begins is missing, and one that can't be is a wrong use
   }
   expect((await store.run(["thread", id, "--value", "0", "--steps"])).code).toBe(2);
 });
+
+test("of a step workflow a long input, and what a tool read, can be printed in full", async () => {
+  const text = "A line of the file.\n".repeat(2000);
+  writeFileSync(join(store.folder, "a.txt"), text);
+  const flow = {
+    version: "3.18",
+    name: "reads",
+    registry: { params: ["note(STRING)"] },
+    steps: [{ id: "Tool_010_ReadFile", in: { file_path: "a.txt", note: "=note" }, next: "RETURN" }],
+  };
+  const path = join(store.folder, "reads.json");
+  writeFileSync(path, JSON.stringify(flow));
+  await store.ok(["add", "reads", path]);
+  const note = "note ".repeat(3000);
+  const params = JSON.stringify({ note });
+  const thread = (await store.ok(["run", "reads", "--params", params, "--wait", "--quiet"])).trim();
+  const lines = (await store.ok(["logs", thread, "--json"])).trimEnd().split("\n");
+  const payloadOf = (type: string) =>
+    lines.map((line) => JSON.parse(line) as Event).find((event) => event.type === type)?.payload;
+  const whole = (at = -1) => store.json<unknown>(["thread", thread, "--value", String(at)]);
+  expect(await whole(payloadOf("step_start")?.resolvedInputs?.note?.at)).toBe(note);
+  expect(JSON.stringify(await whole(payloadOf("tool_done")?.output?.at))).toContain(
+    JSON.stringify(text).slice(1, 20_000),
+  );
+});
+
+type Cut = { at?: number };
+type Event = {
+  type?: string;
+  payload?: { resolvedInputs?: { note?: Cut }; output?: Cut };
+};
