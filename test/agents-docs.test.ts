@@ -5,6 +5,7 @@ import { delimiter, join } from "node:path";
 import { addWorkflow, openRoot, readInfo, startThread, waitThread } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { obliging } from "./agents-docs/obliging.ts";
+import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /* Every snippet of the agents' guide, type-checked, built into a bundle and run. */
@@ -13,9 +14,10 @@ const root = openRoot({ path: join(folder, "root") });
 const sources = join(top, ".cache/agents-docs");
 const guide = readFileSync(join(top, "docs/agents.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-agents/README.md"), "utf8");
-const snippets = [...`${guide}\n${readme}`.matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, text = ""], index) => ({ name: `snippet-${index + 1}`, text }),
-);
+const snippets = samplesIn(`${guide}\n${readme}`, "ts").map((text, index) => ({
+  name: `snippet-${index + 1}`,
+  text,
+}));
 const workflows = snippets.filter(({ text }) => text.includes("export const run"));
 
 let server: Awaited<ReturnType<typeof anthropicServer>>;
@@ -48,16 +50,7 @@ test("the guide has snippets", () => {
 });
 
 test("they have no type error", () => {
-  const settings = {
-    extends: "../../tsconfig.json",
-    compilerOptions: { typeRoots: [join(top, "node_modules")] },
-    include: ["*.ts"],
-  };
-  writeFileSync(join(sources, "tsconfig.json"), JSON.stringify(settings));
-  const tsc = join(top, "node_modules/.bin/tsc");
-  const { stdout, exitCode } = Bun.spawnSync([tsc, "-p", sources]);
-  expect(stdout.toString()).toBe("");
-  expect(exitCode).toBe(0);
+  expect(typeErrorsIn(sources)).toBe("");
 }, 60_000);
 
 describe("each workflow of the guide", () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /*
@@ -28,8 +29,7 @@ export async function* run({ prompt }: { prompt: string }) {
 
 /** The block of JSON of the guide that has a text. */
 function sample(text: string): string {
-  const blocks = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
-  const found = blocks.find((block) => block.includes(text));
+  const found = samplesIn(guide, "json").find((block) => block.includes(text));
   if (found === undefined) throw new Error(`the guide has no ${text}`);
   return found;
 }
@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 test("the guide's commands do what it says", async () => {
-  const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1]);
+  const blocks = samplesIn(guide, "sh");
   expect(blocks.length).toBeGreaterThan(2);
   const script = ["shopt -s expand_aliases", "set -eu", ...blocks].join("\n");
   const shell = Bun.spawn(["bash", "-c", script.replaceAll("http://127.0.0.1:9160", url)], {

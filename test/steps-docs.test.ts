@@ -8,6 +8,7 @@ import {
   type WorkflowDocument,
 } from "@uncaged/workflow-steps";
 import { fields } from "../packages/workflow-steps/src/check/field.ts";
+import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 import { aroundStep } from "./steps/fragment.ts";
@@ -20,11 +21,7 @@ const sources = mkdtempSync(join(cache, "steps-docs-"));
 const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-steps/README.md"), "utf8");
 const engineGuide = readFileSync(join(top, "docs/step-engine.md"), "utf8");
-const blocks = (text: string, language: string): string[] =>
-  [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
-    ([, block = ""]) => block,
-  );
-const samples = [...blocks(guide, "json"), ...blocks(readme, "json")].map((text) => ({
+const samples = [...samplesIn(guide, "json"), ...samplesIn(readme, "json")].map((text) => ({
   text,
   value: JSON.parse(text) as object,
 }));
@@ -33,7 +30,7 @@ const steps = samples
   .filter(({ value }) => "id" in value)
   .map(({ value }) => ({ id: (value as StepDocument).id, step: value as StepDocument }));
 const programs = [guide, engineGuide, readme]
-  .flatMap((text) => blocks(text, "ts"))
+  .flatMap((text) => samplesIn(text, "ts"))
   .map((text, index) => ({
     name: `sample-${index + 1}`,
     text,
@@ -90,16 +87,7 @@ test.each(steps)("the step $id is valid", ({ step }) => {
 
 describe("the programs", () => {
   test("have no type error", () => {
-    const settings = {
-      extends: "../../tsconfig.json",
-      compilerOptions: { typeRoots: [join(top, "node_modules")] },
-      include: ["*.ts"],
-    };
-    writeFileSync(join(sources, "tsconfig.json"), JSON.stringify(settings));
-    const tsc = join(top, "node_modules/.bin/tsc");
-    const { stdout, exitCode } = Bun.spawnSync([tsc, "-p", sources]);
-    expect(stdout.toString()).toBe("");
-    expect(exitCode).toBe(0);
+    expect(typeErrorsIn(sources)).toBe("");
   }, 60_000);
 
   test("make a bundle", async () => {

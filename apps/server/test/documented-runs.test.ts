@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EventSource } from "eventsource";
 import { Running } from "./running.ts";
-import { type Serving, stopServing } from "./serving.ts";
+import type { Serving } from "./serving.ts";
 
 /*
  * The client of section 9.5 of the documented API, as it stands there: only the port is another, and the
@@ -17,11 +17,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-});
-afterAll(async () => {
-  await stopServing();
-  await running.stopModel();
 }, 30_000);
+afterAll(() => running.stop(), 30_000);
 
 type Shown = { on: string; did: string; given: unknown[] };
 type Rerun = (stepID: string, overrides?: object) => Promise<void>;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { RunCheckpoint, RunSnapshot } from "../src/api-types.ts";
 import { asking, failing, story, writer } from "./flows.ts";
-import { Serving } from "./serving.ts";
+import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
 type Refused = { error: string; messages?: string[] };
@@ -11,14 +11,13 @@ type Refused = { error: string; messages?: string[] };
 /** A server with the step workflows of `flows.ts`, and the model that they speak to. */
 export class Running {
   readonly serving: Serving;
-  readonly stopModel: () => Promise<unknown>;
+  readonly #stopModel: () => Promise<unknown>;
 
   private constructor(serving: Serving, stopModel: () => Promise<unknown>) {
     this.serving = serving;
-    this.stopModel = stopModel;
+    this.#stopModel = stopModel;
   }
 
-  /** To be ended by `stopServing`, then by `stopModel`. */
   static async start(): Promise<Running> {
     const model = await anthropicServer(({ messages }) => {
       const asked = JSON.stringify(messages);
@@ -35,6 +34,12 @@ export class Running {
       if (!added.ok) throw new Error(await added.text());
     }
     return new Running(serving, () => model.stop());
+  }
+
+  /** Ends the server with its workers, and then the model that they may still speak to. */
+  async stop(): Promise<void> {
+    await stopServing();
+    await this.#stopModel();
   }
 
   /** Starts a run and gives its id. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { failing, writer } from "./flows.ts";
 import { Running } from "./running.ts";
-import { type Serving, stopServing } from "./serving.ts";
+import type { Serving } from "./serving.ts";
 
 let running: Running;
 let serving: Serving;
@@ -9,11 +9,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-});
-afterAll(async () => {
-  await stopServing();
-  await running.stopModel();
 }, 30_000);
+afterAll(() => running.stop(), 30_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 

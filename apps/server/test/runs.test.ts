@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "./running.ts";
-import { type Serving, stopServing } from "./serving.ts";
+import type { Serving } from "./serving.ts";
 import { eventsOf, follow, type Sent } from "./sse.ts";
 
 let running: Running;
@@ -11,11 +11,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-});
-afterAll(async () => {
-  await stopServing();
-  await running.stopModel();
 }, 30_000);
+afterAll(() => running.stop(), 30_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 const names = (sent: Sent[]) => sent.map(({ name }) => name);
