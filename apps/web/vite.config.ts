@@ -1,8 +1,19 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type ProxyOptions } from "vite";
 
 // For `bun run dev`: the URL that `uncaged-workflow serve` printed, with its token.
 const served = new URL(process.env.CONSOLE_API ?? "http://127.0.0.1:9160");
+
+const toServer: ProxyOptions = {
+  target: served.origin,
+  changeOrigin: true,
+  headers: { Authorization: `Bearer ${served.searchParams.get("token") ?? ""}` },
+  // The page comes from another port here, which the server would refuse.
+  configure: (proxy) =>
+    proxy.on("proxyReq", (request) => {
+      for (const name of ["origin", "sec-fetch-site"]) request.removeHeader(name);
+    }),
+};
 
 export default defineConfig({
   plugins: [react()],
@@ -14,17 +25,6 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: {
-      "/api": {
-        target: served.origin,
-        changeOrigin: true,
-        headers: { Authorization: `Bearer ${served.searchParams.get("token") ?? ""}` },
-        // The page comes from another port here, which the server would refuse.
-        configure: (proxy) =>
-          proxy.on("proxyReq", (request) => {
-            for (const name of ["origin", "sec-fetch-site"]) request.removeHeader(name);
-          }),
-      },
-    },
+    proxy: { "/api": toServer, "^/workflow/": toServer },
   },
 });

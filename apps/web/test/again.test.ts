@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { Serving, stopServing } from "../../server/test/serving.ts";
+import { child, failing, parent, rounds, sum } from "./again-flows.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
 
@@ -11,24 +12,16 @@ useBrowser();
 beforeAll(async () => {
   await buildConsole();
   serving = await Serving.start("counter");
-  await serving.add("sum", JSON.stringify(sum), "sum.json");
+  serving.write("child.json", JSON.stringify(child));
+  for (const [name, flow] of Object.entries({ sum, rounds, failing, parent })) {
+    expect((await serving.add(name, JSON.stringify(flow), `${name}.json`)).ok).toBe(true);
+  }
   await serving.add("shaky", shaky);
 }, 120_000);
 afterAll(stopServing, 60_000);
 afterEach(async () => {
   expect(await closePages()).toEqual([]);
 });
-
-const sum = {
-  version: "3.18",
-  name: "Sum",
-  registry: { vars: ["$a(INT) = 1", "$sum(INT) = 0"] },
-  steps: [
-    { id: "Set_A", target: "$a", value: 2, next: "Set_Sum" },
-    { id: "Set_Sum", target: "$sum", value: "=$a + 10", next: "Stop_End" },
-    { id: "Stop_End", reason: "='the sum is ' + $sum" },
-  ],
-};
 
 /** Fails at its second step until the file `mended` is there. */
 const shaky = `import { existsSync } from "node:fs";
@@ -40,24 +33,207 @@ ${bundleOf(`
 
 const idOf = (page: Page): string => /\/threads\/(\w+)/.exec(page.url())?.[1] ?? "";
 
-test("a step is run again from its card with another value of a variable", async () => {
-  const id = await serving.run("sum");
-  await serving.until(id, "completed");
-  const page = await open(serving, `/threads/${id}`);
-  await page.getByText("the sum is 12").first().waitFor();
-  await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByText("It goes on with Set_Sum").waitFor();
-  await dialog.getByRole("button", { name: "Edit $a" }).click();
-  const value = dialog.getByLabel("$a as JSON");
-  expect(await value.inputValue()).toBe("2");
-  await value.fill("30");
-  await dialog.getByRole("button", { name: "Rerun" }).click();
-  await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("the sum is 40").first().waitFor();
-  const again = await serving.until(idOf(page), "completed");
-  expect(again.forkFrom).toEqual({ threadId: id, steps: 1 });
+/** Runs a workflow to its end and opens its thread. */
+async function opened(workflow: string, status: "completed" | "failed" = "completed", view = "") {
+  const id = await serving.run(workflow);
+  await serving.until(id, status);
+  return { id, page: await open(serving, `/threads/${id}${view}`) };
+}
+
+/** The thread that a page went to from another one, when it has ended. */
+async function ended(page: Page, from: string) {
+  await page.waitForURL((url) => url.pathname.includes("/threads/") && !url.href.includes(from));
+  return await serving.until(idOf(page), "completed");
+}
+
+const focused = (page: Page): Promise<string> =>
+  page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+
+describe("a step of a step workflow is run again", () => {
+  test("with another value of a variable", async () => {
+    const { id, page } = await opened("sum");
+    await page.getByText("the sum is 12").first().waitFor();
+    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
+    await dialog.getByText("It goes on with Set_Sum").waitFor();
+    await dialog.getByText("(19.5 KB)").waitFor();
+    expect(await dialog.getByText("wide wide").count()).toBe(0);
+    await dialog.getByRole("button", { name: "View $long" }).click();
+    await dialog.getByText("wide wide").waitFor();
+    await dialog.getByRole("button", { name: "Edit $a" }).click();
+    const value = dialog.getByLabel("$a as JSON");
+    expect(await value.inputValue()).toBe("2");
+    await value.fill("30");
+    await dialog.getByText("changed").waitFor();
+    await dialog.getByRole("button", { name: "Rerun" }).click();
+    expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
+    await page.getByText("the sum is 40").first().waitFor();
+    await page.getByText("again from Set_Sum, with another $a").first().waitFor();
+  }, 60_000);
+
+  test("in a loop's second round, with another item", async () => {
+    const { id, page } = await opened("rounds");
+    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Out" });
+    await dialog.getByRole("heading", { name: "Locals" }).waitFor();
+    await dialog.getByRole("button", { name: "Edit _item" }).click();
+    const value = dialog.getByLabel("_item as text");
+    expect(await value.inputValue()).toBe("b");
+    await value.fill("x");
+    await dialog.getByRole("button", { name: "Edit $end" }).click();
+    await dialog.getByLabel("$end as text").fill("?");
+    await dialog.getByRole("button", { name: "Rerun" }).click();
+    await ended(page, id);
+    await page.getByText('it is ["a!","x?","c?"]').first().waitFor();
+  }, 60_000);
+
+  test("with no value that is no JSON; and what was changed can be taken back", async () => {
+    const { id, page } = await opened("rounds");
+    await page.getByRole("button", { name: "Rerun from here, step 3" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Edit $items" }).click();
+    const value = dialog.getByLabel("$items as JSON");
+    await value.fill('["a", "b",');
+    await dialog.getByText("It is no JSON").waitFor();
+    const rerun = dialog.getByRole("button", { name: "Rerun" });
+    expect(await rerun.isDisabled()).toBe(true);
+    await dialog.getByRole("button", { name: "Undo the change of $items" }).click();
+    expect(await value.count()).toBe(0);
+    expect(await focused(page)).toBe("Edit $items");
+    expect(await dialog.getByText("changed").count()).toBe(0);
+    await rerun.click();
+    const again = await ended(page, id);
+    expect(again.steps[2]?.meta).toMatchObject({ for: "rerun", overrides: {} });
+    await page.getByText('it is ["a!","b!","c!"]').first().waitFor();
+  }, 60_000);
+
+  test("and a value that it can't have is told in the dialog, and nothing is begun", async () => {
+    const { page } = await opened("sum");
+    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Edit by" }).click();
+    await dialog.getByLabel("by as JSON").fill('"ten"');
+    const threads = async () => (await serving.ok<object[]>("/api/threads?limit=1000")).length;
+    const before = await threads();
+    await dialog.getByRole("button", { name: "Rerun" }).click();
+    await dialog.getByRole("alert").getByText("by").first().waitFor();
+    expect(await threads()).toBe(before);
+  }, 60_000);
+
+  test("with the values of the workflow that it is a step of", async () => {
+    const { id, page } = await opened("parent");
+    await page.getByText("it got own word").first().waitFor();
+    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const dialog = page.getByRole("dialog", { name: /Subflow_Child\/Set_Word/ });
+    await dialog.getByText("This step is of the workflow that Subflow_Child runs").waitFor();
+    await dialog.getByRole("button", { name: "Edit $word" }).click();
+    await dialog.getByLabel("$word as text").fill("last");
+    await dialog.getByRole("button", { name: "Rerun" }).click();
+    await ended(page, id);
+    await page.getByText("it got last word").first().waitFor();
+  }, 60_000);
+
+  test("when it failed, with what was wrong mended", async () => {
+    const { id, page } = await opened("failing", "failed");
+    const buttons = page.getByRole("button", { name: "Rerun from here…" });
+    await buttons.nth(1).waitFor();
+    expect(await buttons.count()).toBe(2);
+    for (const at of [0, 1]) {
+      await buttons.nth(at).click();
+      const dialog = page.getByRole("dialog", { name: "Rerun from step 3: Set_Out" });
+      await dialog.getByRole("button", { name: "Edit $by" }).click();
+      await dialog.getByLabel("$by as JSON").fill("3");
+      if (at === 0) await page.keyboard.press("Escape");
+      else await dialog.getByRole("button", { name: "Rerun" }).click();
+      await dialog.waitFor({ state: "detached" });
+    }
+    expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 2 });
+    await page.getByText("it is [4,2]").first().waitFor();
+  }, 60_000);
+});
+
+describe("a node of the graph", () => {
+  const node = (page: Page, name: string) => page.getByRole("button", { name: `${name}, ` });
+  const items = async (page: Page) => await page.getByRole("menuitem").allInnerTexts();
+  const all = ["Details", "Rerun from here…", "Fork from here…", "Copy id"];
+
+  test("has a menu by the mouse", async () => {
+    const { id, page } = await opened("sum", "completed", "?view=graph");
+    await node(page, "Set_Sum").click();
+    await page.getByRole("menu").waitFor();
+    expect(await items(page)).toEqual(all);
+    await page.getByRole("menuitem", { name: "Rerun from here…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await node(page, "Set_Never").click({ button: "right" });
+    await page.getByRole("menu").waitFor();
+    expect(await items(page)).toEqual(["Copy id"]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("menu").waitFor({ state: "detached" });
+    await node(page, "Set_Sum").click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Details" }).click();
+    await page.waitForURL(`**/threads/${id}?step=2`);
+    await page.getByRole("article", { name: "Step 2: Set_Sum" }).waitFor();
+  }, 60_000);
+
+  test("has it by the keyboard, and the focus comes back to it", async () => {
+    const { id, page } = await opened("sum", "completed", "?view=graph");
+    const set = node(page, "Set_Sum");
+    await set.focus();
+    for (const key of ["Enter", "Shift+F10", "ContextMenu", "Space"]) {
+      await page.keyboard.press(key);
+      await page.getByRole("menu").waitFor();
+      expect(await items(page)).toEqual(all);
+      await page.keyboard.press("Escape");
+      await page.getByRole("menu").waitFor({ state: "detached" });
+      await page.waitForFunction(() =>
+        document.activeElement?.getAttribute("aria-label")?.startsWith("Set_Sum, "),
+      );
+    }
+    await page.keyboard.press("Enter");
+    await page.getByRole("menu").waitFor();
+    const rerun = page.getByRole("menuitem", { name: "Rerun from here…" });
+    for (let tries = 0; tries < 4; tries += 1) {
+      if (await rerun.evaluate((item) => item === document.activeElement)) break;
+      await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
+    await dialog.getByRole("button", { name: "Edit $a" }).waitFor();
+    await page.keyboard.press("Enter");
+    await dialog.getByLabel("$a as JSON").waitFor();
+    await page.keyboard.press("ControlOrMeta+A");
+    await page.keyboard.type("5");
+    for (let tabs = 0; tabs < 30 && (await textOfFocused(page)) !== "Rerun"; tabs += 1) {
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await ended(page, id);
+    await page.getByText("the sum is 15").first().waitFor();
+  }, 60_000);
+});
+
+test("the dialog that a node's menu opened has the focus, also where nothing is waited for", async () => {
+  const { page } = await opened("counter", "completed", "?view=graph");
+  const role = page.locator(".react-flow__node").first();
+  for (let times = 0; times < 2; times += 1) {
+    await role.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Rerun from here…" }).waitFor();
+    await page.keyboard.press("r");
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === "TEXTAREA");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.waitForFunction(() => document.activeElement?.matches(".react-flow__node"));
+  }
 }, 60_000);
+
+const textOfFocused = (page: Page): Promise<string> =>
+  page.evaluate(() => document.activeElement?.textContent ?? "");
 
 test("what failed is taken up again by a retry", async () => {
   const mended = `${serving.folder}/mended`;

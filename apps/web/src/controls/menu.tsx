@@ -18,6 +18,44 @@ export function Menu({ trigger, children }: Props) {
   );
 }
 
+type AtProps = {
+  /** Finds what was pressed: the menu stands at it, and the focus goes back to it. */
+  anchor: () => HTMLElement | null;
+  label: string;
+  isOpen: boolean;
+  onClose: () => void;
+  /** It is closed and the focus is back: the time for what takes the focus. */
+  onClosed: () => void;
+  children: ReactNode;
+};
+
+/** A list of things to do with something that is no button. */
+export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: AtProps) {
+  // By itself the menu gives the focus back only when something else may have it already.
+  const closed = () => {
+    const { activeElement, body } = document;
+    const isFree = !activeElement || activeElement === body || activeElement.closest("[role=menu]");
+    if (isFree) anchor()?.focus();
+    onClosed();
+  };
+  return (
+    <Base.Root
+      modal={false}
+      open={isOpen}
+      onOpenChange={(open) => !open && onClose()}
+      onOpenChangeComplete={(open) => !open && closed()}
+    >
+      <Base.Portal>
+        <Base.Positioner className={styles.positioner} anchor={anchor} sideOffset={4} align="start">
+          <Base.Popup className={styles.popup} aria-label={label} finalFocus={false}>
+            {children}
+          </Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
 type ItemProps = {
   icon?: ReactNode;
   danger?: boolean;

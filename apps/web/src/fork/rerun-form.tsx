@@ -46,7 +46,8 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
     event.preventDefault();
     if (!hasProblem) rerun.mutate();
   };
-  const listed = { edits, onChange: setEdits };
+  const [first] = Object.keys({ ...variables, ...localVars, ...params });
+  const listed = { edits, first, onChange: setEdits };
   return (
     <form onSubmit={submit} className={styles.form} noValidate>
       <DialogBody>

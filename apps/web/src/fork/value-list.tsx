@@ -7,11 +7,13 @@ type Props = {
   title: string;
   values: Readonly<Record<string, unknown>>;
   edits: Edits;
+  /** The name at which the dialog begins. */
+  first: string | undefined;
   onChange: (change: (before: Edits) => Edits) => void;
 };
 
 /** Named values, each below the one before. */
-export function ValueList({ title, values, edits, onChange }: Props) {
+export function ValueList({ title, values, edits, first, onChange }: Props) {
   const id = useId();
   const names = Object.keys(values);
   if (names.length === 0) return null;
@@ -27,6 +29,7 @@ export function ValueList({ title, values, edits, onChange }: Props) {
             name={name}
             value={values[name]}
             edit={edits[name]}
+            isFirst={name === first}
             onEdit={(edit) => onChange((before) => edited(before, name, edit))}
           />
         ))}

@@ -1,5 +1,6 @@
 import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
 import { useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { Button } from "../controls/button.tsx";
 import { TextArea } from "../controls/field.tsx";
 import { size } from "../format/amount.ts";
@@ -11,11 +12,13 @@ type Props = {
   /** As it stood there. */
   value: unknown;
   edit: Edit | undefined;
+  /** Whether the dialog begins here. */
+  isFirst: boolean;
   onEdit: (edit: Edit | null) => void;
 };
 
 /** A value with its name, to be looked at, edited, and taken back. */
-export function ValueRow({ name, value, edit, onEdit }: Props) {
+export function ValueRow({ name, value, edit, isFirst, onEdit }: Props) {
   const [isOpen, setOpen] = useState(false);
   const toggle = useRef<HTMLButtonElement>(null);
   const problem = edit ? problemOf(edit) : null;
@@ -25,8 +28,11 @@ export function ValueRow({ name, value, edit, onEdit }: Props) {
     setOpen(!isOpen);
   };
   const undo = () => {
-    onEdit(null);
-    setOpen(false);
+    // The focus goes to the button that stays, which may not be pressed before.
+    flushSync(() => {
+      onEdit(null);
+      setOpen(false);
+    });
     toggle.current?.focus();
   };
   return (
@@ -49,6 +55,7 @@ export function ValueRow({ name, value, edit, onEdit }: Props) {
           <Button
             ref={toggle}
             small
+            autoFocus={isFirst}
             icon={isOpen ? <Check /> : <Pencil />}
             aria-label={isOpen ? `Done with ${name}` : `Edit ${name}`}
             aria-expanded={isOpen}

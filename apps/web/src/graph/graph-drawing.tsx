@@ -1,19 +1,20 @@
 import { Background, Controls, type Edge, MarkerType, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { type CSSProperties, useMemo } from "react";
+import { type CSSProperties, type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { roleName } from "../format/role.ts";
 import { useIsDark } from "../theme/theme.ts";
 import { RoleBox, type RoleNode } from "./role-box.tsx";
 import styles from "./graph.module.css";
 import { type Layout, layoutOf, nodeSize } from "./layout.ts";
+import { type NodeActions, NodeMenu } from "./node-menu.tsx";
 import type { Graph } from "./role-graph.ts";
 import { Way } from "./way.tsx";
 
 type Props = {
   graph: Graph;
   label: string;
-  /** The reader chose a node that has run: the number of its last step. */
-  onStep?: (number: number) => void;
+  /** What can be done with a node; nothing when not given. */
+  actions?: NodeActions;
 };
 
 const nodeTypes = { role: RoleBox };
@@ -24,8 +25,14 @@ const spokenAs = (text: string) => ({
   "node.a11yDescription.default": text,
   "node.a11yDescription.keyboardDisabled": text,
 });
-const leading = spokenAs("Press Enter to see its last step.");
+const leading = spokenAs("Press Enter for what can be done with it.");
 const still = spokenAs("It can be read, not changed.");
+
+const nodeOf = (target: EventTarget): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>(".react-flow__node") : null;
+
+const opens = ({ key, shiftKey }: KeyboardEvent): boolean =>
+  key === "Enter" || key === " " || key === "ContextMenu" || (key === "F10" && shiftKey);
 
 /** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
 function boxOf({ nodes }: Layout): CSSProperties {
@@ -38,8 +45,11 @@ function boxOf({ nodes }: Layout): CSSProperties {
 const around = 60;
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
-export function GraphDrawing({ graph, label, onStep }: Props) {
+export function GraphDrawing({ graph, label, actions }: Props) {
   const isDark = useIsDark();
+  const figure = useRef<HTMLElement>(null);
+  const [menuId, setMenuId] = useState<string | null>(null);
+  const [isOpen, setOpen] = useState(false);
   // Counts and states change all the time: only another shape is laid out anew.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
@@ -50,6 +60,7 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
       position: layout.nodes.get(node.id) ?? { x: 0, y: 0 },
       data: { node },
       ...nodeSize,
+      ...(actions && { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }),
       ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times`,
     }),
   );
@@ -65,18 +76,30 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
       markerEnd: arrow,
     }),
   );
-  const choose = (id: string) => {
-    const number = graph.nodes.find((node) => node.id === id)?.lastStep ?? null;
-    if (number !== null) onStep?.(number);
+  const openAt = (node: HTMLElement | null) => {
+    if (!actions || !node) return;
+    setMenuId(node.dataset.id ?? null);
+    setOpen(true);
+  };
+  const chosen = graph.nodes.find(({ id }) => id === menuId);
+  // A graph that grows is drawn anew: the node is looked for when it is needed.
+  const anchor = () => {
+    const all = figure.current?.querySelectorAll<HTMLElement>(".react-flow__node") ?? [];
+    return [...all].find(({ dataset }) => dataset.id === menuId) ?? null;
   };
   return (
     <figure
+      ref={figure}
       style={boxOf(layout)}
       className={styles.graph}
       aria-label={label}
-      onKeyDown={({ key, target }) => {
-        const node = target instanceof Element && target.closest<HTMLElement>(".react-flow__node");
-        if (key === "Enter" && node) choose(node.dataset.id ?? "");
+      // Before the drawing has them: to it they would mean to select, and to move about.
+      onKeyDownCapture={(event) => {
+        const node = nodeOf(event.target);
+        if (!node || !opens(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        openAt(node);
       }}
     >
       <ReactFlow
@@ -95,12 +118,25 @@ export function GraphDrawing({ graph, label, onStep }: Props) {
         preventScrolling={false}
         zoomOnScroll={false}
         proOptions={{ hideAttribution: true }}
-        ariaLabelConfig={onStep ? leading : still}
-        onNodeClick={(_, { id }) => choose(id)}
+        ariaLabelConfig={actions ? leading : still}
+        onNodeClick={({ target }) => openAt(nodeOf(target))}
+        onNodeContextMenu={(event) => {
+          if (actions) event.preventDefault();
+          openAt(nodeOf(event.target));
+        }}
       >
         <Background gap={18} />
         <Controls showInteractive={false} />
       </ReactFlow>
+      {actions && chosen && (
+        <NodeMenu
+          node={chosen}
+          actions={actions}
+          anchor={anchor}
+          isOpen={isOpen}
+          onClose={() => setOpen(false)}
+        />
+      )}
     </figure>
   );
 }

@@ -7,12 +7,21 @@ import {
   type LucideIcon,
   MessageCircleQuestion,
   MessageSquareReply,
+  RotateCcw,
 } from "lucide-react";
 import type { Card } from "../log/card.ts";
 import styles from "./step-card.module.css";
 
 /** How a card stands. `kept` was brought along by a fork; `lost` will not be committed any more. */
-export type CardState = "done" | "running" | "failed" | "lost" | "question" | "answer" | "kept";
+export type CardState =
+  | "done"
+  | "running"
+  | "failed"
+  | "lost"
+  | "question"
+  | "answer"
+  | "rerun"
+  | "kept";
 
 const icons: Record<CardState, { icon: LucideIcon; word: string }> = {
   done: { icon: CircleCheck, word: "done" },
@@ -21,6 +30,7 @@ const icons: Record<CardState, { icon: LucideIcon; word: string }> = {
   lost: { icon: CircleDashed, word: "not finished" },
   question: { icon: MessageCircleQuestion, word: "question" },
   answer: { icon: MessageSquareReply, word: "answer" },
+  rerun: { icon: RotateCcw, word: "run again from here" },
   kept: { icon: GitBranch, word: "brought along by the fork" },
 };
 
@@ -42,7 +52,7 @@ export type CardThread = { isRunning: boolean; hasFailed: boolean; kept: number 
 export function stateOf({ step, activity }: Card, thread: CardThread): CardState {
   const { isRunning, hasFailed, kept } = thread;
   if (step?.role === "__wait__") return "question";
-  if (step?.role === "__input__") return "answer";
+  if (step?.role === "__input__") return step.meta.for === "rerun" ? "rerun" : "answer";
   if (step) return step.number <= kept ? "kept" : "done";
   if (activity?.error || hasFailed) return "failed";
   return isRunning ? "running" : "lost";

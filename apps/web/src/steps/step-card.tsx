@@ -20,28 +20,32 @@ type Props = {
   state: CardState;
   onFork: CardAction;
   onRerun: CardAction;
+  /** The number that a step has got which its thread failed at; null for all others. */
+  failedNumber: number | null;
   /** Stands at the card's foot: the form that answers a question. */
   foot?: ReactNode;
 };
 
 /** One step, as a card. */
-export const StepCard = memo(function StepCard({ card, state, onFork, onRerun, foot }: Props) {
+export const StepCard = memo(function StepCard(props: Props) {
+  const { card, state, onFork, onRerun, failedNumber, foot } = props;
   const { step, activity } = card;
   const role = roleOf(card);
+  const name = roleName(role, step?.meta);
   const title = activity?.title && activity.title !== role ? activity.title : null;
   const usage = usageOf(card);
   const number = step?.number;
   return (
     <article
       className={`${styles.card} ${styles[state]} ${foot ? styles.asking : ""}`}
-      aria-label={`${number ? `Step ${number}` : "Step at work"}: ${roleName(role)}`}
+      aria-label={`${number ? `Step ${number}` : "Step at work"}: ${name}`}
       tabIndex={-1}
     >
       <header className={styles.header}>
         <CardStateIcon state={state} />
         <h3 className={styles.title}>
           {number !== undefined && <span className={styles.number}>{number}</span>}
-          {roleName(role)}
+          {name}
           {title && <span className={styles.subtitle}>{title}</span>}
         </h3>
         {activity?.type && activity.type !== "Role" && (
@@ -74,6 +78,13 @@ export const StepCard = memo(function StepCard({ card, state, onFork, onRerun, f
         )}
       </header>
       <CardBody card={card} state={state} />
+      {failedNumber !== null && (
+        <div className={styles.foot}>
+          <Button small icon={<RotateCcw />} onClick={() => onRerun(failedNumber)}>
+            Rerun from here…
+          </Button>
+        </div>
+      )}
       {foot}
     </article>
   );

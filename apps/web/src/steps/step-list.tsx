@@ -9,7 +9,7 @@ import styles from "./step-list.module.css";
 type Props = {
   cards: readonly Card[];
   thread: CardThread;
-  /** The step to show first. */
+  /** The step to show first; the number behind the last one is that of what failed. */
   shownStep: number | undefined;
   /** Another number shows it again. */
   shownTimes: number;
@@ -37,7 +37,10 @@ export function StepList(props: Props) {
     scrollPaddingStart: 62,
     getItemKey: (index) => cards[index]?.key ?? index,
   });
-  const shownIndex = cards.findIndex(({ step }) => step !== null && step.number === shownStep);
+  const failed = failedAmong(cards, thread);
+  const shownIndex = cards.findIndex(
+    (card) => (card.step?.number ?? (failed.cards.includes(card) && failed.number)) === shownStep,
+  );
   useEffect(() => {
     if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
   }, [shownIndex, shownTimes, virtual]);
@@ -68,6 +71,7 @@ export function StepList(props: Props) {
                 state={stateOf(card, thread)}
                 onFork={onFork}
                 onRerun={onRerun}
+                failedNumber={failed.cards.includes(card) ? failed.number : null}
                 foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
               />
             </div>
@@ -76,6 +80,15 @@ export function StepList(props: Props) {
       })}
     </div>
   );
+}
+
+/** The cards that a thread failed at, and the number that their step has got. */
+function failedAmong(cards: readonly Card[], { hasFailed }: CardThread) {
+  const last = cards.findLastIndex(({ step }) => step !== null);
+  const open = hasFailed ? cards.slice(last + 1) : [];
+  const told = open.filter(({ activity }) => activity?.error);
+  // What lies around a step that failed is open too.
+  return { cards: told.length > 0 ? told : open, number: (cards[last]?.step?.number ?? 0) + 1 };
 }
 
 const headerPx = 56;

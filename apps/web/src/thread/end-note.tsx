@@ -1,4 +1,6 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import { RotateCcw } from "lucide-react";
+import { Button } from "../controls/button.tsx";
 import { StatusIcon } from "../status/status.tsx";
 import { isEnded } from "../status/statuses.ts";
 import { Prose } from "../value/prose.tsx";
@@ -10,8 +12,15 @@ const told: Partial<Record<Status, string>> = {
   paused: "It is paused. Resume goes on with the next step.",
 };
 
+type Props = {
+  thread: Thread;
+  status: Status;
+  /** Asks for a rerun of what failed. */
+  onRerun: () => void;
+};
+
 /** How a thread ended, or why it does not go on. */
-export function EndNote({ thread, status }: { thread: Thread; status: Status }) {
+export function EndNote({ thread, status, onRerun }: Props) {
   const { result, failure } = thread;
   if (!isEnded(status)) {
     return told[status] ? (
@@ -34,8 +43,15 @@ export function EndNote({ thread, status }: { thread: Thread; status: Status }) 
       {failure && (
         <p className={styles.failure}>
           {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
-          again.
+          again; a rerun does so with other values.
         </p>
+      )}
+      {(status === "failed" || status === "killed") && (
+        <div>
+          <Button small icon={<RotateCcw />} onClick={onRerun}>
+            Rerun from here…
+          </Button>
+        </div>
       )}
     </div>
   );

@@ -79,7 +79,7 @@ export function StepsView(props: Props) {
           <p>The thread has committed nothing.</p>
         </Empty>
       )}
-      <EndNote thread={thread} status={status} />
+      <EndNote thread={thread} status={status} onRerun={() => onRerun(steps.length + 1)} />
       {isLive(status) && (
         <Button
           className={styles.follow}

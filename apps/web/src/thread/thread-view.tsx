@@ -88,6 +88,7 @@ export function ThreadView({ thread }: { thread: Thread }) {
                       log={log}
                       isRunning={status === "running"}
                       onStep={(number) => show("steps", number)}
+                      onForkPoint={setForkPoint}
                     />
                   )}
                   {view === "timeline" && (
