@@ -43,13 +43,23 @@ export function FileList({ files, workflow, onWorkflow, onRemove }: Props) {
               look="quiet"
               icon={<X />}
               aria-label={`Remove ${path}`}
-              onClick={() => onRemove(path)}
+              onClick={({ currentTarget }) => {
+                focusBeside(currentTarget);
+                onRemove(path);
+              }}
             />
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+/** Gives the focus to the next line, or the one before: the button that has it goes away. */
+function focusBeside(button: HTMLElement): void {
+  const line = button.closest("li");
+  const beside = line?.nextElementSibling ?? line?.previousElementSibling;
+  beside?.querySelector("button")?.focus();
 }
 
 /** What was dropped and is not sent. */

@@ -26,7 +26,8 @@ export type ListOptions = {
 export type ThreadPage = { rows: ThreadRow[]; total: number | null; more: boolean };
 
 const defaultLimit = 20;
-const restEvery = 256;
+/** How long a list may keep others waiting, in milliseconds. */
+const restEveryMs = 8;
 
 /**
  * A page of threads, newest first (20 without a limit). Only the logs of the page are read whole; of
@@ -84,11 +85,13 @@ async function* rowsOf({ root, filter, refs, offset }: Search): AsyncGenerator<T
   const live = new LiveLookup(root);
   const isFiltered = filter.statuses !== null || filter.meant !== null;
   let passed = 0;
-  let looked = 0;
+  let restedAt = performance.now();
   for (const ref of refs) {
-    looked += 1;
     // A filter may pass over very many: a server has others to answer in between.
-    if (looked % restEvery === 0) await new Promise(setImmediate);
+    if (performance.now() - restedAt > restEveryMs) {
+      await new Promise(setImmediate);
+      restedAt = performance.now();
+    }
     const guessed = isFiltered ? await guess(root, ref, filter, live) : "yes";
     if (guessed === "no") continue;
     if (guessed === "yes" && passed < offset) {
