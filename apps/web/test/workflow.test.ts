@@ -84,13 +84,14 @@ test("files are dropped together, and an imported one's faults are told at its l
   };
   await page.getByLabel("Folder").setInputFiles(folder(ask.replace("=>", "=> =>")));
   const files = page.getByRole("region", { name: "Files" });
-  expect(await files.getByRole("listitem").count()).toBe(3);
   await page.getByText("Left out: asking/logo.png").waitFor();
+  expect(await files.getByRole("listitem").count()).toBe(3);
   const add = page.getByRole("button", { name: "Add", exact: true });
   expect(await add.count()).toBe(0);
   await page.getByLabel("The workflow's own file").selectOption("asking/asks.ts");
   await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
   expect(await files.getByRole("listitem").count()).toBe(2);
+  expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Remove asking/lib/ask.ts");
   expect(await page.getByLabel("Name").inputValue()).toBe("asks");
   await page.getByLabel("Name").fill("asker");
   await add.click();
@@ -176,4 +177,21 @@ test("a workflow that is not there is told with what to do", async () => {
     .getByRole("alert")
     .getByText(/nobody/)
     .waitFor();
+}, 60_000);
+
+test("the list of threads tells how many there are, of a version and of all", async () => {
+  await serving.add("many", source("many"), "many.ts");
+  const id = await serving.run("many");
+  const { hash, threadId } = await serving.until(id, "completed");
+  const log = serving.logOf({ hash, threadId });
+  for (let n = 0; n < 120; n += 1) {
+    const copy = `${threadId.slice(0, -3)}${String(n).padStart(3, "0")}`;
+    serving.write(`root/logs/${hash}/${copy}.data.jsonl`, log);
+  }
+  const page = await open(serving, `/?workflow=${hash}`);
+  await page.getByText(/^100 of 12[01] threads$/).waitFor();
+  await page.goto(`http://127.0.0.1:${serving.port}/?workflow=many`);
+  await page.getByText("the newest 100 threads").waitFor();
+  await page.mouse.wheel(0, 20_000);
+  await page.getByText(/^12[01] threads$/).waitFor();
 }, 60_000);
