@@ -88,7 +88,7 @@ test("a thread tells what a model gives its tools in full, and null for what has
   expect(told("llm_tool_result")).toMatchObject([{ content: long }]);
 });
 
-test("a child's events stand cut in its parent's, and so does its result", async () => {
+test("a child's events are told in full too, and stand cut in its result", async () => {
   const parent = flow(
     [{ id: "Tool_WorkflowRun", in: { workflow_path: "child.json" }, next: "RETURN" }],
     {},
@@ -99,8 +99,14 @@ test("a child's events stand cut in its parent's, and so does its result", async
   });
   const data = told("tool_message").map((payload) => payload.data as WorkflowEvent);
   const started = data.find(({ type }) => type === "step_start");
-  expect(started?.payload.resolvedInputs).toEqual({ text: isCut, n: 1 });
-  expect(told("tool_done")).toMatchObject([{ output: isCut, toolResult: isCut }]);
+  expect(started?.payload.resolvedInputs).toEqual({ text: long, n: 1 });
+  const read = data.find(({ type }) => type === "tool_done");
+  expect(read?.payload.output).toEqual({ text: long, read: true });
+  const done = told("tool_done");
+  // The text stands in the child's params and variables, and so in its checkpoint: in no event of it.
+  const result = done[0]?.toolResult as { length: number } | undefined;
+  expect(result?.length).toBeLessThan(4 * long.length);
+  expect(done).toMatchObject([{ output: isCut, toolResult: isCut }]);
 });
 
 test("who listens to an engine hears no value of more than 10 KB", async () => {

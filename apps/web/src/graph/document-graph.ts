@@ -29,20 +29,23 @@ export function documentGraph(
   failed: readonly string[] = [],
 ): Graph {
   const last = steps.at(-1);
-  const waiting = last?.role === "__wait__" ? last.meta.stepID : null;
+  const waiting = last?.role === "__wait__" ? String(last.meta.stepID) : null;
   const ids = new Set(documents.map(({ id }) => id));
   const nodes = documents.map((step): GraphNode => {
     const own = steps.filter(({ role }) => role === step.id);
     const isDone = own.length > 0;
-    const ran = failed.includes(step.id) ? "failed" : isDone ? "done" : "idle";
-    const state = live.includes(step.id) ? "live" : ran;
+    // What runs inside of a step is at work for it: `Subflow_A/LLM_B`.
+    const isOf = (id: string): boolean => id === step.id || id.startsWith(`${step.id}/`);
+    const isWaiting = waiting !== null && isOf(waiting);
+    const ran = failed.some(isOf) ? "failed" : isDone ? "done" : "idle";
+    const state = live.some(isOf) ? "live" : ran;
     return {
       id: step.id,
       label: titleOf(step),
       note: step.id,
       count: own.length,
-      state: waiting === step.id ? "waiting" : state,
-      lastStep: own.at(-1)?.number ?? (waiting === step.id ? (last?.number ?? null) : null),
+      state: isWaiting ? "waiting" : state,
+      lastStep: own.at(-1)?.number ?? (isWaiting ? (last?.number ?? null) : null),
     };
   });
   const edges = documents.flatMap((step) => edgesOf(step)).filter(({ to }) => ids.has(to));

@@ -84,6 +84,12 @@ describe("the graph of a document", () => {
     expect(nodes[2]).toMatchObject({ state: "waiting", lastStep: 1 });
   });
 
+  test("takes what runs inside of a step for that step's own", () => {
+    const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
+    const { nodes } = documentGraph(steps, [], ["LLM_A/Set_X"], ["Set_C/Tool_Y/Set_Z"]);
+    expect(nodes.map(({ state }) => state)).toEqual(["live", "idle", "failed", "idle"]);
+  });
+
   test("is none where the descriptor holds none", () => {
     expect(documentSteps({ description: "x" })).toBeNull();
     expect(documentSteps({ stepWorkflow: { document: null } })).toBeNull();

@@ -141,6 +141,22 @@ describe("the cards of a thread", () => {
     ]);
   });
 
+  test("show what steps of a workflow inside of it tell as their own", () => {
+    const told = (stepID: string, type: string, payload: object) => ({
+      type: "tool_message",
+      stepID: "Subflow_A",
+      payload: { name: "WorkflowRun", data: { type, stepID, payload, runID: "01-2" } },
+    });
+    const tell = ({ type, stepID, payload }: ReturnType<typeof told>) =>
+      event(type, stepID, payload);
+    tell(told("LLM_B", "llm_token", { delta: "Hi" }));
+    const { payload } = told("LLM_D", "llm_token", { delta: "deep" });
+    tell(told("Subflow_C", "tool_message", payload));
+    expect(log.open.map(roleOf)).toEqual(["Subflow_A/LLM_B", "Subflow_A/Subflow_C/LLM_D"]);
+    step("Subflow_A/LLM_B");
+    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["Hi", "deep"]);
+  });
+
   test("are not made by events of the whole workflow, nor by plain lines of the log", () => {
     event("workflow_start", null);
     log.takeEvent({ tag: "LINE0000", content: "hello", timestamp: 5 });

@@ -5,10 +5,29 @@ import type {
   ThreadEvents,
 } from "@uncaged/workflow-server/api-types";
 import { newActivity, tell } from "../activity/activity.ts";
+import { isRecord } from "../schema/json.ts";
 import type { Card } from "./card.ts";
 
 /** Events of a step that may come after it was committed. */
 const lateTypes = new Set(["step_done", "step_print", "var_changed", "file_done"]);
+
+/**
+ * What a workflow inside of this one has told is told by the step that runs it; here it becomes an event
+ * of its own step, by the name under which that is committed: `Subflow_A/LLM_B`.
+ */
+function withinOf(line: LogLine): LogLine {
+  const { type, stepID, payload } = line;
+  if (type !== "tool_message" || typeof stepID !== "string" || !isRecord(payload)) return line;
+  const { data } = payload;
+  if (!isRecord(data) || typeof data.type !== "string" || !isRecord(data.payload)) return line;
+  if (typeof data.stepID !== "string" || typeof data.runID !== "string") return line;
+  return withinOf({
+    ...line,
+    type: data.type,
+    stepID: `${stepID}/${data.stepID}`,
+    payload: data.payload,
+  });
+}
 
 /**
  * A thread as its stream tells it: a card for each step, and one for each that is at work. A step's
@@ -60,7 +79,8 @@ export class ThreadLog {
     this.#seen(step.timestamp);
   }
 
-  takeEvent(line: LogLine): void {
+  takeEvent(told: LogLine): void {
+    const line = withinOf(told);
     const { type, stepID, timestamp } = line;
     if (type === undefined || typeof stepID !== "string") return;
     const card = this.#cardFor(type, stepID, timestamp);

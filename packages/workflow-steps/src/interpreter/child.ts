@@ -12,6 +12,7 @@ import { readWorkflow, type Workflow } from "../state/workflow.ts";
 import type { Drive } from "./interpreter.ts";
 import { ChildGate } from "./gate.ts";
 import { waiting } from "./pause.ts";
+import { shownEvent } from "./shown.ts";
 import type { Task } from "./task.ts";
 
 /** A workflow that a step runs, and where it stands. */
@@ -35,8 +36,6 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     place: `${setup.place}${task.step.id}/`,
     depth: setup.depth + 1,
     workflowID: runID,
-    // Its events stand in those of the parent, and in its result.
-    tellsWhole: false,
   });
   const control: RunControl = {
     checkpoint: () => checkpoint(run, fold),
@@ -46,12 +45,13 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     done: () => context.done,
   };
   const events: RunEvent[] = [];
+  const kept = setup.tellsWhole ? shownEvent : (event: RunEvent): RunEvent => event;
   const gate = new ChildGate(interpreter.gate);
   const happenings = interpreter.drive(new ExecutionContext(run, control), { signal, gate });
   const failure = await drive(task, happenings, (happening) => {
     if (happening.kind === "commit") fold.apply(happening.role, happening.commit);
     if (happening.event === null) return;
-    if (!tokens.has(happening.event.type)) events.push(happening.event);
+    if (!tokens.has(happening.event.type)) events.push(kept(happening.event));
     runtime.emit(happening.event.type, happening.event);
   }).finally(() => gate.end());
   signal.throwIfAborted();

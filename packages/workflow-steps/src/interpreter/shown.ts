@@ -1,5 +1,7 @@
 import { truncated } from "@uncaged/workflow";
+import type { RunEvent } from "../event/event.ts";
 import { read } from "../expression/compile.ts";
+import { isPlain } from "../expression/value.ts";
 import { outEntries } from "../target/out.ts";
 import { resolveTarget } from "../target/resolve.ts";
 import { parseTarget } from "../target/target.ts";
@@ -33,6 +35,21 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   });
   return cut(Object.fromEntries(outputs));
 }
+
+const listing = ["resolvedInputs", "outputs"];
+
+/** An event that tells its values whole, with those cut that are too long for an event. */
+export function shownEvent(event: RunEvent): RunEvent {
+  const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
+    // What a child of the child told.
+    if (name === "data" && isEvent(value)) return [name, shownEvent(value)];
+    return [name, listing.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
+  });
+  return { ...event, payload: Object.fromEntries(entries) };
+}
+
+const isEvent = (value: unknown): value is RunEvent =>
+  isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
 
 const cut = (values: Record<string, unknown>): Record<string, unknown> => named(values, truncated);
 

@@ -28,8 +28,10 @@ export function runSubflow(task: Task, call: Call): Promise<Called> {
   const execute = (_name: string, input: unknown, runtime: ToolRuntime): Promise<unknown> =>
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
   const step = { ...call.step, tool: toolName };
-  // Its result is what the child's own steps have committed, with all their events.
-  return callTool({ ...call, step, shown, adapters: { ...call.adapters, tool: { execute } } });
+  const adapters = { ...call.adapters, tool: { execute } };
+  // Its result is what the child's own steps have committed, with all their events; an event of the
+  // child has its own values cut where it is told.
+  return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 
 async function runWorkflow(

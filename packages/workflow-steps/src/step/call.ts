@@ -19,6 +19,8 @@ export type Call = {
   emit: Emit;
   /** A value as an event may hold it: its beginning, or a copy of the whole; null when it has no JSON. */
   shown: (value: unknown) => unknown;
+  /** The same for what a tool tells while it works; cut when it is not given. */
+  shownData?: (data: unknown) => unknown;
   /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
   writeFile: (path: string, data: string | Uint8Array, mode: string) => Promise<void>;
 };

@@ -65,13 +65,13 @@ async function run(call: Call, name: string, input: unknown): Promise<unknown> {
 
 /** What a tool may tell, and how to end it: what it tells later goes nowhere. */
 function runtimeOf(
-  { emit, signal }: Call,
+  { emit, signal, shownData = cut }: Call,
   name: string,
 ): { runtime: ToolRuntime; end: () => void } {
   let isOver = false;
   const tell = (level: string, message: unknown, data: unknown): void => {
     if (isOver || signal.aborted) return;
-    emit("tool_message", { name, level, message: cut(message), data: cut(data) });
+    emit("tool_message", { name, level, message: cut(message), data: shownData(data) });
   };
   const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
   const runtime: ToolRuntime = {

@@ -36,6 +36,22 @@ describe("of a payload", () => {
     expect(recorded(undefined)).toEqual({ payload: null, kept: [] });
   });
 
+  test("what a workflow inside of this one has told is cut value by value", () => {
+    const event = { type: "step_start", runID: "r", payload: { resolvedInputs: { long, n: 1 } } };
+    const nested = { ...event, type: "tool_message", payload: { data: event } };
+    const shown = { resolvedInputs: { long: cutAt(0), n: 1 } };
+    expect(recorded({ name: "WorkflowRun", data: event })).toEqual({
+      payload: { name: "WorkflowRun", data: { ...event, payload: shown } },
+      kept: [`"${long}"`],
+    });
+    expect(recorded({ data: nested }).payload).toEqual({
+      data: { ...nested, payload: { data: { ...event, payload: shown } } },
+    });
+    expect(recorded({ data: { type: "note", payload: long } }).payload).toMatchObject({
+      data: { _truncated: true },
+    });
+  });
+
   test("many values that are small each are left whole", () => {
     const text = "z".repeat(9000);
     const payload = { outputs: { a: text, b: text }, c: text, none: undefined };

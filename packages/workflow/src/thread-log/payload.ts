@@ -42,11 +42,19 @@ function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
     const at = keep(shown);
     return JSON.stringify({ ...markerOf(shown), ...(at !== null && { at }) });
   };
-  if (!isListing(payload)) return whole(payload) ?? "null";
-  return recordJson(payload, mask, (value, name) =>
-    listing.includes(name) && isListing(value) ? recordJson(value, mask, whole) : whole(value),
-  );
+  const payloadOf = (given: Record<string, unknown>): string =>
+    recordJson(given, mask, (value, name) => {
+      if (listing.includes(name) && isListing(value)) return recordJson(value, mask, whole);
+      return isEvent(value) ? recordJson(value, mask, inEvent) : whole(value);
+    });
+  const inEvent = (value: unknown, name: string): string | undefined =>
+    name === "payload" && isListing(value) ? payloadOf(value) : whole(value);
+  return isListing(payload) ? payloadOf(payload) : (whole(payload) ?? "null");
 }
+
+/** Whether a value is what a workflow inside of this one has told: its values are cut, not it. */
+const isEvent = (value: unknown): value is Record<string, unknown> =>
+  isListing(value) && typeof value.type === "string" && isListing(value.payload);
 
 function recordJson(
   record: Record<string, unknown>,
