@@ -115,7 +115,7 @@ function Shown({ name, value }: { name: string; value: unknown }) {
     <div className={styles.shown}>
       {isLong && (
         <span className={styles.size}>
-          ({size(json.length)}){" "}
+          ({size(json.length)})
           <Button
             small
             look="quiet"

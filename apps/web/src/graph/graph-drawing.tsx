@@ -60,8 +60,10 @@ export function GraphDrawing({ graph, label, actions }: Props) {
       position: layout.nodes.get(node.id) ?? { x: 0, y: 0 },
       data: { node },
       ...nodeSize,
-      ...(actions && { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }),
-      ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times`,
+      // What can be pressed is named by what it shows.
+      ...(actions
+        ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
+        : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
     }),
   );
   const edges = graph.edges.map(

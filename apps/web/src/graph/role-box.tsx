@@ -34,7 +34,13 @@ export function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
         <span className={styles.label}>{roleName(label)}</span>
         {note !== null && note !== label && <span className={styles.note}>{note}</span>}
       </span>
-      {count > 0 && <span className={styles.count}>{grouped(count)}</span>}
+      {count > 0 && (
+        <span className={styles.count}>
+          {grouped(count)}
+          <span className="unseen"> times</span>
+        </span>
+      )}
+      <span className="unseen">{state}</span>
       <Handle type="source" position={Position.Bottom} className={styles.handle} />
     </div>
   );
