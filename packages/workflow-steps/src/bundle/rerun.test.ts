@@ -113,6 +113,16 @@ describe("a rerun", () => {
   });
 });
 
+test("another _item is that of the round in which a rerun begins", async () => {
+  const made = checkpointAt(3);
+  for (const checkpoint of [made, { ...made, variables: { $n: 6, $seen: [5] } }]) {
+    const request = { checkpoint, stepID: "Set_Seen", overrides: { _item: 20 } };
+    const { variables } = await again(at(3), request);
+    const { $n } = checkpoint.variables as { $n: number };
+    expect(variables).toEqual({ $n: $n * 100, $seen: [5, $n * 20, $n * 3] });
+  }
+});
+
 describe("a checkpoint with no more than a thread's id and a count of its steps", () => {
   const first = { threadId: "T", steps: 4 };
   const path = [{ in: "Loop_Three", child: "Set_Seen", iteration: 1 }];

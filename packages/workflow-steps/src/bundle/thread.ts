@@ -2,11 +2,12 @@ import { INPUT, type RoleOutput, type ThreadInput } from "@uncaged/workflow";
 import type { WorkflowDocument } from "../document/document.ts";
 import type { ExecutionStatus } from "../document/constants.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
+import { comingPlace } from "../state/coming-place.ts";
 import type { PathPart } from "../state/commit.ts";
 import { beginAt } from "../state/begin-at.ts";
 import { type FindWorkflow, Fold } from "../state/fold.ts";
-import { standsBefore } from "../state/position.ts";
-import { applyOverrides } from "../state/overrides.ts";
+import { currentOf, standsBefore } from "../state/position.ts";
+import { giveAt } from "../state/overrides.ts";
 import { type Resumable, restoredState } from "../state/restore.ts";
 import { newState, type RunState } from "../state/state.ts";
 import { readWorkflow, type Workflow } from "../state/workflow.ts";
@@ -111,6 +112,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta, find: FindW
     const placed = restoredState(workflow, resumable, { runIDFor: () => runID, stepID, overrides });
     return { ...placed, writeSeq: state.writeSeq };
   }
-  applyOverrides(workflow, state, overrides);
+  const place = comingPlace(workflow, state, stepID ?? currentOf(state.position));
+  giveAt(workflow, state, place?.path ?? [], overrides);
   return { ...state, stopped: null };
 }

@@ -2,8 +2,8 @@ import { WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/constants.ts";
 import type { PathPart } from "./commit.ts";
 import type { FindWorkflow } from "./fold.ts";
-import { applyOverrides } from "./overrides.ts";
-import { chainAt, chainKey, type Inside, insideAt, type Position, startAt } from "./position.ts";
+import { giveAt } from "./overrides.ts";
+import { chainAt, chainKey, type Inside, type Position, startAt } from "./position.ts";
 import type { RunState } from "./state.ts";
 import { idIn, type StepPlace } from "./step-place.ts";
 import type { Workflow } from "./workflow.ts";
@@ -30,11 +30,10 @@ export function runAt({ workflow, state, path }: RunAt, find: FindWorkflow): Run
 
 /**
  * Has a run go on with a step at a place, and with other values: those of the run that the step is of.
- * All other chains stay where they stand. Locals that are given to a step in a loop are those of its
- * iteration. The state is changed.
+ * All other chains stay where they stand. The state is changed.
  *
  * @throws WorkflowError `PLACE_UNKNOWN` (missing) when the run can't come to that place, and those of
- * `applyOverrides`.
+ * `giveAt`.
  */
 export function beginAt(
   whole: { workflow: Workflow; state: RunState },
@@ -48,8 +47,7 @@ export function beginAt(
   checkWay(workflow, state, path);
   const chain = chainAt(state.position, path);
   if (chain.next !== id) Object.assign(chain, startAt(id));
-  const localVars = givenAt(state.position, path) ?? state.localVars;
-  applyOverrides(workflow, { ...state, localVars }, overrides);
+  giveAt(workflow, state, path, overrides);
 }
 
 function checkWay({ outline }: Workflow, state: RunState, path: readonly PathPart[]): void {
@@ -78,17 +76,6 @@ function openAt(root: Position, path: readonly PathPart[], construct: string): I
     at = inside.chains.get(chainKey(child, iteration));
   }
   return at?.next === construct ? at.inside : null;
-}
-
-/** The locals of the innermost iteration on a path, to be changed; null when it lies in none. */
-function givenAt(root: Position, path: readonly PathPart[]): Record<string, unknown> | null {
-  const depth = path.findLastIndex((part) => "child" in part && part.iteration !== undefined);
-  const part = path[depth];
-  if (!part || !("child" in part) || part.iteration === undefined) return null;
-  const { given } = insideAt(chainAt(root, path.slice(0, depth)), part.in);
-  const locals = { ...given.get(part.iteration) };
-  given.set(part.iteration, locals);
-  return locals;
 }
 
 const unknownPlace = (why: string): WorkflowError =>

@@ -3,9 +3,10 @@ import type { Enclosure } from "../outline/enclosure.ts";
 import type { Outline } from "../outline/outline.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { checkCheckpoint } from "./check-checkpoint.ts";
+import { comingPlace } from "./coming-place.ts";
 import { marksAt } from "./current-marks.ts";
 import type { Marks } from "./marks.ts";
-import { applyOverrides } from "./overrides.ts";
+import { giveAt } from "./overrides.ts";
 import { dropMarks, positionBefore } from "./place.ts";
 import { newState, type RunState } from "./state.ts";
 import type { Workflow } from "./workflow.ts";
@@ -55,7 +56,7 @@ export function restoredState(
     eventSeq: checkpoint.eventSeq ?? 0,
   };
   Object.assign(state.variables, checkpoint.variables);
-  applyOverrides(workflow, state, overrides);
+  giveAt(workflow, state, comingPlace(workflow, state, at)?.path ?? [], overrides);
   return state;
 }
 
