@@ -21,7 +21,9 @@ afterEach(async () => {
   expect(await closePages()).toEqual([]);
 });
 
+/** Its question comes far below what a window shows. */
 const asker = bundleOf(`
+  for (let n = input.steps.length; n < 40; n += 1) yield step("reader", "line " + n);
   let answer = input.steps.find(({ role }) => role === "__input__");
   if (!answer) answer = yield step("__wait__", "May I?", { for: "approval", schema: { type: "boolean" } });
   yield step("told", "you said " + answer.meta.value);

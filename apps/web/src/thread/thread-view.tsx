@@ -44,7 +44,11 @@ export function ThreadView({ thread }: { thread: Thread }) {
   );
   const status = log.status ?? thread.status;
   const show = (next: View, shown?: number) =>
-    void navigate({ search: { view: next === "steps" ? undefined : next, step: shown } });
+    void navigate({
+      search: { view: next === "steps" ? undefined : next, step: shown },
+      // The step is scrolled to.
+      resetScroll: shown === undefined,
+    });
   const answer = () => {
     setAskedToAnswer((times) => times + 1);
     show("steps", log.steps.at(-1)?.number);
