@@ -134,7 +134,7 @@ describe.each([
     await hand.press("tab", "Timeline");
     await page.getByRole("group", { name: /told/ }).waitFor();
     await hand.press("tab", "Steps");
-    await page.getByText("you said true").waitFor();
+    await page.getByText("line 0", { exact: true }).waitFor();
   }, 60_000);
 
   test("a file is added, its versions looked at, and the workflow rolled back and removed", async () => {
