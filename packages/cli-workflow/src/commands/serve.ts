@@ -38,7 +38,8 @@ async function serve(session: Session, { port, host, open }: Options): Promise<v
     session.note("others can reach this address; who has the token may do everything, unencrypted");
   }
   session.note("Ctrl-C ends it; threads go on without it");
-  if (open && !openBrowser(server.entry())) session.note("no browser was found: open the URL yourself");
+  if (open && !openBrowser(server.entry()))
+    session.note("no browser was found: open the URL yourself");
   await aborted(signal);
   await server.stop();
 }
