@@ -123,6 +123,12 @@ test("where more are at work than an id can name nothing is missed either", asyn
   await before.sees('"a3-55.');
   const { text } = before;
   const id = lastId(before);
+  const same = new Reader(server, path, { "Last-Event-ID": id });
+  for (const n of all) {
+    await same.sees(`"a5-${n}.`);
+    expect(new Set([...stepsIn(text, n), ...stepsIn(same.text, n)])).toEqual(new Set(numbers(5)));
+  }
+  same.close();
   before.close();
   await server.stop();
   expect(id).toMatch(/^\d+~,/);

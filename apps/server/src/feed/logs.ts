@@ -56,7 +56,7 @@ export class Logs {
   readonly #live: LiveThreads;
   readonly #wake: Wake;
   readonly #threads = new Map<string, Told>();
-  /** Those that a cut must name: they are at work, or were a moment ago. */
+  /** Those that a cut must name: they are at work, or were a moment ago. The one told of last is last. */
   readonly #busy = new Set<Told>();
   readonly #changed = new Map<string, ThreadRef>();
   #change = Promise.withResolvers<void>();
@@ -114,9 +114,7 @@ export class Logs {
   }
 
   #cutNow(): Cut {
-    const busy = [...this.#busy];
-    if (!this.isWhole) busy.sort((a, b) => b.changedAt - a.changedAt);
-    const named = busy.slice(0, mostNamed);
+    const named = [...this.#busy].slice(-mostNamed);
     return {
       time: this.#time,
       whole: this.isWhole,
@@ -240,6 +238,7 @@ export class Logs {
       for (const item of thread.reader.read()) {
         thread.position = item.position;
         thread.changedAt = Date.now();
+        this.#busy.delete(thread);
         this.#busy.add(thread);
         this.#text = null;
         const isNamed = this.isWhole || this.frames.unnamed >= namedEvery;

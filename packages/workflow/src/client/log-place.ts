@@ -1,5 +1,4 @@
-import { closeSync, constants, fstatSync, readSync, statSync } from "node:fs";
-import { systemCode } from "../storage/disk-error.ts";
+import { closeSync, constants, readSync, statSync } from "node:fs";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
 import { LogTail } from "../thread-log/follow.ts";
@@ -33,15 +32,11 @@ export function newestPosition(root: Root, { hash, threadId }: ThreadRef): Posit
 
 /** The bytes of a file up to the end of its last whole line. */
 function wholeLines(path: string): number {
-  let fd: number;
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return 0;
+  const fd = openOwnFile(path, constants.O_RDONLY);
   try {
-    fd = openOwnFile(path, constants.O_RDONLY);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return 0;
-    throw error;
-  }
-  try {
-    return lastNewline(fd, fstatSync(fd).size) + 1;
+    return lastNewline(fd, size) + 1;
   } finally {
     closeSync(fd);
   }
