@@ -125,7 +125,7 @@ test("where more are at work than an id can name nothing is missed either", asyn
   const id = lastId(before);
   const same = new Reader(server, path, { "Last-Event-ID": id });
   for (const n of all) {
-    await same.sees(`"a5-${n}.`);
+    if (!text.includes(`"a5-${n}.`)) await same.sees(`"a5-${n}.`);
     expect(new Set([...stepsIn(text, n), ...stepsIn(same.text, n)])).toEqual(new Set(numbers(5)));
   }
   same.close();
