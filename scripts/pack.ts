@@ -168,7 +168,7 @@ const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
 const agents = join(top, "packages/workflow-agents");
 const steps = join(top, "packages/workflow-steps");
-const webDist = join(top, "apps/web/dist");
+const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
 /** Builds the programs of the core's processes into a folder. */
@@ -213,8 +213,9 @@ async function packCli(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
-  // Where it was built: without it `serve` has the API alone, and says so.
-  if (existsSync(webDist)) cpSync(webDist, join(dist, "console"), { recursive: true });
+  // What lies there may be older than its sources.
+  run([process.execPath, "--bun", "run", "build"], web);
+  cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   return staged;
 }
 

@@ -109,6 +109,9 @@ export const costOf = async (root: Root, hash: string, threadId: string): Promis
 };
 `;
 
+/** What `serve --json` prints. */
+type Served = { url: string; token: string };
+
 type Done = { code: number; stdout: string; stderr: string };
 
 function perform(
@@ -121,25 +124,21 @@ function perform(
   return { code: done.exitCode, stdout, stderr };
 }
 
+const environment = {
+  PATH: bare,
+  HOME: join(folder, "home"),
+  UNCAGED_WORKFLOW_STORAGE_ROOT: join(folder, "root"),
+  UNCAGED_WORKFLOW_IDLE_MS: "100",
+};
+
 /** Runs the installed command where there is nothing but a shell. */
-const uncaged = (...args: string[]): Done =>
-  perform([command, ...args], {
-    PATH: bare,
-    HOME: join(folder, "home"),
-    UNCAGED_WORKFLOW_STORAGE_ROOT: join(folder, "root"),
-    UNCAGED_WORKFLOW_IDLE_MS: "100",
-  });
+const uncaged = (...args: string[]): Done => perform([command, ...args], environment);
 
 /** The same command where the agents are installed. */
 const uncagedWithAgents = (...args: string[]): Done =>
   perform(
     [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],
-    {
-      PATH: bare,
-      HOME: join(folder, "home"),
-      UNCAGED_WORKFLOW_STORAGE_ROOT: join(folder, "root"),
-      UNCAGED_WORKFLOW_IDLE_MS: "100",
-    },
+    environment,
     withAgents,
   );
 
@@ -216,6 +215,27 @@ describe("the installed command", () => {
       result: { returnCode: 0, summary: "greeted" },
     });
     expect(code).toBe(0);
+  });
+
+  test("serves the console and the API", async () => {
+    const serve = Bun.spawn([command, "serve", "--port", "0", "--json"], {
+      cwd: folder,
+      env: environment,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const { value } = await serve.stdout.getReader().read();
+    const { url, token } = JSON.parse(new TextDecoder().decode(value)) as Served;
+    const { origin } = new URL(url);
+    const ask = (path: string) =>
+      fetch(origin + path, { headers: { Authorization: `Bearer ${token}` } });
+    const page = await (await ask("/")).text();
+    const [, script = "none"] = /<script[^>]*src="(\/assets\/[^"]+)"/.exec(page) ?? [];
+    expect((await ask(script)).headers.get("content-type")).toStartWith("text/javascript");
+    expect(await (await ask("/api/workflows")).json()).toMatchObject([{ name: "greet" }]);
+    serve.kill("SIGINT");
+    expect(await serve.exited).toBe(0);
   });
 
   test("builds a TypeScript source", () => {
