@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -162,3 +163,16 @@ test("a log that was replaced is told from its beginning, and ends no stream", a
   expect(stepsIn(again.text, 1)).toEqual([1]);
   for (const one of [reader, again]) one.close();
 }, 30_000);
+
+test("what is no file of a thread stops nothing", async () => {
+  begin(1);
+  symlinkSync("/etc/hostname", logOf(2));
+  symlinkSync("/etc/hostname", logOf(1).replace(".data.", ".info."));
+  begin(3);
+  const reader = new Reader(server, path);
+  await reader.sees(ready);
+  addStep(3, "news");
+  await reader.sees('"news"');
+  expect(reader.text).not.toContain(idOf(1));
+  reader.close();
+});

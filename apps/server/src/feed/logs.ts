@@ -2,6 +2,7 @@ import {
   allThreads,
   beginning,
   changeOf,
+  type LiveRow,
   LogReader,
   newestPosition,
   type Position,
@@ -9,63 +10,48 @@ import {
   StoreWatch,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { type Cut, mostNamed, showCut, slackMs } from "./cut.ts";
+import { type Head, Heads } from "./heads.ts";
 import type { LiveThreads } from "./live.ts";
 import { isReplaced, LogFrames, logFrame, namedEvery } from "./log-frame.ts";
 import type { Wake } from "./wake.ts";
 
 /*
- * Owns: the one reading of all threads' files for all who follow them now, its newest frames, and the
- * cut behind them. Does not own: what each follower was sent.
+ * Owns: the one reading of all threads' files for all who follow them now, its newest frames, and how
+ * far each thread was told of. Does not own: what each follower was sent.
  *
- * L1 What was written before the time of its cut was told of, and of the threads that were at work since
- *    the cut has the positions.
- * L2 A thread's position is that of its newest frame, or is what the thread had when the reading began.
+ * L1 The heads are those of the newest frames: who reads the files up to there has what the frames tell.
+ * L2 All that was written before the heads' time was told of.
  * L3 It reads while somebody follows, and not otherwise.
  */
 
 const mostOftenMs = 100;
 const lookEveryMs = 500;
 const sweepEveryMs = 2_000;
-// A sweep may take this part of the time, however many threads there are.
+// A sweep may take this part of the time, where there are very many threads.
 const sweepShare = 1 / 20;
+const sweepAtLeastEveryMs = 10_000;
 const restEvery = 256;
 const batchBytes = 256 * 1024;
 // What tells nothing was read all the same.
 const leastBytes = 64;
 
-/** A thread whose files have changed, and how far it was told of. */
-type Changed = { readonly ref: ThreadRef; readonly newest: Position };
-
-/** A thread as far as it was told of. */
-type Told = {
-  readonly ref: ThreadRef;
-  position: Position;
-  /** When its files changed last, or it was told of last. */
-  changedAt: number;
-  /** What its files had in all when they were looked at. */
-  size: number;
-  running: boolean;
-  reader: LogReader | null;
-};
+type Live = ReadonlyMap<string, LiveRow>;
 
 /** The logs of all threads, read as they grow. */
 export class Logs {
   readonly root: Root;
   readonly frames = new LogFrames();
+  readonly heads = new Heads();
   readonly #live: LiveThreads;
   readonly #wake: Wake;
-  readonly #threads = new Map<string, Told>();
-  /** Those that a cut must name: they are at work, or were a moment ago. The one told of last is last. */
-  readonly #busy = new Set<Told>();
   readonly #changed = new Map<string, ThreadRef>();
   #change = Promise.withResolvers<void>();
   #begun = Promise.withResolvers<void>();
   #followers = 0;
   #turning = false;
-  #time = 0;
-  #text: string | null = null;
-  #asked: { time: number; number: number; changed: readonly Changed[] } | null = null;
+  #sweepAt = 0;
+  #asking = false;
+  #answer: { time: number; live: Live } | null = null;
 
   constructor(root: Root, live: LiveThreads, wake: Wake) {
     this.root = root;
@@ -76,11 +62,6 @@ export class Logs {
   /** Resolves when it is known where all threads stand. */
   get begun(): Promise<void> {
     return this.#begun.promise;
-  }
-
-  /** The cut behind the newest frame, as text. */
-  get cut(): string {
-    return (this.#text ??= showCut(this.#cutNow()));
   }
 
   /** Begins to follow; ends with the function that it gives. */
@@ -95,119 +76,87 @@ export class Logs {
     };
   }
 
-  /** Whether the cut names all that were at work. */
-  get isWhole(): boolean {
-    return this.#busy.size <= mostNamed;
-  }
-
-  /** The threads whose files have changed since a time, in the order of their ids. */
-  changedSince(time: number): readonly Changed[] {
-    const number = this.frames.next;
-    // Many come back together, and with the same id.
-    if (this.#asked?.time !== time || this.#asked.number !== number) {
-      const threads = [...this.#threads.values()].filter(({ changedAt }) => changedAt >= time);
-      threads.sort((a, b) => (a.ref.threadId < b.ref.threadId ? -1 : 1));
-      const changed = threads.map(({ ref, position }) => ({ ref, newest: position }));
-      this.#asked = { time, number, changed };
-    }
-    return this.#asked.changed;
-  }
-
-  #cutNow(): Cut {
-    const named = [...this.#busy].slice(-mostNamed);
-    return {
-      time: this.#time,
-      whole: this.isWhole,
-      told: new Map(named.map(({ ref, position }) => [ref.threadId, position])),
-    };
-  }
-
   async #keepReading(): Promise<void> {
-    let watch: StoreWatch | null = null;
-    let sweepAt = 0;
+    const note = (ref: ThreadRef) => {
+      this.#changed.set(ref.threadId, ref);
+      this.#change.resolve();
+    };
+    const watch = new StoreWatch(this.root, note, { events: true });
     while (this.#followers > 0) {
       this.#change = Promise.withResolvers<void>();
-      watch ??= new StoreWatch(this.root, (ref) => this.#noteChange(ref), { events: true });
       watch.ensure();
-      const began = performance.now();
-      if (began >= sweepAt) {
-        // A storage root that can't be read now may be read the next time.
-        await this.#sweep().catch(() => undefined);
-        const now = performance.now();
-        sweepAt = now + Math.max(sweepEveryMs, (now - began) / sweepShare);
-      }
-      // Before the first sweep is through it is not known what was there.
-      if (this.#time > 0) await this.#readChanged();
+      this.#ask();
+      // A storage root that can't be read now may be read the next time.
+      await this.#sweep().catch(() => undefined);
+      // Before it was swept once it is not known what was there.
+      if (this.heads.time > 0) await this.#readChanged();
       await Bun.sleep(mostOftenMs);
       await Promise.race([this.#change.promise, Bun.sleep(lookEveryMs)]);
     }
-    watch?.close();
-    this.#forget();
-  }
-
-  #forget(): void {
-    this.#threads.clear();
-    this.#busy.clear();
+    watch.close();
     this.#changed.clear();
+    this.#answer = null;
+    this.heads.clear();
     this.frames.clear();
-    this.#text = null;
-    this.#asked = null;
-    this.#time = 0;
     this.#begun = Promise.withResolvers<void>();
+    this.#sweepAt = 0;
     this.#turning = false;
   }
 
-  #noteChange(ref: ThreadRef): void {
-    this.#changed.set(ref.threadId, ref);
-    this.#change.resolve();
+  /** Asks which threads are running. What is stuck answers late, and the others go on meanwhile. */
+  #ask(): void {
+    if (this.#asking || this.#answer || performance.now() < this.#sweepAt) return;
+    this.#asking = true;
+    const time = Date.now();
+    void this.#live.now().then((live) => {
+      this.#asking = false;
+      this.#answer = { time, live };
+      this.#change.resolve();
+    });
   }
 
-  /** Looks at all threads. What was written before it began is told of when it is through. */
+  /** Looks at all threads: what was written before it was asked who is running is told of then. */
   async #sweep(): Promise<void> {
-    const time = Date.now();
-    const isFirst = this.#time === 0;
-    const live = await this.#live.now();
+    if (!this.#answer) return;
+    const { time, live } = this.#answer;
+    this.#answer = null;
+    const began = performance.now();
     const there = new Set<string>();
+    const isFirst = this.heads.time === 0;
     for (const ref of allThreads(this.root)) {
       there.add(ref.threadId);
+      this.#lookAt(ref, isFirst);
       if (there.size % restEvery === 0) await new Promise(setImmediate);
-      const thread = this.#lookAt(ref, isFirst);
-      if (!thread) continue;
-      if (thread.changedAt >= time - slackMs) this.#busy.add(thread);
-      thread.running = live.get(ref.threadId)?.status === "running";
-      if (thread.running) this.#busy.add(thread);
     }
-    for (const [threadId, thread] of this.#threads) {
-      if (there.has(threadId)) continue;
-      this.#threads.delete(threadId);
-      this.#busy.delete(thread);
-    }
+    this.heads.keep(there);
     await this.#readChanged();
-    this.#time = time;
-    for (const thread of this.#busy) {
-      if (!thread.running && thread.changedAt < time - slackMs) this.#busy.delete(thread);
-    }
-    this.#text = null;
-    if (isFirst) this.#begun.resolve();
+    const running = [...live.values()].filter(({ status }) => status === "running");
+    this.heads.settle(time, new Set(running.map(({ threadId }) => threadId)));
+    this.#begun.resolve();
+    const now = performance.now();
+    const wanted = Math.max(sweepEveryMs, (now - began) / sweepShare);
+    this.#sweepAt = now + Math.min(wanted, sweepAtLeastEveryMs);
   }
 
   /** A thread that is new is told from its beginning, but for those that were there at first. */
-  #lookAt(ref: ThreadRef, isFirst: boolean): Told | null {
+  #lookAt(ref: ThreadRef, isFirst: boolean): void {
     const change = changeOf(this.root, ref);
-    if (!change) return null;
-    const known = this.#threads.get(ref.threadId);
-    const thread = known ?? this.#add(ref, isFirst ? newestPosition(this.root, ref) : beginning);
-    const isNew = !known && !isFirst;
-    if (isNew || (known && known.size !== change.size)) this.#changed.set(ref.threadId, ref);
-    thread.size = change.size;
-    thread.changedAt = Math.max(thread.changedAt, change.changedAt);
-    return thread;
+    if (!change) return;
+    const known = this.heads.get(ref.threadId);
+    const head = known ?? this.heads.add(ref, isFirst ? this.#newest(ref) : beginning);
+    const isNews = known ? known.size !== change.size : !isFirst;
+    if (isNews) this.#changed.set(ref.threadId, ref);
+    head.size = change.size;
+    head.changedAt = Math.max(head.changedAt, change.changedAt);
   }
 
-  #add(ref: ThreadRef, position: Position): Told {
-    const thread = { ref, position, changedAt: 0, size: 0, running: false, reader: null };
-    this.#threads.set(ref.threadId, thread);
-    return thread;
+  #newest(ref: ThreadRef): Position {
+    try {
+      return newestPosition(this.root, ref);
+    } catch {
+      // What can't be read is told when it can be.
+      return beginning;
+    }
   }
 
   /** Tells all that is new of those that have changed. */
@@ -216,10 +165,10 @@ export class Logs {
     this.#changed.clear();
     let size = 0;
     for (const ref of refs) {
-      const thread = this.#threads.get(ref.threadId) ?? this.#add(ref, beginning);
+      const head = this.heads.get(ref.threadId) ?? this.heads.add(ref, beginning);
       for (let isMore = true; isMore; ) {
         const before = this.frames.bytes;
-        isMore = this.#read(thread);
+        isMore = this.#read(head);
         size += this.frames.bytes - before + leastBytes;
         if (size < batchBytes) continue;
         size = 0;
@@ -231,32 +180,28 @@ export class Logs {
   }
 
   /** Makes frames of what is new of a thread, as far as one batch goes: whether there may be more. */
-  #read(thread: Told): boolean {
+  #read(head: Head): boolean {
     const end = this.frames.bytes + batchBytes;
     try {
-      thread.reader ??= new LogReader(this.root, thread.ref, thread.position);
-      for (const item of thread.reader.read()) {
-        thread.position = item.position;
-        thread.changedAt = Date.now();
-        this.#busy.delete(thread);
-        this.#busy.add(thread);
-        this.#text = null;
-        const isNamed = this.isWhole || this.frames.unnamed >= namedEvery;
-        this.frames.push(logFrame(thread.ref, item, isNamed ? this.cut : null));
+      head.reader ??= new LogReader(this.root, head.ref, head.position);
+      for (const item of head.reader.read()) {
+        this.heads.tell(head, item.position);
+        const isNamed = this.heads.isWhole || this.frames.unnamed >= namedEvery;
+        this.frames.push(logFrame(head.ref, item, isNamed ? this.heads.cut : null));
         if (this.frames.bytes >= end) return true;
       }
-      if (thread.reader.facts.end) thread.reader = null;
+      if (head.reader.facts.end) head.reader = null;
       return false;
     } catch (error) {
-      return this.#restart(thread, error);
+      return restart(head, error);
     }
   }
+}
 
-  /** A log that was replaced is told from its beginning; one that can't be read, when it can. */
-  #restart(thread: Told, error: unknown): boolean {
-    thread.reader = null;
-    if (!isReplaced(error) || thread.position === beginning) return false;
-    thread.position = beginning;
-    return true;
-  }
+/** A log that was replaced is told from its beginning; one that can't be read, when it can. */
+function restart(head: Head, error: unknown): boolean {
+  head.reader = null;
+  if (!isReplaced(error) || head.position === beginning) return false;
+  head.position = beginning;
+  return true;
 }

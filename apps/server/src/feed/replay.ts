@@ -6,6 +6,7 @@ import {
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import { type Cut, type Place, showCut, showWay, slackMs, type Way } from "./cut.ts";
+import type { Heads } from "./heads.ts";
 import { isReplaced, type LogFrame, logFrame, namedEvery } from "./log-frame.ts";
 import type { Logs } from "./logs.ts";
 
@@ -28,7 +29,7 @@ export class Replay {
   readonly #way: Way | null;
   readonly #from: string;
   readonly #isWhole: boolean;
-  readonly #threads: ReturnType<Logs["changedSince"]>;
+  readonly #threads: ReturnType<Heads["changedSince"]>;
   #at = 0;
   #now: { reader: LogReader; to: Position } | null = null;
   #unnamed = 0;
@@ -40,10 +41,10 @@ export class Replay {
     this.#cut = { ...cut, time: Math.min(cut.time, Date.now()) };
     this.#way = way;
     this.#from = showCut(cut);
-    this.goal = way ? showCut(way.to) : logs.cut;
+    this.goal = way ? showCut(way.to) : logs.heads.cut;
     this.number = way ? null : logs.frames.next;
-    this.#isWhole = cut.whole && (way ? way.to.whole : logs.isWhole);
-    this.#threads = logs.changedSince(this.#cut.time - slackMs);
+    this.#isWhole = cut.whole && (way ? way.to.whole : logs.heads.isWhole);
+    this.#threads = logs.heads.changedSince(this.#cut.time - slackMs);
   }
 
   get isOver(): boolean {

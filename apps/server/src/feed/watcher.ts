@@ -114,10 +114,10 @@ export class Watcher implements Source {
     return eventBytes("ready", { missed });
   }
 
-  #begin({ cut, frames }: Logs): void {
+  #begin({ heads, frames }: Logs): void {
     this.#frame = frames.next;
-    this.#id = cut;
-    this.#sentId = cut;
+    this.#id = heads.cut;
+    this.#sentId = heads.cut;
   }
 
   /** It was too slow for what stands in no file. */
@@ -171,7 +171,7 @@ export class Watcher implements Source {
   /** That the server is still here; with the newest id, so that little is to be looked through later. */
   #beat(): Bytes {
     if (!this.#logs || !this.#isAtHead) return heartbeat;
-    this.#id = this.#logs.cut;
+    this.#id = this.#logs.heads.cut;
     if (this.#id === this.#sentId) return heartbeat;
     this.#sentId = this.#id;
     return Buffer.from(`: still here\nid: ${this.#id}\n\n`);

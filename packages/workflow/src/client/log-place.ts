@@ -1,4 +1,4 @@
-import { closeSync, constants, readSync, statSync } from "node:fs";
+import { closeSync, constants, lstatSync, readSync, statSync } from "node:fs";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
 import { LogTail } from "../thread-log/follow.ts";
@@ -14,9 +14,9 @@ export type LogChange = { size: number; changedAt: number };
 
 /** How a thread's files are now, without a look into them; null when it has no log. */
 export function changeOf(root: Root, { hash, threadId }: ThreadRef): LogChange | null {
-  const data = statSync(dataPath(root, hash, threadId), { throwIfNoEntry: false });
+  const data = lstatSync(dataPath(root, hash, threadId), { throwIfNoEntry: false });
   if (!data) return null;
-  const info = statSync(infoPath(root, hash, threadId), { throwIfNoEntry: false });
+  const info = lstatSync(infoPath(root, hash, threadId), { throwIfNoEntry: false });
   return {
     size: data.size + (info?.size ?? 0),
     changedAt: Math.max(data.mtimeMs, info?.mtimeMs ?? 0),
