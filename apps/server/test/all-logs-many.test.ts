@@ -173,6 +173,6 @@ test("what is no file of a thread stops nothing", async () => {
   await reader.sees(ready);
   addStep(3, "news");
   await reader.sees('"news"');
-  expect(reader.text).not.toContain(idOf(1));
+  expect(reader.text).not.toContain(`"threadId":"${idOf(1)}"`);
   reader.close();
 });
