@@ -178,14 +178,14 @@ describe("run", () => {
     expect((await checkpoint(stdout.trim())).variables.$text).toBe("q");
   });
 
-  test("with a wrong param fails before any step, and names it", async () => {
+  test("with wrong params is refused, and all of them are named", async () => {
     const { code, stdout, stderr } = await store.run([
       ...["run", "join", "--params", '{"names":3,"more":1}', "--wait"],
     ]);
-    expect(code).toBe(1);
-    expect(stderr).toContain("names");
-    expect(stderr).toContain("more");
-    expect((await read(stdout.trim())).steps).toEqual([]);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("params/names must be array");
+    expect(stderr).toContain('"more"');
   });
 });
 

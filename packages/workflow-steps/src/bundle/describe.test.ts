@@ -24,6 +24,25 @@ test("a step workflow is described with a role for each step, and may run long",
   });
 });
 
+test("it says what its params must be", () => {
+  const params = ["who(STRING)", "n(INT) = 3", "list([STRING])", "any(Thing)"];
+  const { input } = describeSteps({
+    document: { ...document, registry: { params } },
+    subflows: {},
+  });
+  expect(input).toEqual({
+    type: "object",
+    properties: {
+      who: { type: "string" },
+      n: { type: "integer", default: 3 },
+      list: { type: "array", items: { type: "string" } },
+      any: {},
+    },
+    required: ["who", "list", "any"],
+    additionalProperties: false,
+  });
+});
+
 test("its documents can be read off the descriptor", () => {
   const documents = { document, subflows: { "a.json": { ...document, name: "child" } } };
   const written = JSON.parse(JSON.stringify(describeSteps(documents))) as object;

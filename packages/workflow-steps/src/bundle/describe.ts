@@ -1,6 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow";
 import type { StepDocument, WorkflowDocument } from "../document/document.ts";
 import { getStepType } from "../document/step-type.ts";
+import { inputSchema } from "../registry/input-schema.ts";
 
 /** The rounds of a step workflow's threads when their starter does not say. */
 const maxRounds = 100_000;
@@ -8,13 +9,14 @@ const maxRounds = 100_000;
 // In characters of JSON. A descriptor may have 1 Mi in all.
 const longestDocuments = 512 * 1024;
 const longestRoles = 384 * 1024;
+const longestInput = 64 * 1024;
 const longestText = 2000;
 
 /**
  * What the descriptor of a step workflow's bundle has beside that of any other: it marks the bundle as
  * one, and has the documents as JSON texts, so that programs can fold its threads and draw it without
  * running it. `document` is null, and `subflows` empty, where they are longer than 512 Ki characters. Roles
- * that are longer than 384 Ki in all are left out.
+ * that are longer than 384 Ki in all are left out, and so is an `input` of more than 64 Ki.
  */
 export type StepsMark = {
   version: string;
@@ -40,9 +42,11 @@ export function describeSteps({ document, subflows }: Documents): StepsDescripto
     steps.map((step) => [step.id, { description: titleOf(step), schema: true }]),
   );
   const texts = textsOf({ document, subflows });
+  const input = inputSchema(document.registry.params ?? []);
   return {
     description: typeof description === "string" ? description.slice(0, longestText) : name,
     maxRounds,
+    ...(fits(input, longestInput) && { input }),
     stepWorkflow: {
       name,
       version,
@@ -52,7 +56,7 @@ export function describeSteps({ document, subflows }: Documents): StepsDescripto
   };
 }
 
-const fits = (value: object, most: number): boolean => JSON.stringify(value).length <= most;
+const fits = (value: unknown, most: number): boolean => JSON.stringify(value).length <= most;
 
 const textsOf = ({ document, subflows }: Documents): Pick<StepsMark, "document" | "subflows"> => ({
   document: JSON.stringify(document),

@@ -59,6 +59,16 @@ describe("a descriptor is checked as data", () => {
     ["nothing", undefined, "descriptor is undefined"],
     ["null", null, "descriptor must be an object, not null"],
     ["an array", [], "descriptor must be an object, not an array"],
+    [
+      "an input that is no schema",
+      { ...sound, input: "text" },
+      "descriptor.input must be a JSON Schema (an object or a boolean), not a string",
+    ],
+    [
+      "an input that does not compile",
+      { ...sound, input: { type: "nothing" } },
+      "descriptor.input.type must be equal to one of the allowed values",
+    ],
     ["no description", { roles: {} }, "descriptor.description must be a string, and is missing"],
     ["no roles", { description: "x" }, "descriptor.roles must be an object, and is missing"],
     [

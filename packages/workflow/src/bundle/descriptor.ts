@@ -18,13 +18,17 @@ export const maxDescriptorLength = 1 << 20;
  */
 export async function checkDescriptor(value: unknown): Promise<Descriptor> {
   const descriptor = toDescriptor(value);
-  for (const [name, role] of Object.entries(descriptor.roles)) {
-    const compiled = await compileSchema(role.schema);
-    if ("message" in compiled) {
-      throw bad(["roles", name, "schema", ...compiled.path], compiled.message);
-    }
+  const { input, roles } = descriptor;
+  if (input !== undefined) await checkSchema(input, ["input"]);
+  for (const [name, { schema }] of Object.entries(roles)) {
+    await checkSchema(schema, ["roles", name, "schema"]);
   }
   return descriptor;
+}
+
+async function checkSchema(schema: JsonSchema, path: JsonPath): Promise<void> {
+  const compiled = await compileSchema(schema);
+  if ("message" in compiled) throw bad([...path, ...compiled.path], compiled.message);
 }
 
 /**
@@ -38,7 +42,13 @@ export function toDescriptor(value: unknown): Descriptor {
   if (rest.maxRounds !== undefined && !isRounds(rest.maxRounds)) {
     throw bad(["maxRounds"], `must be a whole number from 1 to ${mostRounds}`);
   }
-  return { ...rest, description: text(description, ["description"]), roles: checkRoles(roles) };
+  const input = rest.input === undefined ? {} : { input: jsonSchema(rest.input, ["input"]) };
+  return {
+    ...rest,
+    ...input,
+    description: text(description, ["description"]),
+    roles: checkRoles(roles),
+  };
 }
 
 /** The descriptor as the YAML text that stands beside its bundle. */

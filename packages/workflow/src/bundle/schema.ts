@@ -1,6 +1,7 @@
-import type { Ajv, Options } from "ajv";
+import type { Ajv, ErrorObject, Options } from "ajv";
 import type { JsonSchema } from "../contract/contract.ts";
 import { messageOf } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
 import type { JsonPath } from "./json-path.ts";
 
 /** Why a value does not fit the schema, on one line; null when it does. */
@@ -10,7 +11,7 @@ export type Validate = (value: unknown) => string | null;
 export type CompiledSchema = { validate: Validate } | { path: JsonPath; message: string };
 
 // Keywords and formats that ajv does not know say nothing, as JSON Schema has it.
-const options: Options = {
+const common: Options = {
   strict: false,
   validateFormats: false,
   addUsedSchema: false,
@@ -19,14 +20,18 @@ const options: Options = {
 };
 
 type Draft = "draft-07" | "2019-09" | "2020-12";
-const drafts = new Map<Draft, Promise<Ajv>>();
+const drafts = new Map<string, Promise<Ajv>>();
 
 /**
- * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one).
+ * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
+ * `all` it tells each reason why a value does not fit, else the first.
  *
  * Every `$ref` must lead to a place in the schema itself: nothing is fetched.
  */
-export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema> {
+export async function compileSchema(
+  schema: JsonSchema,
+  { all = false, name = "value" }: { all?: boolean; name?: string } = {},
+): Promise<CompiledSchema> {
   const named = typeof schema === "boolean" ? undefined : schema.$schema;
   const draft = draftOf(named);
   if (draft === null) {
@@ -38,16 +43,22 @@ export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema>
   if (typeof schema === "object" && "$async" in schema) {
     return { path: ["$async"], message: "is no keyword of JSON Schema" };
   }
-  const ajv = await loadDraft(draft);
+  const ajv = await loadDraft(draft, all);
   try {
     const check = ajv.compile(withoutDraft(schema));
     return {
       validate: (value) =>
-        check(value) ? null : ajv.errorsText(check.errors, { dataVar: "value" }),
+        check(value) ? null : (check.errors ?? []).map((error) => reason(error, name)).join("; "),
     };
   } catch (error) {
     return problemOf(ajv, error);
   }
+}
+
+function reason({ instancePath, message = "", params }: ErrorObject, name: string): string {
+  const { additionalProperty: extra } = params as { additionalProperty?: string };
+  const text = `${name}${instancePath} ${message}`;
+  return extra === undefined ? text : `${text}: ${show(extra)}`;
 }
 
 function draftOf(named: unknown): Draft | null {
@@ -58,16 +69,17 @@ function draftOf(named: unknown): Draft | null {
   return year === "2019-09" || year === "2020-12" ? year : null;
 }
 
-function loadDraft(draft: Draft): Promise<Ajv> {
-  let loading = drafts.get(draft);
+function loadDraft(draft: Draft, allErrors: boolean): Promise<Ajv> {
+  const key = `${draft} ${allErrors}`;
+  let loading = drafts.get(key);
   if (!loading) {
-    loading = makeAjv(draft);
-    drafts.set(draft, loading);
+    loading = makeAjv(draft, { ...common, allErrors });
+    drafts.set(key, loading);
   }
   return loading;
 }
 
-async function makeAjv(draft: Draft): Promise<Ajv> {
+async function makeAjv(draft: Draft, options: Options): Promise<Ajv> {
   switch (draft) {
     case "draft-07":
       return new (await import("ajv")).Ajv(options);

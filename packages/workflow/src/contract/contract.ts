@@ -56,11 +56,13 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
  * What a bundle says of itself: the named export `descriptor`. `maxRounds` is that of its threads when
- * their starter does not say; 100 without it.
+ * their starter does not say; 100 without it. `input` is what `params` must be: a form asks for it, and a
+ * start with other params is refused.
  */
 export type Descriptor = {
   description: string;
   maxRounds?: number;
+  input?: JsonSchema;
   roles: Record<string, { description: string; schema: JsonSchema }>;
 };
 

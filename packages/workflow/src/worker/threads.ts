@@ -26,6 +26,7 @@ import { hasTaken } from "../thread/answered.ts";
 import { notFound } from "../thread/find.ts";
 import { type Adopted, adopt } from "./adopt.ts";
 import { bear, isBorn, roundsOf } from "./birth.ts";
+import { checkParams } from "./params.ts";
 import { runInContext, type ThreadContext } from "./context.ts";
 import { judgeBySchema } from "./judge.ts";
 import { tellRefused } from "./refusal.ts";
@@ -96,6 +97,7 @@ export class Threads {
     const { threadId } = request;
     if (isBorn(root, hash, threadId)) return { threadId, started: false };
     const bundle = await this.#parts.load();
+    await checkParams(bundle, request);
     if (isBorn(root, hash, threadId)) return { threadId, started: false };
     const { start, steps, writer } = bear(
       root,

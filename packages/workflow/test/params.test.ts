@@ -1,0 +1,70 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { forkThread } from "../src/client/fork.ts";
+import { threadsDir } from "../src/storage/paths.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+
+afterEach(removeStores);
+
+const input = {
+  type: "object",
+  properties: { name: { type: "string" }, times: { type: "integer" } },
+  required: ["name"],
+  additionalProperties: false,
+};
+
+/** Says what it was started with. */
+const greeter = bundleOf(
+  `yield step("greet", JSON.stringify(input.params ?? input.prompt));`,
+).replace("roles: {} }", `roles: {}, input: ${JSON.stringify(input)} }`);
+
+describe("a bundle that says what its params must be", () => {
+  test.each([
+    [{}, "params must have required property 'name'"],
+    [{ params: {} }, "params must have required property 'name'"],
+    [{ params: [] }, "params must be object"],
+    [{ params: { name: "Ada", size: 1 } }, 'params must NOT have additional properties: "size"'],
+    [
+      { params: { times: "two" }, prompt: "hi" },
+      "params must have required property 'name'; params/times must be integer",
+    ],
+  ])("is not started with %j, and nothing is written", async (given, message) => {
+    const store = new TestStore();
+    const hash = await store.add(greeter);
+    expect(store.start(hash, "", given)).rejects.toMatchObject({
+      code: "PARAMS_INVALID",
+      kind: "usage",
+      message,
+    });
+    await store.start(hash, "", given).catch(() => undefined);
+    expect(existsSync(threadsDir(store.root, hash))).toBe(false);
+  });
+
+  test("runs with those that fit, or with a prompt that it may read them from", async () => {
+    const store = new TestStore();
+    const hash = await store.add(greeter);
+    for (const given of [{ params: { name: "Ada" } }, { prompt: "to Ada" }]) {
+      const ref = { hash, threadId: (await store.start(hash, "", given)).threadId };
+      await store.whenStatus(ref, "completed");
+    }
+  });
+
+  test("goes on in a fork with what it was started with", async () => {
+    const store = new TestStore();
+    const hash = await store.add(greeter);
+    const { threadId } = await store.start(hash, "to Ada");
+    await store.whenStatus({ hash, threadId }, "completed");
+    const options = { keep: { atStep: 0 }, prompt: "", env: {} };
+    const fork = await forkThread(store.root, { hash, threadId }, options);
+    await store.whenStatus({ hash, threadId: fork.threadId }, "completed");
+  });
+});
+
+test("what stands as input in a bundle that nobody judged does not keep it from running", async () => {
+  const store = new TestStore();
+  const text = bundleOf(`yield step("greet");`).replace("roles: {} }", "roles: {}, input: 5 }");
+  const hash = await store.add(text);
+  const { threadId } = await store.start(hash, "", { params: { any: 1 } });
+  await store.whenStatus({ hash, threadId }, "completed");
+});
