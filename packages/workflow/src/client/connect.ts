@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromErrorRecord, WorkflowError } from "../contract/error.ts";
+import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { type Root, runDir, socketName } from "../storage/paths.ts";
@@ -27,7 +28,8 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 /**
  * Sends one request to the worker of a hash, if one listens.
  *
- * @throws WorkflowError what the worker answered, or `WORKER_LOST` when it ended in between.
+ * @throws WorkflowError what the worker answered, `WORKER_LOST` when it ended in between, or
+ * `VALUE_NOT_JSON` (usage) for a body that a log could not hold.
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
@@ -63,7 +65,7 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
       unix,
       method,
       signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: textOf(body) }),
     });
     const value = (await response.json()) as T | Failure;
     if (response.ok) return { kind: "reply", value: value as T };
@@ -76,6 +78,18 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     if (nobody.has(systemCode(error) ?? "")) return { kind: "nobody" };
     throw lost(hash, error);
   }
+}
+
+// A worker that had to read what is nested too deeply would end, and all its threads with it.
+function textOf(body: unknown): string {
+  const written = toJson(body, "request");
+  if (written.ok) return written.json;
+  throw new WorkflowError({
+    code: "VALUE_NOT_JSON",
+    kind: "usage",
+    message: written.reason,
+    hint: "give values that JSON can hold, less deeply nested",
+  });
 }
 
 function lost(hash: string, cause: unknown): WorkflowError {
