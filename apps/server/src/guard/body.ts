@@ -41,6 +41,31 @@ export const mostOf = (request: Request): number =>
     ? mostBody.upload
     : mostBody.json;
 
+// As many as a log's values may have.
+const mostLevels = 1000;
+
+/**
+ * Checks that a body of JSON is not nested so deeply that it can't be written again.
+ *
+ * @throws WorkflowError `BODY_TOO_DEEP` (usage).
+ */
+export function checkDepth(body: unknown): void {
+  if (!isDeeper(body, mostLevels)) return;
+  throw new WorkflowError({
+    code: "BODY_TOO_DEEP",
+    kind: "usage",
+    message: `a body may have ${mostLevels} levels`,
+    hint: "nest its values less deeply",
+  });
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  const items: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return items.some((item) => isDeeper(item, levels - 1));
+}
+
 /** The error that a body has more than it may have. */
 export function tooLarge(most: number): WorkflowError {
   return new WorkflowError({

@@ -1,5 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import type { z } from "zod";
+import { checkDepth } from "../guard/body.ts";
 import { misfit } from "../guard/refusal.ts";
 import { failureShape } from "../shape/failure.ts";
 
@@ -54,10 +55,11 @@ export const optionalBody = <Shape extends z.ZodType>(schema: Shape) => ({
   body: { content: json(schema) },
 });
 
-/** A group of routes; what does not fit a schema is refused with each finding. */
+/** A group of routes; what does not fit a schema, or is nested too deeply, is refused. */
 export const routes = (): OpenAPIHono =>
   new OpenAPIHono({
     defaultHook: (result) => {
       if (!result.success) throw misfit(result.target, result.error);
+      if (result.target === "json") checkDepth(result.data);
     },
   });

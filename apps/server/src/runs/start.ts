@@ -45,7 +45,7 @@ export const optionsOf = (clientRunToken: string | undefined): Record<string, un
 
 /** Builds a document and stores its bundle without a name: whoever has that name is not disturbed. */
 async function stored(root: Context["root"], document: object): Promise<string> {
-  const files = new Map([[file, JSON.stringify(document, null, 2)]]);
+  const files = new Map([[file, JSON.stringify(document)]]);
   try {
     return await withUpload(file, files, async (path) => {
       const { hash } = await storeBundle(root, path, { sources: [stepsSource(() => undefined)] });
