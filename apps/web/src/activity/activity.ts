@@ -1,5 +1,5 @@
 import type { LogLine } from "@uncaged/workflow-server/api-types";
-import { isRecord } from "../schema/json.ts";
+import { isRecord, ownIn } from "../schema/json.ts";
 
 /** A tool's call: `output` is undefined until it is done. */
 export type ToolCall = {
@@ -61,7 +61,7 @@ export const newActivity = (stepID: string, startedAt: number): Activity => ({
 /** Takes what an event tells into the activity of its step. What is not known is left out. */
 export function tell(activity: Activity, { type = "", payload, timestamp }: LogLine): void {
   const said = isRecord(payload) ? payload : {};
-  tellers[type]?.(activity, said, timestamp);
+  ownIn(tellers, type)?.(activity, said, timestamp);
 }
 
 type Payload = Record<string, unknown>;

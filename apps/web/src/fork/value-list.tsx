@@ -1,4 +1,5 @@
 import { useId } from "react";
+import { ownIn } from "../schema/json.ts";
 import styles from "./fork.module.css";
 import { ValueRow } from "./value-row.tsx";
 import type { Edit, Edits } from "./values.ts";
@@ -28,7 +29,7 @@ export function ValueList({ title, values, edits, first, onChange }: Props) {
             key={name}
             name={name}
             value={values[name]}
-            edit={edits[name]}
+            edit={ownIn(edits, name)}
             isFirst={name === first}
             onEdit={(edit) => onChange((before) => edited(before, name, edit))}
           />

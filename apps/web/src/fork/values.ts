@@ -1,4 +1,4 @@
-import { readJson } from "../schema/json.ts";
+import { ownIn, readJson } from "../schema/json.ts";
 
 /** A value as it is edited: as a text, or as JSON. */
 export type Edit = { text: string; isText: boolean };
@@ -37,6 +37,8 @@ export const isChanged = (before: unknown, edit: Edit): boolean =>
 
 /** The edited values that are other ones: only these are sent. */
 export function overridesOf(before: Values, edits: Edits): Record<string, unknown> {
-  const changed = Object.entries(edits).filter(([name, edit]) => isChanged(before[name], edit));
+  const changed = Object.entries(edits).filter(([name, edit]) =>
+    isChanged(ownIn(before, name), edit),
+  );
   return Object.fromEntries(changed.map(([name, edit]) => [name, valueOf(edit)]));
 }

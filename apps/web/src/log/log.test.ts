@@ -157,6 +157,12 @@ describe("the cards of a thread", () => {
     expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["Hi", "deep"]);
   });
 
+  test("take an event of any name, also of what every object has", () => {
+    for (const type of ["__proto__", "__defineGetter__", "constructor"]) event(type, "a");
+    event("llm_token", "a", { delta: "x" });
+    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["x"]);
+  });
+
   test("are not made by events of the whole workflow, nor by plain lines of the log", () => {
     event("workflow_start", null);
     log.takeEvent({ tag: "LINE0000", content: "hello", timestamp: 5 });

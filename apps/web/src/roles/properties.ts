@@ -1,4 +1,4 @@
-import { isRecord } from "../schema/json.ts";
+import { isRecord, ownIn } from "../schema/json.ts";
 
 /** A field of an object that a schema tells of. */
 export type Property = {
@@ -41,5 +41,5 @@ function typeName(schema: unknown): string {
   }
   if (typeof schema.$ref === "string") return schema.$ref.replace(/^.*\//, "");
   const types = [schema.type].flat().filter((type) => typeof type === "string");
-  return types.map((type) => names[type] ?? type).join(" or ") || "anything";
+  return types.map((type) => ownIn(names, type) ?? type).join(" or ") || "anything";
 }

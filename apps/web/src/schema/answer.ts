@@ -1,5 +1,5 @@
 import type { Draft, Drafts, FormField } from "./fields.ts";
-import { readJson } from "./json.ts";
+import { ownIn, readJson } from "./json.ts";
 
 /** What a form says: its value, or what is wrong with which field. */
 export type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> };
@@ -11,20 +11,26 @@ type One = { value?: unknown; problem?: string };
  * there. It checks what the controls can't; the rest of the schema is checked by who gets the value.
  */
 export function answerOf(fields: readonly FormField[], drafts: Drafts): FormAnswer {
-  const problems: Record<string, string> = {};
+  const problems: [string, string][] = [];
   const values: [string, unknown][] = [];
   for (const field of fields) {
-    const { value, problem } = valueOf(field, drafts[field.name] ?? field.draft);
-    if (problem !== undefined) problems[field.name] = problem;
+    const { value, problem } = valueOf(field, ownIn(drafts, field.name) ?? field.draft);
+    if (problem !== undefined) problems.push([field.name, problem]);
     else if (value !== undefined) values.push([field.name, value]);
   }
   const isSingle = fields.length === 1 && fields[0]?.name === "";
-  return { value: isSingle ? values[0]?.[1] : Object.fromEntries(values), problems };
+  return {
+    value: isSingle ? values[0]?.[1] : Object.fromEntries(values),
+    problems: Object.fromEntries(problems),
+  };
 }
 
-function valueOf({ kind, isRequired }: FormField, draft: Draft): One {
+function valueOf({ kind, isRequired, isNullable }: FormField, draft: Draft): One {
   if (typeof draft === "boolean") return { value: draft };
-  if (draft.trim() === "") return isRequired ? { problem: "This must be filled in." } : {};
+  if (draft.trim() === "") {
+    if (isRequired) return { problem: "This must be filled in." };
+    return isNullable ? { value: null } : {};
+  }
   switch (kind) {
     case "number":
     case "integer":

@@ -10,6 +10,8 @@ export type FormField = {
   label: string;
   hint: string | null;
   isRequired: boolean;
+  /** Left empty it is null: it must be there, and may be nothing. */
+  isNullable: boolean;
   /** The values of a choice. */
   choices: readonly unknown[];
   /** What the control holds first. */
@@ -35,16 +37,20 @@ export function fieldsOf(schema: unknown): FormField[] {
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
 
-function fieldOf(name: string, schema: Schema, isRequired: boolean): FormField {
+function fieldOf(name: string, told: Schema, mustBeThere: boolean): FormField {
+  const schema = { ...onlyAlternative(told), ...told };
   const kind = kindOf(schema);
+  const choices = choicesOf(schema);
+  const mayBeNull = kind !== "json" && allowsNull(told);
   const { title, description, default: begins } = schema;
   return {
     name,
     kind,
     label: typeof title === "string" && title !== "" ? title : name || "Value",
     hint: typeof description === "string" ? description : null,
-    isRequired,
-    choices: choicesOf(schema),
+    isRequired: mustBeThere && !mayBeNull,
+    isNullable: mustBeThere && mayBeNull,
+    choices,
     draft: draftOf(kind, begins),
   };
 }
@@ -69,13 +75,35 @@ const isLong = ({ maxLength, format }: Schema): boolean =>
 
 function choicesOf(schema: Schema): readonly unknown[] {
   if ("const" in schema) return [schema.const];
-  return Array.isArray(schema.enum) ? schema.enum : [];
+  if (Array.isArray(schema.enum)) return schema.enum;
+  const all = alternativesOf(schema);
+  const consts = all.filter((one) => "const" in one || isNull(one));
+  return consts.length === all.length ? all.map((one) => one.const ?? null) : [];
+}
+
+const alternativesOf = ({ anyOf, oneOf }: Schema): Schema[] => {
+  const all = anyOf ?? oneOf;
+  return Array.isArray(all) ? all.map(asSchema) : [];
+};
+
+const isNull = ({ type }: Schema): boolean => type === "null";
+
+const allowsNull = (schema: Schema): boolean =>
+  [schema.type].flat().includes("null") || alternativesOf(schema).some(isNull);
+
+/** The schema of what may also be null, as most libraries write that; nothing when there are more. */
+function onlyAlternative(schema: Schema): Schema {
+  const all = alternativesOf(schema);
+  const [only, ...others] = all.filter((one) => !isNull(one));
+  return only && others.length === 0 && all.length > 1 ? only : {};
 }
 
 function draftOf(kind: Kind, begins: unknown): Draft {
   if (kind === "boolean") return begins === true;
   if (begins === undefined) return "";
-  if (kind === "json" || kind === "choice") return JSON.stringify(begins, null, 2);
+  if (kind === "json") return JSON.stringify(begins, null, 2);
+  if (kind === "choice") return JSON.stringify(begins);
+  if (begins === null) return "";
   return typeof begins === "string" ? begins : JSON.stringify(begins);
 }
 

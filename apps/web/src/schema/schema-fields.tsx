@@ -1,5 +1,6 @@
 import { CheckField, SelectField, TextArea, TextField } from "../controls/field.tsx";
 import type { Draft, Drafts, FormField } from "./fields.ts";
+import { ownIn } from "./json.ts";
 
 type Props = {
   fields: readonly FormField[];
@@ -14,8 +15,8 @@ export function SchemaFields({ fields, drafts, problems, onChange }: Props) {
     <SchemaField
       key={field.name}
       field={field}
-      draft={drafts[field.name] ?? field.draft}
-      problem={problems[field.name]}
+      draft={ownIn(drafts, field.name) ?? field.draft}
+      problem={ownIn(problems, field.name)}
       onChange={(draft) => onChange({ ...drafts, [field.name]: draft })}
     />
   ));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { answerOf } from "./answer.ts";
 import { draftsOf, fieldsOf } from "./fields.ts";
-import { readJson, readObject } from "./json.ts";
+import { laidOut, readJson, readObject } from "./json.ts";
 
 const schema = {
   type: "object",
@@ -33,6 +33,42 @@ describe("the form of a schema", () => {
     expect(draftsOf(fields)).toMatchObject({ depth: "2", mode: '"fast"', draft: false });
   });
 
+  test("offers what is one of a few, and asks for what may also be nothing by its own control", () => {
+    const maybe = { anyOf: [{ type: "string" }, { type: "null" }] };
+    const fields = fieldsOf({
+      required: ["name", "count"],
+      properties: {
+        color: { oneOf: [{ const: "red" }, { const: "blue" }] },
+        name: maybe,
+        nick: maybe,
+        count: { type: ["integer", "null"], default: null },
+        place: { enum: [{ at: 1 }], default: { at: 1 } },
+        any: { anyOf: [{ type: "string" }, { type: "integer" }] },
+      },
+    });
+    expect(fields.map(({ name, kind }) => [name, kind])).toEqual([
+      ["color", "choice"],
+      ["name", "text"],
+      ["nick", "text"],
+      ["count", "integer"],
+      ["place", "choice"],
+      ["any", "json"],
+    ]);
+    expect(fields[0]?.choices).toEqual(["red", "blue"]);
+    expect(answerOf(fields, {})).toEqual({
+      value: { name: null, count: null, place: { at: 1 } },
+      problems: {},
+    });
+  });
+
+  test("has fields by any name, also by those that every object has", () => {
+    const names = ["constructor", "toString", "__proto__"];
+    const fields = names.map((name) =>
+      fieldsOf({ type: "string" }).map((one) => ({ ...one, name })),
+    );
+    expect(Object.keys(answerOf(fields.flat(), {}).problems)).toEqual(names);
+  });
+
   test("of a value that is no object is one control", () => {
     expect(fieldsOf({ type: "string" })).toMatchObject([{ name: "", kind: "text" }]);
     expect(fieldsOf(true)).toMatchObject([{ name: "", kind: "json" }]);
@@ -62,6 +98,16 @@ describe("a filled form", () => {
   test("of one control gives its value itself", () => {
     const fields = fieldsOf({ type: "number" });
     expect(answerOf(fields, { "": "3" }).value).toBe(3);
+  });
+});
+
+describe("a value as JSON", () => {
+  test("is in lines, unless it is short or nested deeply", () => {
+    const deep = "[".repeat(200) + "]".repeat(200);
+    expect(laidOut({ a: "[[[" })).toBe('{\n  "a": "[[["\n}');
+    expect(laidOut({ a: 1 }, 20)).toBe('{"a":1}');
+    expect(laidOut(JSON.parse(deep))).toBe(deep);
+    expect(laidOut("[".repeat(200))?.length).toBe(202);
   });
 });
 

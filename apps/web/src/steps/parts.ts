@@ -86,9 +86,10 @@ export function contentBeside({ activity, step }: Card): string | null {
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
 function added(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const total: Record<string, number> = {};
+  const total = new Map<string, number>();
   for (const one of all) {
-    for (const [name, value] of Object.entries(one)) total[name] = (total[name] ?? 0) + value;
+    for (const [name, value] of Object.entries(one))
+      total.set(name, (total.get(name) ?? 0) + value);
   }
-  return total;
+  return Object.fromEntries(total);
 }

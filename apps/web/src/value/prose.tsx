@@ -1,7 +1,8 @@
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { Button } from "../controls/button.tsx";
-import { count } from "../format/amount.ts";
-import { readJson } from "../schema/json.ts";
+import { count, size } from "../format/amount.ts";
+import { laidOut, readJson } from "../schema/json.ts";
+import { isLight } from "./light.ts";
 import styles from "./value.module.css";
 
 const MarkdownText = lazy(() => import("./markdown.tsx"));
@@ -13,14 +14,14 @@ type Props = {
   text: string;
   /** More of it is coming: it is shown as it is, with a cursor. */
   isGrowing?: boolean;
-  /** Laid out as Markdown when it is whole. */
+  /** Laid out as Markdown when it is whole, unless that would take too long. */
   isMarkdown?: boolean;
 };
 
 /** A text of any length: what is long is cut until it is asked for, what is JSON is laid out. */
 export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const [isWhole, setWhole] = useState(false);
-  const json = isGrowing ? null : jsonIn(text);
+  const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
   const shown = json ?? text;
   const lines = shown.split("\n");
   const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
@@ -34,7 +35,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   );
   return (
     <div className={styles.prose}>
-      {isMarkdown && !isGrowing && json === null ? (
+      {isMarkdown && !isGrowing && json === null && isLight(part) ? (
         <Suspense fallback={plain}>
           <MarkdownText text={part} />
         </Suspense>
@@ -43,16 +44,19 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
       )}
       {isLong && (
         <Button small onClick={() => setWhole(!isWhole)}>
-          {isWhole ? "Show less" : `Show all ${count(lines.length)} lines`}
+          {isWhole ? "Show less" : `Show all ${amountOf(shown, lines.length)}`}
         </Button>
       )}
     </div>
   );
 }
 
+const amountOf = (text: string, lines: number): string =>
+  lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
+
 /** A text that is JSON, laid out; null when it is none. */
 function jsonIn(text: string): string | null {
   if (!/^\s*[{[]/.test(text)) return null;
   const { value, problem } = readJson(text);
-  return problem === null ? JSON.stringify(value, null, 2) : null;
+  return problem === null ? laidOut(value) : null;
 }

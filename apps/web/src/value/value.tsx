@@ -1,6 +1,7 @@
 import { FileText } from "lucide-react";
 import type { ReactNode } from "react";
 import { filePathOf, isTruncated } from "../activity/truncated.ts";
+import { laidOut } from "../schema/json.ts";
 import { Cut } from "./cut.tsx";
 import styles from "./value.module.css";
 
@@ -44,7 +45,5 @@ export function Nothing({ children }: { children: ReactNode }) {
 
 const shortest = 72;
 
-function jsonOf(value: unknown): string {
-  const line = JSON.stringify(value) ?? "undefined";
-  return line.length <= shortest ? line : JSON.stringify(value, null, 2);
-}
+const jsonOf = (value: unknown): string =>
+  laidOut(value, shortest) ?? "It is nested too deeply to be shown.";
