@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
@@ -18,6 +18,9 @@ addEventListener("vite:preloadError", () => {
   sessionStorage.setItem(key, String(Date.now()));
   void fetch("/theme.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
 });
+
+// At once, not with the next timer: the second of two quick clicks must find its button at work.
+notifyManager.setScheduler(queueMicrotask);
 
 const client = new QueryClient({
   defaultOptions: {

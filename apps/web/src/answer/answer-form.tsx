@@ -4,6 +4,7 @@ import { Check, Send, X } from "lucide-react";
 import { type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { answerThread, threadKeys } from "../api/threads.ts";
 import { Button } from "../controls/button.tsx";
+import { showProblems } from "../controls/problem.ts";
 import { TextArea } from "../controls/field.tsx";
 import { moment } from "../format/time.ts";
 import { answerOf } from "../schema/answer.ts";
@@ -87,16 +88,17 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
   const [drafts, setDrafts] = useState<Drafts>({});
   const [isTold, setTold] = useState(false);
   const { value, problems } = answerOf(fields, drafts);
+  const form = useRef<HTMLFormElement>(null);
   const answer = (what: unknown) => {
-    setTold(true);
     if (Object.keys(problems).length === 0) onAnswer(what);
+    else showProblems(form.current, () => setTold(true));
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!decision) answer(value);
   };
   return (
-    <form onSubmit={submit} className={styles.form} noValidate>
+    <form ref={form} onSubmit={submit} className={styles.form} noValidate>
       <SchemaFields
         fields={fields}
         drafts={drafts}

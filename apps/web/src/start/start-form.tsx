@@ -5,6 +5,7 @@ import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
 import { startThread } from "../api/threads.ts";
 import { formQuery } from "../api/workflows.ts";
 import { Button } from "../controls/button.tsx";
+import { showProblems } from "../controls/problem.ts";
 import { DialogBody, DialogButtons } from "../controls/dialog.tsx";
 import { TextArea, TextField } from "../controls/field.tsx";
 import { answerOf } from "../schema/answer.ts";
@@ -41,10 +42,10 @@ export function StartForm({ workflow, choice, onClose }: Props) {
       void navigate({ to: "/threads/$id", params: { id: threadId } });
     },
   });
-  const submit = (event: SubmitEvent) => {
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    setTold(true);
     if (Object.keys(problems).length === 0) start.mutate();
+    else showProblems(event.currentTarget, () => setTold(true));
   };
   const told: Record<string, string> = isTold ? problems : {};
   return (
