@@ -1,28 +1,34 @@
 import type { Step } from "@uncaged/workflow-server/api-types";
-import { useMemo } from "react";
+import { useDeferredValue, useMemo } from "react";
 import { Pieces } from "../diff/pieces.tsx";
 import { piecesOf } from "../diff/words.ts";
 import { roleName } from "../format/role.ts";
+import { laidOut } from "../schema/json.ts";
 import styles from "./compare.module.css";
 import type { Pair } from "./pairs.ts";
 
 /** The steps of two threads with one number, which differ. */
 export function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
-  const content = useMemo(() => piecesOf(a?.content ?? "", b?.content ?? ""), [a, b]);
-  const meta = useMemo(() => piecesOf(metaOf(a), metaOf(b)), [a, b]);
-  const both = a !== null && b !== null;
+  // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
+  const isCompared = useDeferredValue(true, false);
+  const both = a !== null && b !== null && isCompared;
+  const content = useMemo(
+    () => both && piecesOf(a.content, b.content),
+    [both, a?.content, b?.content],
+  );
+  const meta = useMemo(() => both && piecesOf(metaOf(a), metaOf(b)), [both, a, b]);
   return (
     <section className={styles.pair} aria-label={`Step ${number}`}>
       <Side step={a} number={number} side="left" isOther={both && a.role !== b.role}>
-        <Pieces pieces={both ? content.a : unmarked(a?.content)} side="left" />
+        <Pieces pieces={content ? content.a : unmarked(a?.content)} side="left" />
         <Meta step={a}>
-          <Pieces pieces={both ? meta.a : unmarked(metaOf(a))} side="left" code />
+          <Pieces pieces={meta ? meta.a : unmarked(metaOf(a))} side="left" code />
         </Meta>
       </Side>
       <Side step={b} number={number} side="right" isOther={both && a.role !== b.role}>
-        <Pieces pieces={both ? content.b : unmarked(b?.content)} side="right" />
+        <Pieces pieces={content ? content.b : unmarked(b?.content)} side="right" />
         <Meta step={b}>
-          <Pieces pieces={both ? meta.b : unmarked(metaOf(b))} side="right" code />
+          <Pieces pieces={meta ? meta.b : unmarked(metaOf(b))} side="right" code />
         </Meta>
       </Side>
     </section>
@@ -68,4 +74,4 @@ function Meta({ step, children }: { step: Step | null; children: React.ReactNode
 const unmarked = (text = "") => [{ text, isChanged: false }];
 
 const metaOf = (step: Step | null): string =>
-  step && Object.keys(step.meta).length > 0 ? JSON.stringify(step.meta, null, 2) : "";
+  step && Object.keys(step.meta).length > 0 ? (laidOut(step.meta) ?? "") : "";

@@ -5,7 +5,7 @@ export type Piece = { text: string; isChanged: boolean };
 
 /** Longer texts are shown without what differs in them being marked. */
 const longest = 40_000;
-const mostMs = 150;
+const mostMs = 50;
 
 /** Two texts, each in the parts that both have and those that it has alone. */
 export function piecesOf(a: string, b: string): { a: Piece[]; b: Piece[] } {
