@@ -10,6 +10,8 @@ import { treeOf } from "./family.ts";
 import styles from "./family.module.css";
 
 const askEveryMs = 4_000;
+/** Forks of forks that are further away than this stand below each other. */
+const deepest = 6;
 
 /** The forks of a thread, and those that it comes from. */
 export function FamilyTree({ threadId }: { threadId: string }) {
@@ -27,7 +29,7 @@ export function FamilyTree({ threadId }: { threadId: string }) {
         const { threadId: id, status, steps, forkFrom } = relative;
         const from = forkFrom ? ` · kept ${forkFrom.steps}` : "";
         return (
-          <li key={id} style={{ paddingLeft: `${depth * 1.1}rem` }}>
+          <li key={id} style={{ paddingLeft: `${Math.min(depth, deepest) * 1.1}rem` }}>
             <Link
               to="/threads/$id"
               params={{ id }}

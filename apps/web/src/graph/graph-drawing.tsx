@@ -39,10 +39,13 @@ function boxOf({ nodes }: Layout): CSSProperties {
   const places = [...nodes.values()];
   const width = Math.max(1, ...places.map(({ x }) => x + nodeSize.width)) + around;
   const height = Math.max(1, ...places.map(({ y }) => y + nodeSize.height)) + around;
-  return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, 1_800) };
+  return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, mostHeight) };
 }
 
 const around = 60;
+const mostHeight = 20_000;
+/** In a graph that is higher than a window the buttons stand where its reader begins. */
+const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, actions }: Props) {
@@ -112,7 +115,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         edgeTypes={edgeTypes}
         colorMode={isDark ? "dark" : "light"}
         fitView
-        fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
+        fitViewOptions={{ padding: 0.04, minZoom: 0.5, maxZoom: 1 }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -128,7 +131,11 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         }}
       >
         <Background gap={18} />
-        <Controls showInteractive={false} />
+        <Controls
+          showInteractive={false}
+          position={isHigh(layout) ? "top-left" : "bottom-left"}
+          fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
+        />
       </ReactFlow>
       {actions && chosen && (
         <NodeMenu

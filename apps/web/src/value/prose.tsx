@@ -9,6 +9,7 @@ const MarkdownText = lazy(() => import("./markdown.tsx"));
 
 const mostLines = 24;
 const mostLetters = 2_400;
+const mostGrowing = 20_000;
 
 type Props = {
   text: string;
@@ -22,8 +23,8 @@ type Props = {
 export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const [isWhole, setWhole] = useState(false);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
-  const shown = json ?? text;
-  const lines = shown.split("\n");
+  const shown = json ?? (isGrowing ? endOf(text) : text);
+  const lines = useMemo(() => shown.split("\n"), [shown]);
   const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
   const isCut = isLong && !isWhole;
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
@@ -49,6 +50,12 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
       )}
     </div>
   );
+}
+
+/** The end of a text that grows: laying a long one out anew with each word would hold the page up. */
+function endOf(text: string): string {
+  const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
+  return left > 0 ? `…${text.slice(left)}` : text;
 }
 
 const amountOf = (text: string, lines: number): string =>
