@@ -1,4 +1,8 @@
 const grouped = new Intl.NumberFormat("en-US");
+const cents = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+});
 const dash = "–";
 
 /** A count with its thousands set apart. */
@@ -17,7 +21,7 @@ export function cost(value: number): string {
   if (value === 0) return dash;
   if (value < 0.0001) return "<$0.0001";
   if (value < 0.1) return `$${value.toFixed(4)}`;
-  return `$${value.toFixed(2)}`;
+  return `$${cents.format(value)}`;
 }
 
 /** A size in characters or bytes: `840 B`, `52.3 KB`, `1.2 MB`. */

@@ -40,7 +40,13 @@ describe("an amount", () => {
   });
 
   test("of money has the more digits the smaller it is", () => {
-    expect([0, 0.00001, 0.0123, 1.5].map(cost)).toEqual(["–", "<$0.0001", "$0.0123", "$1.50"]);
+    expect([0, 0.00001, 0.0123, 1.5, 12_345.678].map(cost)).toEqual([
+      "–",
+      "<$0.0001",
+      "$0.0123",
+      "$1.50",
+      "$12,345.68",
+    ]);
   });
 
   test("of characters is a size", () => {
