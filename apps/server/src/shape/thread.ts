@@ -48,6 +48,9 @@ export const threadShape = z
     hash,
     status: statusShape,
     prompt: z.string(),
+    params: z.unknown().optional().openapi({
+      description: "What it was started with beside the prompt; absent when with nothing.",
+    }),
     maxRounds: z.number(),
     createdAt: milliseconds,
     steps: z.array(stepShape),
@@ -116,6 +119,10 @@ export const ledgerShape = z
   .object({
     total: tallyShape,
     saved: tallyShape,
+    lost: tallyShape.openapi({ description: "The part of `total` that no step came of." }),
+    unknown: z.number().openapi({
+      description: "How many calls of a model broke off before it told all of their tokens.",
+    }),
     roles: z.record(z.string(), tallyShape),
     models: z.record(z.string(), tallyShape),
     steps: z.array(
