@@ -129,7 +129,7 @@ export class Serving {
   /** Sends a request with the token. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set("Authorization", `Bearer ${this.token}`);
+    if (!headers.has("Authorization")) headers.set("Authorization", `Bearer ${this.token}`);
     return fetch(`http://127.0.0.1:${this.port}${path}`, { ...init, headers });
   }
 

@@ -9,7 +9,8 @@ const uploadType = "application/octet-stream";
 const noTypes: ReadonlySet<string> = new Set(["", "text/plain"]);
 
 /** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
-const isForRun = ({ url }: Request): boolean => new URL(url).pathname.startsWith("/workflow/");
+export const isForRun = ({ url }: Request): boolean =>
+  URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
 /**
  * Checks what can be told of a body before it is read: a form's type is refused, for any page may send

@@ -33,12 +33,6 @@ export function refusalOf(thrown: unknown): { status: RefusalStatus; body: Failu
 
 const faultHint = "what happened stands in the terminal in which the server runs; please report it";
 
-/** A refusal as an answer, for where there is no framework. */
-export function refuse(thrown: unknown): Response {
-  const { status, body } = refusalOf(thrown);
-  return Response.json(body, { status });
-}
-
 // The framework throws one error of its own: that a body is no JSON.
 function fromFramework(thrown: unknown): unknown {
   if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isForRun } from "../guard/body.ts";
 import { type RefusalStatus, refusalOf } from "../guard/refusal.ts";
 import type { runFailureShape } from "../shape/run.ts";
 
@@ -26,8 +27,15 @@ const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT
 
 type RunRefusal = { status: RefusalStatus; body: z.infer<typeof runFailureShape> };
 
+/** The status and the body that tell a request's sender of an error. */
+export const refusalTo = (
+  request: Request,
+  thrown: unknown,
+): RunRefusal | ReturnType<typeof refusalOf> =>
+  isForRun(request) ? runRefusalOf(thrown) : refusalOf(thrown);
+
 /** The status and the body that tell of an error under a run's paths: `error` is a text there. */
-export function runRefusalOf(thrown: unknown): RunRefusal {
+function runRefusalOf(thrown: unknown): RunRefusal {
   const { status: usual, body } = refusalOf(thrown);
   const { code, message, hint, details } = body.error;
   if (documented.has(code)) return { status: usual, body: { error: message } };

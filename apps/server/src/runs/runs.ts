@@ -17,10 +17,9 @@ import {
   valuesShape,
   variablesShape,
 } from "../shape/run.ts";
-import { runAnswers } from "./answers.ts";
+import { runAnswers, runStreamRefusals } from "./answers.ts";
 import { abortRun, pauseRun, resumeRun } from "./control.ts";
 import { followRun, noStream, seqIn } from "./follow.ts";
-import { runRefusalOf } from "./refusal.ts";
 import { startRerun } from "./rerun.ts";
 import { type Run, Runs } from "./run.ts";
 import { startRun } from "./start.ts";
@@ -103,6 +102,7 @@ const events = createRoute({
       content: { "text/event-stream": { schema: z.string() } },
     },
     204: { description: "All up to the end was read: there is nothing to reconnect for." },
+    ...runStreamRefusals,
   },
 });
 
@@ -132,11 +132,6 @@ export function runRoutes(context: Context): OpenAPIHono {
   const runs = new Runs(context.root);
   const app = routes();
   app.use(asJson);
-  app.onError((error, c) => {
-    const { status: refusal, body: said } = runRefusalOf(error);
-    if (refusal === 500) console.error(error);
-    return c.json(said, refusal);
-  });
   const standOf = async (found: Run) => {
     const { runID, status: stand } = await runs.snapshot(found);
     return { runID, status: stand };

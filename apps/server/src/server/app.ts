@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ConsoleFiles } from "../console/console.ts";
 import { mostOf, tooLarge } from "../guard/body.ts";
-import { noSuchPath, refusalOf } from "../guard/refusal.ts";
+import { noSuchPath } from "../guard/refusal.ts";
 import { routes } from "../routes/answers.ts";
 import type { Context } from "../routes/context.ts";
 import { controlRoutes } from "../routes/control.ts";
@@ -11,6 +11,7 @@ import { serverRoutes } from "../routes/server.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { valueRoutes } from "../routes/values.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
+import { refusalTo } from "../runs/refusal.ts";
 import { runRoutes } from "../runs/runs.ts";
 
 const about = {
@@ -54,15 +55,13 @@ export function makeApp(context: Context, files: ConsoleFiles) {
   });
   app.get("*", (c, next) => {
     const { path } = c.req;
-    return path === "/api" || path.startsWith("/api/")
-      ? next()
-      : files.answer(path, c.req.raw.headers);
+    return /^\/(api|workflow)(\/|$)/.test(path) ? next() : files.answer(path, c.req.raw.headers);
   });
   app.notFound((c) => {
     throw noSuchPath(c.req.method, c.req.path);
   });
   app.onError((error, c) => {
-    const { status, body } = refusalOf(error);
+    const { status, body } = refusalTo(c.req.raw, error);
     if (status === 500) console.error(error);
     return c.json(body, status);
   });

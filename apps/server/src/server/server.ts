@@ -14,9 +14,9 @@ import { Streams } from "../feed/streams.ts";
 import { EntryCodes } from "../guard/entry.ts";
 import { admit, type Gate, protect } from "../guard/guard.ts";
 import { bracketed, ownHosts } from "../guard/host.ts";
-import { refuse } from "../guard/refusal.ts";
 import { newToken } from "../guard/token.ts";
 import { Spendings } from "../routes/spendings.ts";
+import { refusalTo } from "../runs/refusal.ts";
 import { makeApp } from "./app.ts";
 
 /** What a server needs. */
@@ -89,7 +89,9 @@ export function startServer(options: ServerOptions): RunningServer {
       if (isStream(response)) own.timeout(request, 0);
       return protect(response);
     } catch (error) {
-      return protect(refuse(error));
+      const { status, body } = refusalTo(request, error);
+      if (status === 500) console.error(error);
+      return protect(Response.json(body, { status }));
     }
   });
   const port = server.port ?? options.port;
