@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseAccept } from "hono/utils/accept";
 import { notBuilt } from "./not-built.ts";
 
 const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
@@ -43,7 +44,7 @@ export class ConsoleFiles {
       "Cache-Control": caching,
       Vary: "Accept-Encoding",
     };
-    if (!asset.packed || !/\bgzip\b/.test(headers.get("accept-encoding") ?? "")) {
+    if (!asset.packed || !takesPacked(headers)) {
       return new Response(asset.plain, { headers: unpacked });
     }
     return new Response(asset.packed, { headers: { ...unpacked, "Content-Encoding": "gzip" } });
@@ -59,6 +60,12 @@ export class ConsoleFiles {
     this.#assets.set(name, asset);
     return asset;
   }
+}
+
+function takesPacked(headers: Headers): boolean {
+  const accepted = parseAccept(headers.get("accept-encoding") ?? "");
+  const of = (name: string) => accepted.find(({ type }) => type.toLowerCase() === name);
+  return ((of("gzip") ?? of("*"))?.q ?? 0) > 0;
 }
 
 function filesOf(folder: string): Map<string, string> {

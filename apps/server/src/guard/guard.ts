@@ -1,3 +1,4 @@
+import { WorkflowError } from "@uncaged/workflow/host";
 import { checkBody } from "./body.ts";
 import type { EntryCodes } from "./entry.ts";
 import { checkSender } from "./host.ts";
@@ -28,7 +29,9 @@ export function admit(request: Request, gate: Gate): Response | null {
 }
 
 function entryOf({ method, url }: Request, { token, port, codes }: Gate): Response | null {
-  const { pathname, searchParams } = new URL(url);
+  const parsed = URL.parse(url);
+  if (!parsed) throw badUrl();
+  const { pathname, searchParams } = parsed;
   if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
   const code = searchParams.get("code");
@@ -41,6 +44,15 @@ function entryOf({ method, url }: Request, { token, port, codes }: Gate): Respon
   return new Response(null, {
     status: 303,
     headers: { Location: location, "Set-Cookie": cookieFor(token, port) },
+  });
+}
+
+function badUrl(): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_URL",
+    kind: "usage",
+    message: "a request must be for a path",
+    hint: "see /api/openapi.json for what there is",
   });
 }
 

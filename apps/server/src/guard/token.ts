@@ -22,17 +22,22 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
  * @throws WorkflowError `NO_TOKEN`, `WRONG_TOKEN`.
  */
 export function checkToken(headers: Headers, token: string, port: number): void {
-  const given = bearerOf(headers) ?? cookieOf(headers, port);
-  if (given === undefined) throw refused("NO_TOKEN", "this server asks for a token");
-  if (!isSame(given, token)) throw refused("WRONG_TOKEN", "that is not this server's token");
+  const bearer = bearerOf(headers);
+  const given = bearer === undefined ? cookiesOf(headers, port) : [bearer];
+  if (given.length === 0) throw refused("NO_TOKEN", "this server asks for a token");
+  if (!given.some((one) => isSame(one, token))) {
+    throw refused("WRONG_TOKEN", "that is not this server's token");
+  }
 }
 
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-function cookieOf(headers: Headers, port: number): string | undefined {
+// A page of another port may set one of this name for a longer path, which then comes first.
+function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
-  return parse(headers.get("cookie") ?? "", name)[name];
+  const cookies = (headers.get("cookie") ?? "").split(";");
+  return cookies.flatMap((cookie) => parse(cookie, name)[name] ?? []);
 }
 
 /** The `Set-Cookie` that lets a browser in, until it is closed. */

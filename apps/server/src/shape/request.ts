@@ -5,7 +5,15 @@ import { statusShape } from "./thread.ts";
 const fields = z.record(z.string(), z.unknown());
 const durability = z.enum(["step", "os"]).optional();
 const flag = z.enum(["true", "false"]).optional();
-const count = (most: number) => z.coerce.number().int().min(0).max(most);
+
+/** A whole number of a query, written in digits. */
+export const count = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.number().min(least).max(most))
+    .openapi({ type: "integer", minimum: least, maximum: most });
 
 export const idPath = z.object({
   id: z.string().openapi({
@@ -38,8 +46,8 @@ export const threadsQuery = z.object({
         "Only those of this name, name@hash or hash. A hash may be shortened to any unique " +
         "beginning, of at least 4 digits when it stands alone.",
     }),
-  limit: count(1000).min(1).default(20),
-  offset: count(1_000_000_000).default(0),
+  limit: count(1, 1000).default(20),
+  offset: count(0, 1_000_000_000).default(0),
   details: flag.openapi({ description: "Adds `role` and `spent` to each row." }),
 });
 
@@ -48,14 +56,14 @@ export const threadQuery = z.object({
 });
 
 export const stepsQuery = z.object({
-  from: count(1_000_000_000).min(1).default(1).openapi({ description: "The first step's number." }),
-  limit: count(1000).min(1).default(100),
+  from: count(1, 1_000_000_000).default(1).openapi({ description: "The first step's number." }),
+  limit: count(1, 1000).default(100),
 });
 
 export const logQuery = z.object({
-  after: count(1_000_000_000_000).default(0).openapi({ description: "The `next` of a page." }),
-  limit: count(10_000).min(1).default(1000),
-  step: count(1_000_000_000).optional().openapi({
+  after: count(0, 1_000_000_000_000).default(0).openapi({ description: "The `next` of a page." }),
+  limit: count(1, 10_000).default(1000),
+  step: count(0, 1_000_000_000).optional().openapi({
     description: "Only the events that come before this step, which counts from 1.",
   }),
   type: z.string().optional().openapi({ description: "Only the events of this type." }),

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { ExecutionStatus } from "@uncaged/workflow-steps";
+import { count } from "./request.ts";
 
 const fields = z.record(z.string(), z.unknown());
 const runID = z.string().openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
@@ -13,14 +14,14 @@ export const runPath = z.object({
   runID: z.string().openapi({ description: "The run's id, which is its thread's." }),
 });
 
-const stepCount = z.coerce.number().int().min(0).max(1_000_000_000);
+const mostSteps = 1_000_000_000;
 
 export const checkpointQuery = z
   .object({
     before: stepID.optional().openapi({
       description: "The state before this step's last run.",
     }),
-    steps: stepCount.optional().openapi({
+    steps: count(0, mostSteps).optional().openapi({
       description: "The state that the run's first so many steps make. Not together with `before`.",
     }),
   })
@@ -29,7 +30,7 @@ export const checkpointQuery = z
   });
 
 export const valuesQuery = z.object({
-  step: stepCount.min(1).openapi({
+  step: count(1, mostSteps).openapi({
     description:
       "The number of one of the run's steps, from 1; the one behind the last is what comes next.",
   }),
@@ -41,7 +42,7 @@ const placeShape = z.array(
     z.strictObject({
       in: stepID,
       child: stepID,
-      iteration: stepCount.optional(),
+      iteration: z.number().int().min(0).max(mostSteps).optional(),
     }),
   ]),
 );
