@@ -8,7 +8,7 @@ import {
   statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import type { Frame } from "./frame.ts";
+import { type Frame, heartbeatEveryMs } from "./frame.ts";
 import type { LiveThreads } from "./live.ts";
 import { Ring } from "./ring.ts";
 import type { Voice } from "./voice.ts";
@@ -26,7 +26,6 @@ import type { Voice } from "./voice.ts";
 const batchBytes = 256 * 1024;
 const ringBytes = 1024 * 1024;
 const lookEveryMs = 500;
-const beatEveryMs = 15_000;
 
 // What tells nothing was read all the same.
 const leastBytes = 64;
@@ -51,7 +50,7 @@ export class Feed {
   #looking = false;
   #wake = Promise.withResolvers<void>();
   #change = Promise.withResolvers<void>();
-  #beatAt = performance.now() + beatEveryMs;
+  #beatAt = performance.now() + heartbeatEveryMs;
 
   /** @throws WorkflowError `BAD_POSITION` (usage). */
   constructor(root: Root, ref: ThreadRef, from: Position, live: LiveThreads, voice: Voice) {
@@ -156,7 +155,7 @@ export class Feed {
   #isTimeToBeat(): boolean {
     const now = performance.now();
     if (now < this.#beatAt) return false;
-    this.#beatAt = now + beatEveryMs;
+    this.#beatAt = now + heartbeatEveryMs;
     return true;
   }
 

@@ -22,7 +22,10 @@ export type Frame = {
 
 const encoder = new TextEncoder();
 
-/** Sent when there was nothing else to send for a while. */
+/** How long a stream may be silent. */
+export const heartbeatEveryMs = 15_000;
+
+/** Sent when there was nothing else to send for so long. */
 export const heartbeat = encoder.encode(": still here\n\n");
 
 /** Sent first, so that the headers go out at once; a browser reconnects after a second. */

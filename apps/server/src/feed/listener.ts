@@ -1,10 +1,9 @@
 import { LogReader, type Position, type Status } from "@uncaged/workflow/host";
 import { type Feed, sizeOf } from "./feed.ts";
-import { type Frame, greeting, heartbeat } from "./frame.ts";
+import { type Frame, greeting, heartbeat, heartbeatEveryMs } from "./frame.ts";
 
 /** How much is sent at once, when there is more. */
 const pieceBytes = 64 * 1024;
-const beatEveryMs = 15_000;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -134,7 +133,7 @@ export class Listener {
   }
 
   #beat(): Bytes | null {
-    return performance.now() - this.#sentAt >= beatEveryMs ? heartbeat : null;
+    return performance.now() - this.#sentAt >= heartbeatEveryMs ? heartbeat : null;
   }
 }
 

@@ -7,9 +7,9 @@ import {
   newestPosition,
   type Position,
   type Root,
-  StoreWatch,
   type ThreadRef,
 } from "@uncaged/workflow/host";
+import { Changes } from "./changes.ts";
 import { type Head, Heads } from "./heads.ts";
 import type { LiveThreads } from "./live.ts";
 import { isReplaced, LogFrames, logFrame, namedEvery } from "./log-frame.ts";
@@ -24,8 +24,6 @@ import type { Wake } from "./wake.ts";
  * L3 It reads while somebody follows, and not otherwise.
  */
 
-const mostOftenMs = 100;
-const lookEveryMs = 500;
 const sweepEveryMs = 2_000;
 // A sweep may take this part of the time, where there are very many threads.
 const sweepShare = 1 / 20;
@@ -44,8 +42,7 @@ export class Logs {
   readonly heads = new Heads();
   readonly #live: LiveThreads;
   readonly #wake: Wake;
-  readonly #changed = new Map<string, ThreadRef>();
-  #change = Promise.withResolvers<void>();
+  readonly #changes: Changes;
   #begun = Promise.withResolvers<void>();
   #followers = 0;
   #turning = false;
@@ -57,6 +54,7 @@ export class Logs {
     this.root = root;
     this.#live = live;
     this.#wake = wake;
+    this.#changes = new Changes(root, { events: true });
   }
 
   /** Resolves when it is known where all threads stand. */
@@ -77,24 +75,16 @@ export class Logs {
   }
 
   async #keepReading(): Promise<void> {
-    const note = (ref: ThreadRef) => {
-      this.#changed.set(ref.threadId, ref);
-      this.#change.resolve();
-    };
-    const watch = new StoreWatch(this.root, note, { events: true });
+    this.#changes.open();
     while (this.#followers > 0) {
-      this.#change = Promise.withResolvers<void>();
-      watch.ensure();
       this.#ask();
       // A storage root that can't be read now may be read the next time.
       await this.#sweep().catch(() => undefined);
       // Before it was swept once it is not known what was there.
       if (this.heads.time > 0) await this.#readChanged();
-      await Bun.sleep(mostOftenMs);
-      await Promise.race([this.#change.promise, Bun.sleep(lookEveryMs)]);
+      await this.#changes.pause();
     }
-    watch.close();
-    this.#changed.clear();
+    this.#changes.close();
     this.#answer = null;
     this.heads.clear();
     this.frames.clear();
@@ -111,7 +101,7 @@ export class Logs {
     void this.#live.now().then((live) => {
       this.#asking = false;
       this.#answer = { time, live };
-      this.#change.resolve();
+      this.#changes.wake();
     });
   }
 
@@ -145,7 +135,7 @@ export class Logs {
     const known = this.heads.get(ref.threadId);
     const head = known ?? this.heads.add(ref, isFirst ? this.#newest(ref) : beginning);
     const isNews = known ? known.size !== change.size : !isFirst;
-    if (isNews) this.#changed.set(ref.threadId, ref);
+    if (isNews) this.#changes.add(ref);
     head.size = change.size;
     head.changedAt = Math.max(head.changedAt, change.changedAt);
   }
@@ -161,10 +151,8 @@ export class Logs {
 
   /** Tells all that is new of those that have changed. */
   async #readChanged(): Promise<void> {
-    const refs = [...this.#changed.values()];
-    this.#changed.clear();
     let size = 0;
-    for (const ref of refs) {
+    for (const ref of this.#changes.take()) {
       const head = this.heads.get(ref.threadId) ?? this.heads.add(ref, beginning);
       for (let isMore = true; isMore; ) {
         const before = this.frames.bytes;

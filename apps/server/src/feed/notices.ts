@@ -5,18 +5,15 @@ import {
   listWorkflows,
   readRow,
   type Root,
-  StoreWatch,
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import type { StoreEvents } from "../shape/event.ts";
-import { eventBytes } from "./frame.ts";
+import { Changes } from "./changes.ts";
+import { eventBytes, heartbeatEveryMs } from "./frame.ts";
 import type { LiveThreads } from "./live.ts";
 import type { Wake } from "./wake.ts";
 
-const lookEveryMs = 500;
-const mostOftenMs = 100;
 const listEveryMs = 2_000;
-const beatEveryMs = 15_000;
 const mostKept = 5_000;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -38,6 +35,7 @@ export class Notices {
   readonly #root: Root;
   readonly #live: LiveThreads;
   readonly #wake: Wake;
+  readonly #changes: Changes;
   readonly #seen = new Map<string, Seen>();
   #watchers = 0;
   #kept: Notice[] = [];
@@ -45,8 +43,6 @@ export class Notices {
   /** The time of the newest notice, and that up to which notices are lost. */
   #newestAt = 0;
   #lostAt = 0;
-  #change = Promise.withResolvers<void>();
-  readonly #changed = new Map<string, ThreadRef>();
   #begun: Promise<void> = Promise.resolve();
   #looking = false;
   #listedAt = Number.NEGATIVE_INFINITY;
@@ -56,6 +52,7 @@ export class Notices {
     this.#root = root;
     this.#live = live;
     this.#wake = wake;
+    this.#changes = new Changes(root);
   }
 
   /** Begins to watch; ends with the function that it gives. */
@@ -110,27 +107,20 @@ export class Notices {
   }
 
   async #keepLooking(): Promise<void> {
-    const watch = new StoreWatch(this.#root, (ref) => {
-      this.#changed.set(ref.threadId, ref);
-      this.#change.resolve();
-    });
+    this.#changes.open();
     await this.#begun;
-    let beatAt = performance.now() + beatEveryMs;
+    let beatAt = performance.now() + heartbeatEveryMs;
     while (this.#watchers > 0) {
       const before = this.next;
-      this.#change = Promise.withResolvers<void>();
-      watch.ensure();
       // A storage root that can't be read now may be read the next time.
       await this.#look().catch(() => undefined);
       const beats = performance.now() >= beatAt;
-      if (beats) beatAt = performance.now() + beatEveryMs;
+      if (beats) beatAt = performance.now() + heartbeatEveryMs;
       if (beats || this.next > before) this.#wake.ring();
-      await Bun.sleep(mostOftenMs);
-      await Promise.race([this.#change.promise, Bun.sleep(lookEveryMs)]);
+      await this.#changes.pause();
     }
-    watch.close();
+    this.#changes.close();
     this.#seen.clear();
-    this.#changed.clear();
     // From here on nobody looks: what changes now is lost.
     this.#first = this.next;
     this.#kept = [];
@@ -163,8 +153,7 @@ export class Notices {
 
   async #look(): Promise<void> {
     const live = await this.#live.now();
-    const changed = [...this.#changed.values()];
-    this.#changed.clear();
+    const changed = this.#changes.take();
     for (const row of live.values()) await this.#lookAtLive(row);
     for (const seen of this.#seen.values()) {
       if (seen.live && !live.has(seen.ref.threadId)) await this.#show(seen.ref, false);

@@ -27,7 +27,8 @@ export class Overview {
   watch(id: string | undefined, names: ReadonlySet<StoreEventName>): Source {
     const isLog = logEventNames.some((name) => names.has(name));
     return new Watcher({
-      ...{ id, names },
+      id,
+      names,
       notices: this.#notices,
       logs: isLog ? this.#logs : null,
       wake: isLog ? this.#newsOfLogs : this.#news,

@@ -1,5 +1,5 @@
 import { type Place, parsePlace } from "./cut.ts";
-import { eventBytes, greeting, heartbeat } from "./frame.ts";
+import { eventBytes, greeting, heartbeat, heartbeatEveryMs } from "./frame.ts";
 import type { LogFrame } from "./log-frame.ts";
 import type { Logs } from "./logs.ts";
 import type { Notices } from "./notices.ts";
@@ -8,7 +8,6 @@ import type { Source } from "./streams.ts";
 import type { Wake } from "./wake.ts";
 
 const pieceBytes = 64 * 1024;
-const beatEveryMs = 15_000;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -96,7 +95,7 @@ export class Watcher implements Source {
     const pieces = this.#takeNotices();
     if (this.#logs) this.#takeLogs(this.#logs, pieces);
     if (pieces.length > 0) return Buffer.concat(pieces);
-    return performance.now() - this.#sentAt >= beatEveryMs ? this.#beat() : null;
+    return performance.now() - this.#sentAt >= heartbeatEveryMs ? this.#beat() : null;
   }
 
   #ready(): Bytes {

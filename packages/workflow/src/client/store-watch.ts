@@ -29,7 +29,7 @@ export class StoreWatch {
     this.#add("", logsDir(this.#root), (name) => {
       if (isHash(name)) this.ensure();
     });
-    for (const hash of loggedHashes(this.#root)) {
+    for (const hash of this.#hashes()) {
       this.#add(hash, threadsDir(this.#root, hash), (name) => {
         const [, threadId = ""] = this.#file.exec(name) ?? [];
         if (isThreadId(threadId)) this.#onThread({ hash, threadId });
@@ -40,6 +40,15 @@ export class StoreWatch {
   close(): void {
     for (const watcher of this.#folders.values()) watcher.close();
     this.#folders.clear();
+  }
+
+  #hashes(): string[] {
+    try {
+      return loggedHashes(this.#root);
+    } catch {
+      // What can't be read now may be read when it is called next.
+      return [];
+    }
   }
 
   #add(key: string, folder: string, onName: (name: string) => void): void {

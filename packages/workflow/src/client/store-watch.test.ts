@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dataPath, infoPath, logsDir, type Root, threadsDir } from "../storage/paths.ts";
+import { openRoot } from "../storage/root.ts";
+import { StoreWatch } from "./store-watch.ts";
+
+const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
+let root: Root;
+let told: string[];
+let watch: StoreWatch;
+
+beforeEach(() => {
+  root = openRoot({ path: mkdtempSync(join(tmpdir(), "store-watch-")) });
+  told = [];
+});
+
+afterEach(() => {
+  watch.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const open = (options?: { events: boolean }) => {
+  watch = new StoreWatch(root, ({ threadId }) => told.push(threadId), options);
+};
+
+/** Writes a file again and again until something is told: a folder is watched some moments later. */
+async function writeUntilTold(path: string): Promise<void> {
+  mkdirSync(threadsDir(root, ref.hash), { recursive: true });
+  for (let tries = 0; tries < 400 && told.length === 0; tries += 1) {
+    watch.ensure();
+    writeFileSync(path, `${tries}\n`);
+    await Bun.sleep(10);
+  }
+}
+
+test("it tells of a thread whose log has changed, also in a folder that came since", async () => {
+  open();
+  await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
+  expect(told[0]).toBe(ref.threadId);
+});
+
+test("it tells of a debug log when it is asked to", async () => {
+  open({ events: true });
+  await writeUntilTold(infoPath(root, ref.hash, ref.threadId));
+  expect(told[0]).toBe(ref.threadId);
+});
+
+test("a folder of logs that can't be listed stops nothing, and is watched when it can be", async () => {
+  const logs = logsDir(root);
+  rmSync(logs, { recursive: true, force: true });
+  symlinkSync(logs, logs);
+  open();
+  watch.ensure();
+  rmSync(logs);
+  await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
+  expect(told[0]).toBe(ref.threadId);
+});
