@@ -83,7 +83,7 @@ test("a list tells how many there are where it knows, and where the next page is
   const first = await page("/api/threads?limit=2&details=true");
   expect(first).toMatchObject({
     total: String(all.length),
-    link: '</api/threads?limit=2&details=true&offset=2>; rel="next"',
+    link: `</api/threads?limit=2&details=true&before=${all[1]?.threadId}>; rel="next"`,
   });
   const ids: string[] = [];
   for (let next: string | null = "/api/threads?workflow=asker&limit=1"; next; ) {
@@ -110,6 +110,9 @@ test("what is asked of a list must make sense", async () => {
     "limit=x",
     "limit=1e9",
     "offset=-1",
+    "before=",
+    "before=../x",
+    "before=01ARZ3NDEKTSV4RRFFQ69G5FA",
     "details=1",
     "workflow=",
     "workflow=a%20b",

@@ -97,9 +97,11 @@ const diff = createRoute({
   responses: answers("The comparison; `a` is the thread of the path.", diffShape),
 });
 
-function linkToNext(url: string, offset: number): string {
+// Threads that are born or removed in between move places, but not the ids.
+function linkToNext(url: string, before: string): string {
   const { pathname, searchParams } = new URL(url);
-  searchParams.set("offset", String(offset));
+  searchParams.delete("offset");
+  searchParams.set("before", before);
   return `<${pathname}?${searchParams.toString()}>; rel="next"`;
 }
 
@@ -108,9 +110,9 @@ export function threadRoutes({ root, families, spendings }: Context) {
   return routes()
     .openapi(list, async (c) => {
       const { details, ...options } = c.req.valid("query");
-      const { rows, total, more } = await pageThreads(root, options);
+      const { rows, total, next } = await pageThreads(root, options);
       if (total !== null) c.header("X-Total-Count", String(total));
-      if (more) c.header("Link", linkToNext(c.req.url, options.offset + options.limit));
+      if (next !== null) c.header("Link", linkToNext(c.req.url, next));
       if (details !== "true") return c.json(rows, 200);
       const all = await Promise.all(
         rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })),

@@ -37,11 +37,11 @@ export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
     queryKey: [...threadKeys.lists, { status, workflow }],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, limit: pageSize, offset: pageParam, details: true },
+        query: { status, workflow, limit: pageSize, before: pageParam, details: true },
         signal,
       }),
-    initialPageParam: 0,
-    getNextPageParam: (last, all) => (last.hasMore ? all.length * pageSize : undefined),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ rows, hasMore }) => (hasMore ? rows.at(-1)?.threadId : undefined),
     placeholderData: keepPreviousData,
   });
 

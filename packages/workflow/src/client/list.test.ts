@@ -140,7 +140,7 @@ describe("a filtered list", () => {
         expect(await listThreads(root, options)).toEqual(rows);
         const found = await pageThreads(root, options);
         expect(found.rows).toEqual(rows);
-        if (found.total === null) expect(found.more).toBe(fitting.length > offset + limit);
+        if (found.total === null) expect(found.next !== null).toBe(fitting.length > offset + limit);
       }),
       { numRuns: 200 },
     );
@@ -167,8 +167,8 @@ describe("a filtered list", () => {
 
 describe("how many threads there are", () => {
   const page = async (options: ListOptions) => {
-    const { rows, total, more } = await pageThreads(root, options);
-    return [rows.length, total, more];
+    const { rows, total, next } = await pageThreads(root, options);
+    return [rows.length, total, next !== null];
   };
 
   test("is known without a filter and by hash, and whether more come is always", async () => {
@@ -182,6 +182,42 @@ describe("how many threads there are", () => {
     expect(await page({ limit: 1, status: "completed" })).toEqual([1, null, false]);
     expect(await page({ limit: 1, status: "interrupted" })).toEqual([1, null, true]);
     expect(await page({ status: "running" })).toEqual([0, null, false]);
+  });
+
+  const pages = async (options: ListOptions, between: (before: string) => void) => {
+    const ids: string[] = [];
+    for (let before: string | null | undefined; before !== null; ) {
+      const one = await pageThreads(root, { ...options, ...(before && { before }) });
+      ids.push(...one.rows.map(({ threadId }) => threadId));
+      before = one.next;
+      if (before) between(before);
+    }
+    return ids;
+  };
+
+  test.each<ListOptions>([
+    {},
+    { workflow: "AAAA000000001" },
+    { workflow: "review" },
+    { status: "interrupted" },
+  ])(
+    "page by page each comes once, also when others are born or removed in between: %j",
+    async (filter) => {
+      const old = Array.from({ length: 20 }, (_, n) => n);
+      for (const n of old) write("AAAA000000001", n, line(startOf("review")));
+      let born = 20;
+      const ids = await pages({ ...filter, limit: 3 }, (before) => {
+        write("AAAA000000001", (born += 1), line(startOf("review")));
+        rmSync(dataPath(root, "AAAA000000001", before));
+      });
+      expect(ids).toEqual(old.toReversed().map(idOf));
+    },
+  );
+
+  test("a page of threads that are not born yet is none to stop at", async () => {
+    write("AAAA000000001", 1, line(startOf("review")));
+    for (const n of [5, 6, 7]) write("AAAA000000001", n, "");
+    expect(await pages({ limit: 1 }, () => undefined)).toEqual([idOf(1)]);
   });
 });
 

@@ -15,15 +15,18 @@ import { sizeOf, timeOf } from "./threads.ts";
 export type ListOptions = {
   limit?: number;
   offset?: number;
+  /** Only those that come behind the thread with this id, whether it is still there or not. */
+  before?: string;
   status?: Status | readonly Status[];
   workflow?: string;
 };
 
 /**
  * A page of threads. `total` is how many there are on all pages; null where only reading their logs
- * would tell. `more` says whether a page comes after it.
+ * would tell. `next` is the `before` of the page after it, which stays right when threads are born or
+ * removed in between; null when none comes.
  */
-export type ThreadPage = { rows: ThreadRow[]; total: number | null; more: boolean };
+export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
 
 const defaultLimit = 20;
 /** How long a list may keep others waiting, in milliseconds. */
@@ -46,18 +49,21 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
   return rows;
 }
 
-/** As {@link listThreads}, with how many there are and whether more come. */
+/** As {@link listThreads}, with how many there are and where the next page begins. */
 export async function pageThreads(root: Root, options: ListOptions = {}): Promise<ThreadPage> {
   const { limit = defaultLimit, offset = 0 } = options;
   const search = await searchFor(root, options);
-  const { total } = search;
+  const { total, left, refs } = search;
   const rows: ThreadRow[] = [];
   for await (const row of rowsOf(search)) {
-    if (rows.length >= limit) return { rows, total, more: true };
+    if (rows.length >= limit) return { rows, total, next: rows.at(-1)?.threadId ?? null };
     rows.push(row);
     if (total !== null && rows.length >= limit) break;
   }
-  return { rows, total, more: total !== null && offset + limit < total };
+  const isLast = total === null || offset + limit >= left;
+  // Of what was looked at some may not have been born.
+  const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
+  return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
 
 type Search = {
@@ -66,19 +72,23 @@ type Search = {
   /** Newest first. */
   refs: readonly ThreadRef[];
   total: number | null;
+  /** How many may fit from where the list begins. */
+  left: number;
   offset: number;
 };
 
 async function searchFor(root: Root, options: ListOptions): Promise<Search> {
-  const { limit = defaultLimit, offset = 0, status, workflow } = options;
+  const { limit = defaultLimit, offset = 0, before, status, workflow } = options;
   const statuses = status === undefined ? null : new Set([status].flat());
   const filter = { statuses, meant: workflow ? await meantBy(root, workflow) : null };
   // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
-  const refs =
+  const all =
     statuses && [...statuses].every(isMoving) ? await listLive(root) : placesOf(root, filter);
-  const total = isByPlace(filter) ? refs.length : null;
+  const total = isByPlace(filter) ? all.length : null;
+  const refs = before === undefined ? all : all.filter(({ threadId }) => threadId < before);
+  const left = refs.length;
   const most = statuses || workflow ? null : offset + limit;
-  return { root, filter, refs: newestFirst(refs, most), total, offset };
+  return { root, filter, refs: newestFirst(refs, most), total, left, offset };
 }
 
 async function* rowsOf({ root, filter, refs, offset }: Search): AsyncGenerator<ThreadRow> {
