@@ -19,6 +19,7 @@ describe("the exported names", () => {
       durable
       eventsChannel
       isWorkflowError
+      listNames
       truncated
       type AgentFn
       type Answer

@@ -64,6 +64,7 @@ test("the doors have these values and no others", () => {
     "durable",
     "eventsChannel",
     "isWorkflowError",
+    "listNames",
     "truncated",
     "waitFor",
   ]);

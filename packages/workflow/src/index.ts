@@ -42,7 +42,7 @@ export {
   type RunEvent,
   type WorkflowEvent,
 } from "./events/event.ts";
-export { type TruncatedValue, truncated } from "./events/truncated.ts";
+export { listNames, type TruncatedValue, truncated } from "./events/truncated.ts";
 
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";

@@ -1,4 +1,4 @@
-import { truncated } from "@uncaged/workflow";
+import { listNames, truncated } from "@uncaged/workflow";
 import type { RunEvent } from "../event/event.ts";
 import { read } from "../expression/compile.ts";
 import { isPlain } from "../expression/value.ts";
@@ -36,14 +36,12 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   return cut(Object.fromEntries(outputs));
 }
 
-const listing = ["resolvedInputs", "outputs"];
-
 /** An event that tells its values whole, with those cut that are too long for an event. */
 export function shownEvent(event: RunEvent): RunEvent {
   const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
     // What a child of the child told.
     if (name === "data" && isEvent(value)) return [name, shownEvent(value)];
-    return [name, listing.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
+    return [name, listNames.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
   });
   return { ...event, payload: Object.fromEntries(entries) };
 }

@@ -1,15 +1,15 @@
 import { truncated } from "@uncaged/workflow";
 
-const longestLine = 200;
+const longest = 200;
 
 /** A value in one line of at most 200 characters, for people. */
 export function summary(value: unknown): string {
   const text = typeof value === "string" ? value : jsonOf(value);
   const line = text
-    .slice(0, 4 * longestLine)
+    .slice(0, 4 * longest)
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > longestLine ? `${wholeCharacters(line.slice(0, longestLine - 1))}…` : line;
+  return line.length > longest ? `${wholeCharacters(line.slice(0, longest - 1))}…` : line;
 }
 
 // Never between the halves of one character.
@@ -24,15 +24,12 @@ function jsonOf(value: unknown): string {
   }
 }
 
-const longest = 10 * 1024;
-
-/** A value for who cuts it himself: the whole as it is now, null when it has no JSON. */
+/** A copy of a value, for who cuts it himself; null when it has no JSON. */
 export function whole(value: unknown): unknown {
   if (typeof value === "string") return value;
   try {
     const json: string | undefined = JSON.stringify(value);
-    if (json === undefined) return null;
-    return json.length > longest ? JSON.parse(json) : value;
+    return json === undefined ? null : JSON.parse(json);
   } catch {
     return null;
   }

@@ -24,7 +24,7 @@ const drafts = new Map<string, Promise<Ajv>>();
 
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
- * `all` it tells each reason why a value does not fit, else the first.
+ * `all` it tells each reason why a value does not fit, else the first; `name` is what a reason calls it.
  *
  * Every `$ref` must lead to a place in the schema itself: nothing is fetched.
  */

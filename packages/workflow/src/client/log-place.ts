@@ -9,10 +9,10 @@ import { beginning, type Position } from "./position.ts";
 const newline = 10;
 const pieceSize = 64 * 1024;
 
-/** A thread's two files together: how many bytes, and when they changed last, in ms. */
+/** A thread's log and debug log together: how many bytes, and when they changed last, in ms. */
 export type LogChange = { size: number; changedAt: number };
 
-/** How a thread's files are now, without a look into them; null when it has no log. */
+/** How they are now, without a look into them; null when the thread has no log. */
 export function changeOf(root: Root, { hash, threadId }: ThreadRef): LogChange | null {
   const data = lstatSync(dataPath(root, hash, threadId), { throwIfNoEntry: false });
   if (!data) return null;
@@ -23,7 +23,7 @@ export function changeOf(root: Root, { hash, threadId }: ThreadRef): LogChange |
   };
 }
 
-/** Behind the last whole line of each of a thread's files, as they are now. */
+/** Behind the last whole line of a thread's log and of its debug log, as they are now. */
 export function newestPosition(root: Root, { hash, threadId }: ThreadRef): Position {
   // The log first: an event stands in its file before the step that it led to stands in the log.
   const data = wholeLines(dataPath(root, hash, threadId));

@@ -2,6 +2,9 @@
 export const longestShown = 10 * 1024;
 const previewLength = 200;
 
+/** The values of an event's payload that list others: each of those is cut, and not the list. */
+export const listNames: readonly string[] = ["resolvedInputs", "outputs"];
+
 /**
  * What stands in an event for a value whose JSON is longer than 10 KB. `length` counts its characters.
  * `at`, in a recorded event only, is the byte of the thread's file of values at which the whole of it

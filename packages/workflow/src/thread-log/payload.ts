@@ -1,16 +1,14 @@
 import type { Mask } from "../events/mask.ts";
-import { longestShown, markerOf } from "../events/truncated.ts";
+import { listNames, longestShown, markerOf } from "../events/truncated.ts";
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
 export type Keep = (json: string) => number | null;
 
-const listing = ["resolvedInputs", "outputs"];
 const cut = '"_truncated":true';
 
 /**
- * The JSON of an event's payload, without secrets. Values are cut as the documented format says, each
- * of its own, and each of those that `resolvedInputs` and `outputs` list; what is cut is given to `keep`
- * first. Never throws.
+ * The JSON of an event's payload, without secrets. Each value that is longer than 10 KB is cut by itself,
+ * and so is each of those that {@link listNames} list; what is cut is given to `keep` first. Never throws.
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {
@@ -26,9 +24,7 @@ export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
 
 function hasLongText(value: unknown, levels = 4): boolean {
   if (levels === 0 || !isListing(value)) return false;
-  for (const name in value)
-    if (isLong(value[name]) || hasLongText(value[name], levels - 1)) return true;
-  return false;
+  return Object.values(value).some((one) => isLong(one) || hasLongText(one, levels - 1));
 }
 
 const isLong = (value: unknown): boolean =>
@@ -44,7 +40,7 @@ function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
   };
   const payloadOf = (given: Record<string, unknown>): string =>
     recordJson(given, mask, (value, name) => {
-      if (listing.includes(name) && isListing(value)) return recordJson(value, mask, whole);
+      if (listNames.includes(name) && isListing(value)) return recordJson(value, mask, whole);
       return isEvent(value) ? recordJson(value, mask, inEvent) : whole(value);
     });
   const inEvent = (value: unknown, name: string): string | undefined =>
