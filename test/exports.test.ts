@@ -88,6 +88,7 @@ describe("the exported names", () => {
       listThreads
       listWorkers
       listWorkflows
+      maxJsonDepth
       mostRounds
       newestPosition
       openRoot

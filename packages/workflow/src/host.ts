@@ -68,6 +68,7 @@ export { allThreads, findThread, readFailure, readThread } from "./client/thread
 export { readValue } from "./client/value.ts";
 export { type WorkerState, listWorkers } from "./client/workers.ts";
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
+export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";

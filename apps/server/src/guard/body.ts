@@ -1,4 +1,4 @@
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { maxJsonDepth, show, WorkflowError } from "@uncaged/workflow/host";
 
 /** The most that a body may have, in bytes. */
 const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
@@ -42,20 +42,17 @@ export const mostOf = (request: Request): number =>
     ? mostBody.upload
     : mostBody.json;
 
-// As many as a log's values may have.
-const mostLevels = 1000;
-
 /**
- * Checks that a body of JSON is not nested so deeply that it can't be written again.
+ * Checks that a body of JSON is not nested more deeply than what a log may hold.
  *
  * @throws WorkflowError `BODY_TOO_DEEP` (usage).
  */
 export function checkDepth(body: unknown): void {
-  if (!isDeeper(body, mostLevels)) return;
+  if (!isDeeper(body, maxJsonDepth)) return;
   throw new WorkflowError({
     code: "BODY_TOO_DEEP",
     kind: "usage",
-    message: `a body may have ${mostLevels} levels`,
+    message: `a body may have ${maxJsonDepth} levels`,
     hint: "nest its values less deeply",
   });
 }

@@ -1,5 +1,5 @@
 import type { ForkThread, NumberedStep } from "@uncaged/workflow-server/api-types";
-import { isRecord, readObject } from "../schema/json.ts";
+import { isRecord, laidOut, readObject } from "../schema/json.ts";
 import { type Limits, limitsOf, problemsInLimits } from "./limits.ts";
 
 /**
@@ -20,8 +20,6 @@ export type ForkDraft = Limits & {
   meta: string;
 };
 
-const laidOut = (value: unknown): string => JSON.stringify(value, null, 2);
-
 /** What stands at a point: the values that the thread goes on from. */
 export function draftAt(
   point: ForkPoint,
@@ -32,7 +30,7 @@ export function draftAt(
   return {
     prompt,
     content: last?.content ?? "",
-    meta: laidOut(last?.meta ?? {}),
+    meta: laidOut(last?.meta ?? {}) ?? "{}",
     on: "",
     maxRounds: "",
   };

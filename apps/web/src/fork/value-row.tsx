@@ -4,6 +4,7 @@ import { flushSync } from "react-dom";
 import { Button } from "../controls/button.tsx";
 import { TextArea } from "../controls/field.tsx";
 import { size } from "../format/amount.ts";
+import { laidOut } from "../schema/json.ts";
 import styles from "./fork.module.css";
 import { type Edit, editOf, isChanged, mostShown, problemOf, switched, valueOf } from "./values.ts";
 
@@ -145,5 +146,5 @@ const shortest = 72;
 
 function textOf(value: unknown, json: string): string {
   if (typeof value === "string") return value === "" ? "“”" : value;
-  return json.length <= shortest ? json : JSON.stringify(value, null, 2);
+  return laidOut(value, shortest) ?? json;
 }

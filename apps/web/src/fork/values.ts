@@ -1,4 +1,4 @@
-import { ownIn, readJson } from "../schema/json.ts";
+import { laidOut, ownIn, readJson } from "../schema/json.ts";
 
 /** A value as it is edited: as a text, or as JSON. */
 export type Edit = { text: string; isText: boolean };
@@ -15,7 +15,7 @@ export const mostShown = 10_240;
 export const editOf = (value: unknown): Edit =>
   typeof value === "string"
     ? { text: value, isText: true }
-    : { text: JSON.stringify(value, null, 2), isText: false };
+    : { text: laidOut(value) ?? "", isText: false };
 
 /** The same edit in the other form. */
 export function switched({ text, isText }: Edit): Edit {
