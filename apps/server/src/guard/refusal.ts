@@ -1,4 +1,4 @@
-import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type Root, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import type { Failure } from "../shape/failure.ts";
@@ -14,24 +14,31 @@ const byCode: Record<string, RefusalStatus> = {
   BODY_TOO_LARGE: 413,
   TOO_MANY_STREAMS: 429,
   TOO_MANY_UPLOADS: 429,
-  INTERNAL: 500,
 };
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
-/** The status and the body that tell of an error. A fault of our own is told without its text. */
-export function refusalOf(thrown: unknown): { status: RefusalStatus; body: Failure } {
-  const record = toErrorRecord(fromFramework(thrown));
-  const { code, kind, hint = null, details } = record;
-  const message = code === "INTERNAL" ? "the server came upon a fault of its own" : record.message;
-  const error = { code, message, hint: code === "INTERNAL" ? faultHint : hint };
+/**
+ * The status and the body that tell of an error. A fault of our own is told without its text, and a path
+ * without that of the storage root: whoever asks need not know where it lies.
+ */
+export function refusalOf(thrown: unknown, root: Root): { status: RefusalStatus; body: Failure } {
+  const { code, kind, message, hint, details } = toErrorRecord(fromFramework(thrown));
+  if (code === "INTERNAL") return { status: 500, body: { error: fault } };
+  const plain = (text: string) =>
+    text.replaceAll(`${root}/`, "").replaceAll(root, "the storage root");
+  const error = { code, message: plain(message), hint: hint === undefined ? null : plain(hint) };
   return {
     status: byCode[code] ?? byKind[kind],
-    body: { error: details ? { ...error, details } : error },
+    body: { error: details ? { ...error, details: details.map(plain) } : error },
   };
 }
 
-const faultHint = "what happened stands in the terminal in which the server runs; please report it";
+const fault = {
+  code: "INTERNAL",
+  message: "the server came upon a fault of its own",
+  hint: "what happened stands in the terminal in which the server runs; please report it",
+};
 
 // The framework throws one error of its own: that a body is no JSON.
 function fromFramework(thrown: unknown): unknown {

@@ -1,3 +1,4 @@
+import type { Root } from "@uncaged/workflow/host";
 import type { z } from "zod";
 import { isForRun } from "../guard/body.ts";
 import { type RefusalStatus, refusalOf } from "../guard/refusal.ts";
@@ -31,12 +32,13 @@ type RunRefusal = { status: RefusalStatus; body: z.infer<typeof runFailureShape>
 export const refusalTo = (
   request: Request,
   thrown: unknown,
+  root: Root,
 ): RunRefusal | ReturnType<typeof refusalOf> =>
-  isForRun(request) ? runRefusalOf(thrown) : refusalOf(thrown);
+  isForRun(request) ? runRefusalOf(thrown, root) : refusalOf(thrown, root);
 
 /** The status and the body that tell of an error under a run's paths: `error` is a text there. */
-function runRefusalOf(thrown: unknown): RunRefusal {
-  const { status: usual, body } = refusalOf(thrown);
+function runRefusalOf(thrown: unknown, root: Root): RunRefusal {
+  const { status: usual, body } = refusalOf(thrown, root);
   const { code, message, hint, details } = body.error;
   if (documented.has(code)) return { status: usual, body: { error: message } };
   const status = invalid.has(code) ? 400 : usual;

@@ -61,7 +61,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     throw noSuchPath(c.req.method, c.req.path);
   });
   app.onError((error, c) => {
-    const { status, body } = refusalTo(c.req.raw, error);
+    const { status, body } = refusalTo(c.req.raw, error, context.root);
     if (status === 500) console.error(error);
     return c.json(body, status);
   });

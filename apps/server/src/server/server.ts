@@ -89,7 +89,7 @@ export function startServer(options: ServerOptions): RunningServer {
       if (isStream(response)) own.timeout(request, 0);
       return protect(response);
     } catch (error) {
-      const { status, body } = refusalTo(request, error);
+      const { status, body } = refusalTo(request, error, root);
       if (status === 500) console.error(error);
       return protect(Response.json(body, { status }));
     }
