@@ -17,6 +17,8 @@ const common: Options = {
   addUsedSchema: false,
   logger: false,
   unicodeRegExp: true,
+  // A property may be named as what every object inherits: `constructor`.
+  ownProperties: true,
 };
 
 type Draft = "draft-07" | "2019-09" | "2020-12";
