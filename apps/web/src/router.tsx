@@ -5,7 +5,7 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { readAddSearch } from "./add/search.ts";
-import { ApiError } from "./api/request.ts";
+import { ApiError, request } from "./api/request.ts";
 import { NoPage, PageFailure } from "./shell/page-failure.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Skeleton } from "./states/skeleton.tsx";
@@ -16,7 +16,10 @@ import { readWorkflowSearch } from "./workflows/search.ts";
 
 /** A page's own part, which is loaded when it is asked for. */
 const part = <Module,>(loading: Promise<Module>): Promise<Module> =>
-  loading.catch(() => {
+  loading.catch(async () => {
+    // A server that is there says why.
+    const refusal = await request("/server").catch((error: unknown) => error);
+    if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
     throw new ApiError(0, {
       code: "NOT_REACHED",
       message: "this page can't be loaded",

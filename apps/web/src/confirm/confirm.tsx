@@ -19,14 +19,19 @@ type Props = {
 /** Asks before something is done that can't be undone. */
 export function Confirm({ title, children, action, isOpen, onClose, perform }: Props) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
+  // What failed once is not told when it is asked again.
+  const close = () => {
+    done.reset();
+    onClose();
+  };
   return (
-    <Dialog title={title} isOpen={isOpen} onClose={onClose}>
+    <Dialog title={title} isOpen={isOpen} onClose={close}>
       <DialogBody>
         {children}
         {done.error && <FailureNotice error={done.error} />}
       </DialogBody>
       <DialogButtons>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={close}>Cancel</Button>
         <Button look="danger" isBusy={done.isPending} onClick={() => done.mutate()}>
           {action}
         </Button>

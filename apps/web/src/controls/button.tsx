@@ -17,14 +17,19 @@ export const buttonClass = (look: Look = "plain", small = false): string =>
 
 /** A button; `solid` is the one thing to do on a page. */
 export function Button(props: Props) {
-  const { look, small, icon, isBusy = false, children, disabled, className = "", ...rest } = props;
+  const { look, small, icon, isBusy = false, children, onClick, className = "", ...rest } = props;
   return (
     <button
       type="button"
       {...rest}
       className={`${buttonClass(look, small)} ${children ? "" : styles.bare} ${className}`}
-      disabled={disabled === true || isBusy}
+      // Not `disabled`: that would take the focus away, and a failure would leave it nowhere.
+      aria-disabled={isBusy || undefined}
       aria-busy={isBusy || undefined}
+      onClick={(event) => {
+        if (isBusy) event.preventDefault();
+        else onClick?.(event);
+      }}
     >
       {icon}
       {children}

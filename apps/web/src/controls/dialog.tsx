@@ -1,6 +1,6 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { Button } from "./button.tsx";
 import styles from "./dialog.module.css";
 
@@ -14,13 +14,30 @@ type Props = {
   children: ReactNode;
 };
 
-/** A dialog that holds the focus while it is open; Escape closes it. */
+/**
+ * A dialog that holds the focus while it is open; Escape closes it. So does a press beside it, as long as
+ * nothing was typed that would be lost.
+ */
 export function Dialog({ title, description, isOpen, onClose, wide = false, children }: Props) {
+  const isTyped = useRef(false);
+  const finalFocus = useFinalFocus(isOpen);
+  const change = (open: boolean, { reason }: { reason: string }) => {
+    if (open || (reason === "outside-press" && isTyped.current)) return;
+    onClose();
+  };
   return (
-    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Base.Root
+      open={isOpen}
+      onOpenChange={change}
+      onOpenChangeComplete={() => (isTyped.current = false)}
+    >
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
-        <Base.Popup className={`${styles.popup} ${wide ? styles.wide : ""}`}>
+        <Base.Popup
+          className={`${styles.popup} ${wide ? styles.wide : ""}`}
+          finalFocus={finalFocus}
+          onInput={() => (isTyped.current = true)}
+        >
           <Base.Title className={styles.title}>{title}</Base.Title>
           {description && (
             <Base.Description className={styles.description} render={<div />}>
@@ -37,6 +54,23 @@ export function Dialog({ title, description, isOpen, onClose, wide = false, chil
       </Base.Portal>
     </Base.Root>
   );
+}
+
+/** Where the focus goes when a dialog closes: what opened it, or the page when that is gone. */
+function useFinalFocus(isOpen: boolean) {
+  const opener = useRef<Element | null>(null);
+  const wasOpen = useRef(false);
+  // Not in an effect: by then what the dialog holds may have taken the focus.
+  if (isOpen && !wasOpen.current) opener.current = document.activeElement;
+  wasOpen.current = isOpen;
+  return () => {
+    const { current } = opener;
+    // A menu's button has got the focus back, or gets it.
+    if (current?.closest("[role=menu]")) return true;
+    return current instanceof HTMLElement && current.isConnected && current !== document.body
+      ? current
+      : document.getElementById("main");
+  };
 }
 
 /** What a dialog holds between its title and its buttons; it scrolls when it is long. */

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 
-/** Whether the server is heard: `lost` until it is reached again. */
-export type Connection = "open" | "lost";
+/** Whether the server is heard: `lost` until it is reached again, `refused` where it is and says no. */
+export type Connection = "open" | "lost" | "refused";
 
 const streams = new Map<object, Connection>();
 const listeners = new Set<() => void>();
@@ -13,12 +13,15 @@ export function setConnection(stream: object, connection: Connection | null): vo
   for (const listener of listeners) listener();
 }
 
-const connection = (): Connection => ([...streams.values()].includes("lost") ? "lost" : "open");
+function worst(): Connection {
+  const all = [...streams.values()];
+  return (["lost", "refused"] as const).find((one) => all.includes(one)) ?? "open";
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** How the page's streams stand: lost when one of them is. */
-export const useConnection = (): Connection => useSyncExternalStore(subscribe, connection);
+/** How the page's streams stand: the worst of them. */
+export const useConnection = (): Connection => useSyncExternalStore(subscribe, worst);

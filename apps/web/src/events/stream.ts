@@ -66,8 +66,10 @@ export class Stream<Events extends object> {
 
   #onError(source: EventSource): void {
     if (this.#closed || source !== this.#source) return;
-    setConnection(this, "lost");
-    if (source.readyState !== EventSource.CLOSED) return;
+    // A browser comes back by itself where nobody is, and gives up where it was refused.
+    const isRefused = source.readyState === EventSource.CLOSED;
+    setConnection(this, isRefused ? "refused" : "lost");
+    if (!isRefused) return;
     this.#source = null;
     this.#wait(retryMs, () => this.#ensure());
   }

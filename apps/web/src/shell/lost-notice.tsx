@@ -10,13 +10,13 @@ const gladMs = 2_500;
 /** Tells when the server is not heard any more, and when it is again. */
 export function LostNotice() {
   const connection = useConnection();
-  const [shown, setShown] = useState<"lost" | "back" | null>(null);
+  const [shown, setShown] = useState<"lost" | "refused" | "back" | null>(null);
   const wasTold = useRef(false);
   useEffect(() => {
-    if (connection === "lost") {
+    if (connection !== "open") {
       const timer = setTimeout(() => {
         wasTold.current = true;
-        setShown("lost");
+        setShown(connection);
       }, patienceMs);
       return () => clearTimeout(timer);
     }
@@ -32,6 +32,12 @@ export function LostNotice() {
         <p className={styles.lost}>
           <Unplug aria-hidden /> The server is not reached. This page shows what was last known, and
           goes on by itself; the threads run without it.
+        </p>
+      )}
+      {shown === "refused" && (
+        <p className={styles.lost}>
+          <Unplug aria-hidden /> The server refuses to tell this page more. Load the page again: it
+          then says why.
         </p>
       )}
       {shown === "back" && (

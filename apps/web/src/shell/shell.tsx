@@ -23,7 +23,10 @@ export function Shell() {
   const [isHelping, setHelping] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const main = useRef<HTMLElement>(null);
-  useFocusOf(main, path);
+  const shown = useRouterState({
+    select: ({ resolvedLocation }) => resolvedLocation?.pathname ?? path,
+  });
+  useFocusOf(main, shown);
   useGoKeys(() => setHelping(true));
   return (
     <>

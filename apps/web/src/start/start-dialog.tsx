@@ -22,7 +22,7 @@ type Props = {
 export function StartDialog({ isOpen, onClose, workflow }: Props) {
   return (
     <Dialog title="Start a thread" isOpen={isOpen} onClose={onClose}>
-      {isOpen && <Start onClose={onClose} first={workflow} />}
+      <Start onClose={onClose} first={workflow} />
     </Dialog>
   );
 }

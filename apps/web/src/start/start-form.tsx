@@ -52,7 +52,7 @@ export function StartForm({ workflow, choice, onClose }: Props) {
     <form className={styles.form} onSubmit={submit} noValidate>
       <DialogBody>
         {choice}
-        {error && <FailureNotice error={error} />}
+        {error && !start.error && <FailureNotice error={error} />}
         <TextArea
           label="Prompt"
           autoFocus

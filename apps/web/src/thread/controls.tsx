@@ -12,7 +12,7 @@ import {
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import {
   killThread,
   pauseThread,
@@ -25,6 +25,7 @@ import { CompareDialog } from "../compare/compare-dialog.tsx";
 import { Button } from "../controls/button.tsx";
 import { Confirm } from "../confirm/confirm.tsx";
 import { Menu, MenuItem } from "../controls/menu.tsx";
+import { useKeptFocus } from "../controls/use-kept-focus.ts";
 import type { ForkPoint } from "../fork/fork.ts";
 import { FailureNotice } from "../states/failure.tsx";
 import { isEnded } from "../status/statuses.ts";
@@ -45,6 +46,8 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
   const go = useAct(threadId);
+  const buttons = useRef<HTMLDivElement>(null);
+  useKeptFocus(buttons);
   const isEnd = isEnded(status);
   const act = (perform: () => Promise<unknown>) => go.mutate(perform);
   const retry = async () => {
@@ -52,7 +55,7 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
     await navigate({ to: "/threads/$id", params: { id } });
   };
   return (
-    <div className={styles.controls}>
+    <div ref={buttons} className={styles.controls}>
       {status === "running" && (
         <Button
           icon={<Pause />}

@@ -5,11 +5,11 @@ import { Tabs } from "../controls/tabs.tsx";
 import { ForkDialog } from "../fork/fork-dialog.tsx";
 import type { ForkPoint } from "../fork/fork.ts";
 import { useThreadLog } from "../log/use-thread-log.ts";
-import { Empty } from "../states/empty.tsx";
 import { Skeleton } from "../states/skeleton.tsx";
 import { SectionsContext } from "../steps/section.tsx";
 import { CommittedContext } from "../value/cut.tsx";
 import { About } from "./about.tsx";
+import { Deleted } from "./deleted.tsx";
 import type { View } from "./search.ts";
 import { StepsView } from "./steps-view.tsx";
 import styles from "./thread.module.css";
@@ -53,9 +53,7 @@ export function ThreadView({ thread }: { thread: Thread }) {
     setAskedToAnswer((times) => times + 1);
     show("steps", log.steps.at(-1)?.number);
   };
-  if (log.isRemoved) {
-    return <Empty title="This thread was deleted">Its logs are gone.</Empty>;
-  }
+  if (log.isRemoved) return <Deleted />;
   return (
     <SectionsContext value={sections}>
       <CommittedContext value={committed}>

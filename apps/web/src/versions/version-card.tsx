@@ -2,11 +2,12 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { VersionRow } from "@uncaged/workflow-server/api-types";
 import { CircleCheck, FileCode2, Play, Undo2 } from "lucide-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { rollbackWorkflow, workflowKeys } from "../api/workflows.ts";
 import { Button, buttonClass } from "../controls/button.tsx";
 import { Confirm } from "../confirm/confirm.tsx";
 import { Copy } from "../controls/copy.tsx";
+import { useKeptFocus } from "../controls/use-kept-focus.ts";
 import { counted } from "../format/amount.ts";
 import { ago, moment } from "../format/time.ts";
 import { useNow } from "../format/use-now.ts";
@@ -28,6 +29,8 @@ export function VersionCard({ name, version, before, isOlder }: Props) {
   const now = useNow(30_000);
   const [isAsking, setAsking] = useState(false);
   const client = useQueryClient();
+  const actions = useRef<HTMLSpanElement>(null);
+  useKeptFocus(actions);
   const perform = async () => {
     await rollbackWorkflow(name, hash);
     await client.invalidateQueries({ queryKey: workflowKeys.all });
@@ -50,7 +53,7 @@ export function VersionCard({ name, version, before, isOlder }: Props) {
           <Link to="/" search={{ workflow: hash }} className={styles.threads}>
             {counted(threads, "thread")}
           </Link>
-          <span className={styles.actions}>
+          <span ref={actions} className={styles.actions}>
             <Link
               to="/workflows/$name"
               params={{ name }}
