@@ -51,6 +51,13 @@ test("whatever names are taken, the files lie in their folder, each as it was se
   expect(taken).toBeGreaterThan(50);
 });
 
+test("the name of a device is no file's, whatever its case and its ending", () => {
+  const names = ["CON", "nul.ts", "Aux/a.ts", "lib/com1.tar.gz", "LPT9.json", "prn.", "com³.ts"];
+  expect(names.filter((name) => isTaken(new Map([[name, ""]])))).toEqual([]);
+  const others = ["con-tract.ts", "console.ts", "aux1.ts", "com10.ts", "lib/nullable.ts"];
+  expect(others.filter((name) => isTaken(new Map([[name, ""]])))).toEqual(others);
+});
+
 test("two names of one file are refused, however they are written", () => {
   const pairs = [
     ["lib/a.ts", "lib/A.ts"],

@@ -12,6 +12,8 @@ const mostPath = 512;
 const mostPartBytes = 255;
 // What some system takes for more than a part of a name, and what can't be seen.
 const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
+// https://learn.microsoft.com/windows/win32/fileio/naming-a-file: each is a device, whatever its ending.
+const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 /**
@@ -40,7 +42,7 @@ function checkPath(path: string): void {
   if (path.length > mostPath) throw bad(path, `is longer than ${mostPath} characters`);
   for (const part of path.split("/")) {
     if (unsent.has(part.toLowerCase())) throw bad(path, `lies in ${part}, which is not sent`);
-    const isPlain = plainPart.test(part) && !/^\.{1,2}$|[. ]$/.test(part);
+    const isPlain = plainPart.test(part) && !/^\.{1,2}$|[. ]$/.test(part) && !device.test(part);
     if (!isPlain || Buffer.byteLength(part) > mostPartBytes) {
       throw bad(path, "is no plain relative path");
     }
