@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Failure, RunSnapshot, StartedThread, Thread, ThreadRow } from "../src/api-types.ts";
+import { asking } from "./flows.ts";
+import { Serving, stopServing } from "./serving.ts";
+
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await Serving.start("counter", "asker", "endless");
+  await serving.add("asking", JSON.stringify(asking), "asking.json");
+});
+afterAll(stopServing, 30_000);
+
+const crowd = Array.from({ length: 20 }, (_, n) => n);
+
+/** How often each outcome came, as `409 THREAD_ENDED`. */
+function counted(outcomes: { status: number; body: unknown }[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, body } of outcomes) {
+    const { error, code } = body as Partial<Failure> & { code?: string };
+    const outcome = [status, code ?? error?.code].filter(Boolean).join(" ");
+    counts[outcome] = (counts[outcome] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const all = <T>(ask: (n: number) => Promise<T>): Promise<T[]> => Promise.all(crowd.map(ask));
+
+test("of twenty that start a thread with one id, all have the one thread", async () => {
+  const threadId = "01M8000000AAAAAAAAAAAAAAAA";
+  const start = () => serving.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });
+  const started = await all(start);
+  expect(counted(started)).toEqual({ 201: 20 });
+  expect((await serving.until(threadId, "completed")).stepCount).toBe(3);
+  const rows = await serving.ok<ThreadRow[]>("/api/threads");
+  expect(rows.filter((row) => row.threadId === threadId)).toHaveLength(1);
+});
+
+test("of twenty that answer one question, one is taken and the others are told so", async () => {
+  const id = await serving.run("asker");
+  await serving.until(id, "waiting");
+  const answers = await all((n) =>
+    serving.ask<object>(`/api/threads/${id}/input`, { content: `of ${n}` }),
+  );
+  const taken = answers.findIndex(({ status }) => status === 200);
+  const { 200: won, ...others } = counted(answers);
+  expect(won).toBe(1);
+  expect(Object.keys(others).filter((outcome) => !outcome.startsWith("409 "))).toEqual([]);
+  const { steps } = await serving.until(id, "completed");
+  const given = steps.filter(({ role }) => role === "__input__");
+  expect(given.map(({ content }) => content)).toEqual([`of ${taken}`]);
+});
+
+test("a Pause takes one of twenty answers, or the one that all of them send again", async () => {
+  const paused = async () => {
+    const { runID } = await serving.ok<{ runID: string }>("/workflow/run", {
+      workflowName: "asking",
+    });
+    await serving.until(runID, "waiting");
+    const { paused: at } = await serving.ok<RunSnapshot>(`/workflow/${runID}/status`);
+    return { path: `/workflow/${runID}/resume`, token: at?.token };
+  };
+  const first = await paused();
+  const different = await all((n) =>
+    serving.ask<object>(first.path, { token: first.token, payload: { word: `w${n}` } }),
+  );
+  expect(counted(different)[200]).toBe(1);
+  const second = await paused();
+  const payload = { word: "same" };
+  const same = await all(() =>
+    serving.ask<object>(second.path, { token: second.token, payload, requestId: "r" }),
+  );
+  expect(counted(same)).toEqual({ 200: 20 });
+});
+
+test("whoever pauses, resumes, kills, forks and deletes at once is answered in words", async () => {
+  const acts = ["pause", "resume", "kill", "fork", "delete"];
+  for (let round = 0; round < 5; round += 1) {
+    const id = await serving.run("endless");
+    await serving.until(id, "running", 2);
+    const act = (n: number) => {
+      const verb = acts[(n * 7 + round) % acts.length] ?? "";
+      const path = `/api/threads/${id}`;
+      return verb === "delete"
+        ? serving.ask<object>(`${path}?force=true`, undefined, "DELETE")
+        : serving.ask<object>(`${path}/${verb}`, verb === "fork" ? { maxRounds: 5 } : {});
+    };
+    const outcomes = Object.keys(counted(await all(act)));
+    expect(outcomes.filter((outcome) => !/^(200|201|404 |409 )/.test(outcome))).toEqual([]);
+    expect((await serving.ask<Failure>(`/api/threads/${id}`)).status).toBe(404);
+  }
+});
+
+test("a server that is killed in the middle has lost nothing that it has answered", async () => {
+  const ids = crowd.map((n) => `01M8000000BBBBBBBBBBBBBB${String(n).padStart(2, "0")}`);
+  const start = (threadId: string) =>
+    serving.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });
+  let answered = 0;
+  const enough = Promise.withResolvers<void>();
+  const started = Promise.all(
+    ids.map(async (threadId, n) => {
+      // Some come when the server is already gone.
+      if (n >= 10) await enough.promise;
+      const outcome = await start(threadId).catch(() => null);
+      if ((answered += 1) === 5) enough.resolve();
+      return outcome?.status === 201 ? threadId : null;
+    }),
+  );
+  await enough.promise;
+  const { port, token } = serving;
+  await serving.stop("SIGKILL");
+  const told = (await started).filter((id) => id !== null);
+  expect(told.length).toBeGreaterThanOrEqual(5);
+  await serving.serve(port);
+  expect(serving.token).toBe(token);
+  for (const id of told) await serving.ok<Thread>(`/api/threads/${id}`);
+  for (const id of ids) expect((await start(id)).status).toBe(201);
+  for (const id of ids) expect((await serving.until(id, "completed")).stepCount).toBe(3);
+}, 30_000);
