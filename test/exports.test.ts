@@ -121,6 +121,7 @@ describe("the exported names", () => {
       statusOf
       statuses
       storeBundle
+      threadIdPattern
       toErrorRecord
       type AddOptions
       type Added

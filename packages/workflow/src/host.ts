@@ -4,7 +4,7 @@ export type { ErrorKind, ErrorRecord } from "./contract/error.ts";
 
 // The storage root
 export { createRoot, openRoot, rootVariable } from "./storage/root.ts";
-export { checkWorkflowName } from "./storage/names.ts";
+export { checkWorkflowName, threadIdPattern } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Workflows

@@ -3,6 +3,7 @@ import {
   parsePosition,
   show,
   showPosition,
+  threadIdPattern,
   WorkflowError,
 } from "@uncaged/workflow/host";
 
@@ -32,7 +33,7 @@ export const mostNamed = 40;
 const longestId = 8 * 1024;
 const idPattern = /^([^/]+)(?:\/([^/]+)\/([^/]+))?$/;
 const timePattern = /^(\d{1,15})(~?)$/;
-const namedPattern = /^([0-7][0-9A-HJKMNP-TV-Z]{25}):(.+)$/;
+const namedPattern = /^([^:]+):(.+)$/;
 
 /** A cut as text: `1732258043123,01JD0Q8ZC4T9M2V6X5B7N3K1RA:d558.i102`, with `~` when it is not whole. */
 export function showCut({ time, whole, told }: Cut): string {
@@ -70,8 +71,8 @@ function parseCut(text: string): Cut {
 }
 
 function parseNamed(text: string): [string, Position] {
-  const [, threadId, position] = namedPattern.exec(text) ?? [];
-  if (threadId === undefined || position === undefined) throw badId(text);
+  const [, threadId = "", position] = namedPattern.exec(text) ?? [];
+  if (position === undefined || !threadIdPattern.test(threadId)) throw badId(text);
   return [threadId, parsePosition(position)];
 }
 

@@ -4,6 +4,7 @@ import {
   readThread,
   resolveWorkflow,
   startThread,
+  threadIdPattern,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { planRerun } from "@uncaged/workflow-steps";
@@ -38,12 +39,11 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   return (await forkThread(root, source.ref, fork)).threadId;
 }
 
-const threadId = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
-
 /** The run that a checkpoint is of, if it is here. */
 async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["checkpoint"]) {
-  const named = [id, workflowID].find((text) => typeof text === "string" && threadId.test(text));
-  return typeof named === "string" ? await runs.find(named) : null;
+  const texts = [id, workflowID].filter((one) => typeof one === "string");
+  const named = texts.find((text) => threadIdPattern.test(text));
+  return named === undefined ? null : await runs.find(named);
 }
 
 async function hashOf(

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { threadIdPattern } from "@uncaged/workflow/host";
 import { storeEventNames } from "./event.ts";
 import { statusShape } from "./thread.ts";
 
@@ -48,13 +49,9 @@ export const threadsQuery = z.object({
     }),
   limit: count(1, 1000).default(20),
   offset: count(0, 1_000_000_000).default(0),
-  before: z
-    .string()
-    .regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, "must be a thread's whole id")
-    .optional()
-    .openapi({
-      description: "Only those older than this thread, even when it was removed since.",
-    }),
+  before: z.string().regex(threadIdPattern, "must be a thread's whole id").optional().openapi({
+    description: "Only those older than this thread, even when it was removed since.",
+  }),
   details: flag.openapi({ description: "Adds `role` and `spent` to each row." }),
 });
 

@@ -1,9 +1,4 @@
-import { hashesOf } from "../registry/resolve.ts";
-import { readRegistry } from "../registry/read.ts";
-import type { Registry } from "../registry/registry.ts";
-import { ambiguousHash, versionsOf } from "../registry/versions.ts";
-import { loggedHashes, storedHashes, threadIdsOf } from "../storage/list.ts";
-import { isHash } from "../storage/names.ts";
+import { loggedHashes } from "../storage/list.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { readLast } from "../thread-log/last.ts";
 import { readStart } from "../thread-log/read.ts";
@@ -11,10 +6,8 @@ import { isEnd } from "../thread-log/record.ts";
 import { statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
 import type { LiveLookup } from "./live.ts";
-import { sizeOf } from "./threads.ts";
-
-/** Threads of this name, of this version, or of both. */
-type Meant = { name?: string; hash?: string };
+import type { Meant } from "./meant.ts";
+import { sizeOf, threadsOf } from "./threads.ts";
 
 /** What a thread must be to be listed; null where nothing is asked of it. */
 export type Filter = {
@@ -22,46 +15,6 @@ export type Filter = {
   /** It is one of these. */
   meant: readonly Meant[] | null;
 };
-
-const hashBeginning = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
-
-/**
- * The threads that a text means: those of a name, `name@hash`, a hash, or a unique beginning of one, of
- * at least 4 digits when it stands alone. A name goes before a hash. One that is not registered may have
- * been: its threads are still there.
- *
- * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
- */
-export async function meantBy(root: Root, text: string): Promise<Meant[]> {
-  // Threads are listed also where the registry can't be read.
-  const registry: Registry = await readRegistry(root).catch(() => new Map());
-  const at = text.indexOf("@");
-  if (at > 0) return versionsMeant(root, registry, text.slice(0, at), text.slice(at + 1));
-  const digits = text.toUpperCase();
-  if (registry.has(text) || !hashBeginning.test(digits)) return [{ name: text }];
-  if (isHash(digits)) return [{ hash: digits }];
-  const known = [...hashesOf(registry), ...storedHashes(root)];
-  const hash = onlyOne(text, beginningWith(digits, [...known, ...loggedHashes(root)]));
-  return hash === undefined ? [{ name: text }] : [{ name: text }, { hash }];
-}
-
-function versionsMeant(root: Root, registry: Registry, name: string, text: string): Meant[] {
-  const digits = text.toUpperCase();
-  if (digits === "") return [];
-  const workflow = registry.get(name);
-  const versions = workflow ? versionsOf(workflow).map(({ hash }) => hash) : [];
-  const hash = onlyOne(text, beginningWith(digits, versions));
-  if (hash !== undefined) return [{ name, hash }];
-  return beginningWith(digits, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
-}
-
-const beginningWith = (digits: string, hashes: readonly string[]): string[] =>
-  [...new Set(hashes)].filter((hash) => hash.startsWith(digits)).sort();
-
-function onlyOne(text: string, hashes: string[]): string | undefined {
-  if (hashes.length > 1) throw ambiguousHash(text, hashes);
-  return hashes[0];
-}
 
 /** Whether the place of a log alone tells that it fits: no log need be read to count such threads. */
 export const isByPlace = ({ statuses, meant }: Filter): boolean =>
@@ -73,9 +26,7 @@ export function placesOf(root: Root, { meant }: Filter): ThreadRef[] {
   const all = hashes.includes(undefined)
     ? loggedHashes(root)
     : hashes.filter((one) => one !== undefined);
-  return [...new Set(all)].flatMap((hash) =>
-    threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })),
-  );
+  return threadsOf(root, [...new Set(all)]);
 }
 
 /** Whether a thread fits, as far as the first and the last line of its log tell; `maybe`: read it whole. */

@@ -4,8 +4,9 @@ import { dataPath, type Root } from "../storage/paths.ts";
 import { outlineLog } from "../thread-log/read.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef, ThreadRow } from "../thread/thread.ts";
-import { type Filter, guess, isByPlace, meantBy, placesOf } from "./filter.ts";
+import { type Filter, guess, isByPlace, placesOf } from "./filter.ts";
 import { type Alive, listLive, LiveLookup } from "./live.ts";
+import { meantBy } from "./meant.ts";
 import { sizeOf, timeOf } from "./threads.ts";
 
 /**

@@ -13,11 +13,11 @@ import type { Status, ThreadRef, ThreadView } from "../thread/thread.ts";
 import { type Alive, LiveLookup } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
-export function allThreads(root: Root): ThreadRef[] {
-  return loggedHashes(root).flatMap((hash) =>
-    threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })),
-  );
-}
+export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));
+
+/** The threads of some bundles, in no order. */
+export const threadsOf = (root: Root, hashes: readonly string[]): ThreadRef[] =>
+  hashes.flatMap((hash) => threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })));
 
 /**
  * The thread that a text means: its id, any unique beginning or ending of it, or `@last`.

@@ -1,10 +1,9 @@
+import { isHashBeginning } from "../storage/names.ts";
 import type { Registry } from "./registry.ts";
 import { ambiguousHash, versionOf, workflowNotFound, workflowOf } from "./versions.ts";
 
 /** What is run: a bundle, and the name that its threads bear. */
 export type Resolved = { name: string; hash: string };
-
-const hashBeginning = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
 
 /**
  * What a text means: a registered name, `name@hash` for one of its versions, or a hash; a hash may be
@@ -24,7 +23,7 @@ export function resolve(registry: Registry, text: string, stored: () => string[]
     return { name, hash };
   }
   const beginning = text.toUpperCase();
-  if (!hashBeginning.test(beginning)) throw workflowNotFound(registry, text);
+  if (!isHashBeginning(beginning)) throw workflowNotFound(registry, text);
   const known = new Set([...hashesOf(registry), ...stored()]);
   const found = [...known].filter((hash) => hash.startsWith(beginning)).sort();
   const [only] = found;

@@ -8,12 +8,17 @@ const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names that Windows keeps for devices, with or without an ending. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 const hashPattern = /^[0-9A-HJKMNP-TV-Z]{13}$/;
-const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const hashBeginning = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
+/** A ULID in its canonical upper case. */
+export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 /** Whether the text is a bundle hash: 13 digits of Crockford Base32. */
 export const isHash = (text: string): boolean => hashPattern.test(text);
 
-/** Whether the text is a thread id: a ULID in its canonical upper case. */
+/** Whether the text, standing alone, may be the beginning of a hash, or a whole one: 4 digits or more. */
+export const isHashBeginning = (text: string): boolean => hashBeginning.test(text);
+
+/** Whether the text is a thread id. */
 export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
 
 /** The name, when a workflow may bear it; else throws `BAD_NAME` (usage). */
