@@ -1,13 +1,14 @@
 import { Background, Controls, type Edge, MarkerType, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { type CSSProperties, type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { type CSSProperties, useMemo, useRef } from "react";
 import { roleName } from "../format/role.ts";
 import { useIsDark } from "../theme/theme.ts";
 import { RoleBox, type RoleNode } from "./role-box.tsx";
 import styles from "./graph.module.css";
 import { type Layout, layoutOf, nodeSize } from "./layout.ts";
 import { type NodeActions, NodeMenu } from "./node-menu.tsx";
-import type { Graph } from "./role-graph.ts";
+import type { Graph, GraphNode } from "./role-graph.ts";
+import { nodeOf, opens, useNodeMenu } from "./use-node-menu.ts";
 import { Way } from "./way.tsx";
 
 type Props = {
@@ -28,12 +29,6 @@ const spokenAs = (text: string) => ({
 const leading = spokenAs("Press Enter for what can be done with it.");
 const still = spokenAs("It can be read, not changed.");
 
-const nodeOf = (target: EventTarget): HTMLElement | null =>
-  target instanceof Element ? target.closest<HTMLElement>(".react-flow__node") : null;
-
-const opens = ({ key, shiftKey }: KeyboardEvent): boolean =>
-  key === "Enter" || key === " " || key === "ContextMenu" || (key === "F10" && shiftKey);
-
 /** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
 function boxOf({ nodes }: Layout): CSSProperties {
   const places = [...nodes.values()];
@@ -47,51 +42,45 @@ const mostHeight = 20_000;
 /** In a graph that is higher than a window the buttons stand where its reader begins. */
 const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
 
+/** A node where the layout has it. What can be pressed is named by what it shows. */
+const boxAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
+  id: node.id,
+  type: "role",
+  position: nodes.get(node.id) ?? { x: 0, y: 0 },
+  data: { node },
+  ...nodeSize,
+  ...(canBePressed
+    ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
+    : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
+});
+
+const wayAt = (
+  { from, to, label, kind }: Graph["edges"][number],
+  index: number,
+  { edges }: Layout,
+): Edge => ({
+  id: String(index),
+  type: "way",
+  source: from,
+  target: to,
+  label: label ?? undefined,
+  data: edges[index],
+  className: styles[kind],
+  markerEnd: arrow,
+});
+
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, actions }: Props) {
   const isDark = useIsDark();
   const figure = useRef<HTMLElement>(null);
-  const [menuId, setMenuId] = useState<string | null>(null);
-  const [isOpen, setOpen] = useState(false);
   // Counts and states change all the time: only another shape is laid out anew.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
-  const nodes = graph.nodes.map(
-    (node): RoleNode => ({
-      id: node.id,
-      type: "role",
-      position: layout.nodes.get(node.id) ?? { x: 0, y: 0 },
-      data: { node },
-      ...nodeSize,
-      // What can be pressed is named by what it shows.
-      ...(actions
-        ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
-        : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
-    }),
-  );
-  const edges = graph.edges.map(
-    ({ from, to, label: text, kind }, index): Edge => ({
-      id: String(index),
-      type: "way",
-      source: from,
-      target: to,
-      label: text ?? undefined,
-      data: layout.edges[index],
-      className: styles[kind],
-      markerEnd: arrow,
-    }),
-  );
-  const openAt = (node: HTMLElement | null) => {
-    if (!actions || !node) return;
-    setMenuId(node.dataset.id ?? null);
-    setOpen(true);
-  };
-  const chosen = graph.nodes.find(({ id }) => id === menuId);
-  // A graph that grows is drawn anew: the node is looked for when it is needed.
-  const anchor = () => {
-    const all = figure.current?.querySelectorAll<HTMLElement>(".react-flow__node") ?? [];
-    return [...all].find(({ dataset }) => dataset.id === menuId) ?? null;
-  };
+  const nodes = graph.nodes.map((node) => boxAt(node, layout, actions !== undefined));
+  const edges = graph.edges.map((edge, index) => wayAt(edge, index, layout));
+  const menu = useNodeMenu(figure);
+  const openAt = (node: HTMLElement | null) => actions && node && menu.openAt(node);
+  const chosen = graph.nodes.find(({ id }) => id === menu.id);
   return (
     <figure
       ref={figure}
@@ -141,9 +130,9 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         <NodeMenu
           node={chosen}
           actions={actions}
-          anchor={anchor}
-          isOpen={isOpen}
-          onClose={() => setOpen(false)}
+          anchor={menu.anchor}
+          isOpen={menu.isOpen}
+          onClose={menu.close}
         />
       )}
     </figure>
