@@ -45,6 +45,7 @@ test("the focus stays where a button went away, and a failure is not told a seco
   await page.getByRole("dialog").getByRole("button", { name: "Kill" }).press("Enter");
   await page.getByText("The server can't be reached").waitFor();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await hasFocus(page, "Kill");
   await page.unroute("**/kill");
   await kill.press("Enter");
@@ -54,6 +55,17 @@ test("the focus stays where a button went away, and a failure is not told a seco
   await again.press("Enter");
   await page.getByRole("button", { name: "Retry" }).waitFor();
   await page.waitForFunction(() => document.activeElement !== document.body);
+}, 30_000);
+
+test("who goes back leaves a dialog behind, and is told how the thread stands", async () => {
+  const id = await serving.run("counter");
+  const page = await open(serving, `/threads/${id}?view=graph`);
+  await page.getByRole("tab", { name: "Steps" }).click();
+  await page.getByRole("button", { name: "Fork from here, after step 2" }).click();
+  await page.getByRole("dialog").waitFor();
+  await page.goBack();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("status").filter({ hasText: "The thread is completed." }).waitFor();
 }, 30_000);
 
 test("a thread that somebody deletes is told to be gone", async () => {

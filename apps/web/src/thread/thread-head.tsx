@@ -45,6 +45,9 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
         </h1>
         <Controls thread={thread} status={status} onFork={onFork} onAnswer={onAnswer} />
       </div>
+      <p role="status" className="unseen">
+        The thread is {status}.
+      </p>
       <Facts thread={thread} status={status} log={log} />
     </header>
   );

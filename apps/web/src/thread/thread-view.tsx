@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Tabs } from "../controls/tabs.tsx";
 import { ForkDialog } from "../fork/fork-dialog.tsx";
 import type { ForkPoint } from "../fork/fork.ts";
@@ -36,6 +36,8 @@ export function ThreadView({ thread }: { thread: Thread }) {
   const navigate = useNavigate({ from: "/threads/$id" });
   const log = useThreadLog(threadId);
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
+  // Who goes back or on has left the dialog behind.
+  useEffect(() => setForkPoint(null), [view, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
   const committed = useMemo(
