@@ -8,7 +8,7 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.start("counter", "asker", "endless");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
-});
+}, 30_000);
 afterAll(stopServing, 30_000);
 
 const crowd = Array.from({ length: 20 }, (_, n) => n);
