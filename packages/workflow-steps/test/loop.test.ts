@@ -104,7 +104,7 @@ test("a parallel loop that goes on from 2 runs the indexes 2, 3 and 4", async ()
 
 const counting: StepDocument[] = [{ id: "Set_N", target: "$n", value: "=$n + 1", next: "RETURN" }];
 
-test("a while loop is tested before each round, and ends at maxIterations", async () => {
+test("a while loop is tested before each iteration, and ends at maxIterations", async () => {
   const more = { source: undefined, children: ["Set_N"], maxIterations: 7 };
   const tested = await ran(looping({ ...more, while: "$n < 3" }, counting));
   expect(tested.variables.$n).toBe(3);

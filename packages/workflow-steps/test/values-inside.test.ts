@@ -78,7 +78,7 @@ describe("a step that failed", () => {
   const work: StepDocument = { id: "Work_A", out: { "$out[_index]": "=_result" }, next: "RETURN" };
   const vars = ["$fails(BOOL) = false", "$out(ARRAY)"];
 
-  test("in a loop's second round is taken up there, with what was wrong mended", async () => {
+  test("in a loop's second iteration is taken up there, with what was wrong mended", async () => {
     const trial = new Trial(
       flow(
         [
@@ -118,7 +118,7 @@ describe("a step that failed", () => {
     expect(variables).toEqual({ $fails: false, $out: ["x", "b"] });
   });
 
-  test("in a parallel loop is told without its round, when several come to it", async () => {
+  test("in a parallel loop is told without its iteration, when several come to it", async () => {
     const trial = new Trial(
       flow(
         [

@@ -11,9 +11,13 @@ describe("a step in a loop", () => {
         set("Set_Dir", "$dirs[_index]", "=_iterDir + _item"),
         set("Set_Last", "$last", "=$out.length"),
       ],
-      ['$list(ARRAY) = ["a","b","c"]', '$plus(STRING) = "!"', "$out", "$dirs", "$last"].map(
-        (text) => (text.includes("(") ? text : `${text}(ARRAY)`),
-      ),
+      [
+        '$list(ARRAY) = ["a","b","c"]',
+        '$plus(STRING) = "!"',
+        "$out(ARRAY)",
+        "$dirs(ARRAY)",
+        "$last(INT)",
+      ],
     ),
   );
   let thread: RecordedThread;
@@ -21,7 +25,7 @@ describe("a step in a loop", () => {
     thread = await trial.run();
   });
 
-  test("has begun with the values and the locals of its own round", () => {
+  test("has begun with the values and the locals of its own iteration", () => {
     const second = numberOf(thread, "Set_Out", 2);
     expect(trial.values(thread, second)).toEqual({
       steps: second - 1,
@@ -40,7 +44,7 @@ describe("a step in a loop", () => {
     });
   });
 
-  test("goes on in that round, and another _item is that of this round alone", async () => {
+  test("goes on in that iteration, and another _item is for it alone", async () => {
     for (const [role, changed] of [
       ["Set_Out", ["a!", "x!", "c!"]],
       ["Set_Dir", ["a!", "b!", "c!"]],
@@ -52,7 +56,7 @@ describe("a step in a loop", () => {
     }
   });
 
-  test("of the first round is in the loop, with another variable from there on", async () => {
+  test("of the first iteration is in the loop, with another variable from there on", async () => {
     const { roles, variables } = await trial.again(thread, 1, { $plus: "?" });
     expect(roles.filter((role) => role === "Set_Out")).toHaveLength(3);
     expect(variables).toMatchObject({ $out: ["a?", "b?", "c?"], $last: 3 });
@@ -85,7 +89,7 @@ describe("a step in a loop", () => {
   });
 });
 
-test("a round of an inner loop knows the item of the outer one", async () => {
+test("an iteration of an inner loop knows the item of the outer one", async () => {
   const trial = new Trial(
     flow(
       [

@@ -113,7 +113,7 @@ describe("a rerun", () => {
   });
 });
 
-test("another _item is that of the round in which a rerun begins", async () => {
+test("another _item is that of the iteration in which a rerun begins", async () => {
   const made = checkpointAt(3);
   for (const checkpoint of [made, { ...made, variables: { $n: 6, $seen: [5] } }]) {
     const request = { checkpoint, stepID: "Set_Seen", overrides: { _item: 20 } };
