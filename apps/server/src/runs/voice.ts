@@ -85,5 +85,8 @@ class RunVoice implements Voice {
 const endingBytes = ({ type, seq, payload }: Ending): Uint8Array<ArrayBuffer> =>
   eventBytes(type, { stepID: null, ...(payload as object) }, seq);
 
+// A type is a bundle's own text: with a line end in it, it could tell of events that never were.
 const eventBytes = (type: string, data: object, seq: number): Uint8Array<ArrayBuffer> =>
-  encoder.encode(`event: ${type}\ndata: ${JSON.stringify(data)}\nid: ${seq}\n\n`);
+  encoder.encode(
+    `event: ${type.replace(/[\r\n]+/g, " ")}\ndata: ${JSON.stringify(data)}\nid: ${seq}\n\n`,
+  );
