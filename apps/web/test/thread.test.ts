@@ -95,7 +95,7 @@ test("what a model says is seen while it says it", async () => {
 }, 60_000);
 
 test("a running thread is paused, resumed and killed", async () => {
-  const id = await serving.run("endless", { delayMs: 50 });
+  const id = await serving.run("endless", { delayMs: 200 });
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("button", { name: "Pause" }).click();
   await status(page, "paused");
