@@ -86,7 +86,7 @@ test("a version is shown with its descriptor, its form and its texts", async () 
 test("what is wrong with a file is told at its line, by the name that it was sent with", async () => {
   const text = 'import "left-pad";\nexport default 1;\nexport const descriptor = 1;\n';
   const { status, code, message, details } = await refused("bad", text, "bad.esm.js");
-  expect({ status, code }).toEqual({ status: 409, code: "BUNDLE_REFUSED" });
+  expect({ status, code }).toEqual({ status: 400, code: "BUNDLE_REFUSED" });
   expect(message).toMatch(/^bad\.esm\.js:1:\d+/);
   expect(details?.every((line) => line.startsWith("bad.esm.js:"))).toBe(true);
   expect(details?.length).toBeGreaterThan(1);
@@ -171,7 +171,7 @@ describe("files that are sent together", () => {
     const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
     const fault = await send("flow.ts", { files: broken });
     expect({ status: fault.status, code: fault.code }).toEqual({
-      status: 409,
+      status: 400,
       code: "BUILD_FAILED",
     });
     expect(fault.message).toMatch(/^lib\/greeting\.ts:2:\d+: /);

@@ -100,11 +100,24 @@ function asSent(error: unknown, folder: string): unknown {
   const hint = unresolved.test(message) ? unresolvedHint : record.hint;
   return new WorkflowError({
     ...record,
+    kind: faulty.has(record.code) ? "usage" : record.kind,
     message,
     ...(hint !== undefined && { hint: plain(hint) }),
     ...(record.details && { details: record.details.map(plain) }),
   });
 }
+
+/** What is wrong with what was sent is wrong with the request. */
+const faulty: ReadonlySet<string> = new Set([
+  "BAD_DESCRIPTOR",
+  "BUILD_FAILED",
+  "BUNDLE_LOAD_FAILED",
+  "BUNDLE_REFUSED",
+  "STEPS_INVALID",
+  "SUBFLOW_CYCLE",
+  "SUBFLOW_MISSING",
+  "SUBFLOW_TOO_DEEP",
+]);
 
 const unresolved = /: Could not resolve: /;
 const unresolvedHint =

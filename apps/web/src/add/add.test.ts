@@ -93,7 +93,7 @@ describe("what is sent", () => {
 });
 
 const refusal = (message: string, details?: string[]) =>
-  new ApiError(409, { code: "BUNDLE_REFUSED", message, hint: null, details });
+  new ApiError(400, { code: "BUNDLE_REFUSED", message, hint: null, details });
 
 describe("what is wrong with a file", () => {
   test("is told by line and column, in order", () => {
