@@ -121,6 +121,20 @@ describe("the printed URL", () => {
     expect(headers.get("location") ?? "").not.toMatch(/^(\/\/|\/\\|http)/);
   });
 
+  test("is asked for by a page, where a browser comes without its cookie", async () => {
+    const browser = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    for (const path of ["/", "/threads/x", "/?token=wrong"]) {
+      const { status, headers, body } = await visit(path, browser);
+      expect({ status, type: headers.get("content-type") }).toEqual({
+        status: 401,
+        type: "text/html; charset=utf-8",
+      });
+      expect(body).toContain("uncaged-workflow serve");
+      expect(body).not.toContain(serving.token);
+    }
+    expect((await visit("/api/threads", browser)).headers.get("content-type")).toContain("json");
+  });
+
   test("is of no use to a page of another site", async () => {
     const evil = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" };
     expect((await visit(`/?token=${serving.token}`, evil)).status).toBe(403);

@@ -7,6 +7,7 @@ import {
   writeServerAddress,
 } from "@uncaged/workflow/host";
 import { ConsoleFiles, consoleFolder } from "../console/console.ts";
+import { noToken, wantsPage } from "../console/no-token.ts";
 import { Feeds } from "../feed/feeds.ts";
 import { LiveThreads } from "../feed/live.ts";
 import { Overview } from "../feed/overview.ts";
@@ -91,7 +92,8 @@ export function startServer(options: ServerOptions): RunningServer {
     } catch (error) {
       const { status, body } = refusalTo(request, error, root);
       if (status === 500) console.error(error);
-      return protect(Response.json(body, { status }));
+      const isPage = status === 401 && wantsPage(request);
+      return protect(isPage ? noToken() : Response.json(body, { status }));
     }
   });
   const port = server.port ?? options.port;
