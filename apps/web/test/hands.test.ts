@@ -103,7 +103,7 @@ describe.each([
   }, 90_000);
 
   test("a running thread is paused, resumed, killed and deleted", async () => {
-    const id = await serving.run("endless", { delayMs: 50 });
+    const id = await serving.run("endless", { delayMs: 200 });
     const page = await open(serving, `/threads/${id}`);
     const hand = by(page);
     await hand.press("button", "Pause");

@@ -97,6 +97,10 @@ test("what a model says is seen while it says it", async () => {
 test("a running thread is paused, resumed and killed", async () => {
   const id = await serving.run("endless", { delayMs: 200 });
   const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("article", { name: /^Step 12:/ }).waitFor();
+  // The page is at its end, and the controls are in sight all the same.
+  const pause = await page.getByRole("button", { name: "Pause" }).boundingBox();
+  expect(pause?.y).toBeGreaterThan(0);
   await page.getByRole("button", { name: "Pause" }).click();
   await status(page, "paused");
   const { stepCount } = await serving.until(id, "paused");

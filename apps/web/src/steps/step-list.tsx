@@ -34,7 +34,7 @@ export function StepList(props: Props) {
     overscan: 6,
     gap: 10,
     scrollMargin: top,
-    scrollPaddingStart: 62,
+    scrollPaddingStart: headPx,
     getItemKey: (index) => cards[index]?.key ?? index,
   });
   const failed = failedAmong(cards, thread);
@@ -91,12 +91,13 @@ function failedAmong(cards: readonly Card[], { hasFailed }: CardThread) {
   return { cards: told.length > 0 ? told : open, number: (cards[last]?.step?.number ?? 0) + 1 };
 }
 
-const headerPx = 56;
+/** What stands at the top of the window: the console's header and the thread's. */
+const headPx = 110;
 
-/** The index of the first card that is not above the window. */
+/** The index of the first card that is not hidden above. */
 function firstSeen(list: HTMLElement | null): number {
   const made = [...(list?.querySelectorAll("[data-index]") ?? [])];
-  const seen = made.find((item) => item.getBoundingClientRect().bottom > headerPx);
+  const seen = made.find((item) => item.getBoundingClientRect().bottom > headPx);
   return Number(seen?.getAttribute("data-index") ?? 0);
 }
 
