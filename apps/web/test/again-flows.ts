@@ -18,8 +18,8 @@ export const sum = {
   ],
 };
 
-/** Three rounds of a loop. */
-export const rounds = {
+/** Three iterations of a loop. */
+export const iterations = {
   version: "3.18",
   name: "Rounds",
   registry: { vars: ['$items(ARRAY) = ["a", "b", "c"]', "$out(ARRAY) = []", '$end(STRING) = "!"'] },
@@ -30,7 +30,7 @@ export const rounds = {
   ],
 };
 
-/** Fails in the second round. */
+/** Fails in the second iteration. */
 export const failing = {
   version: "3.18",
   name: "Failing",

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { Serving, stopServing } from "../../server/test/serving.ts";
-import { child, failing, parent, rounds, sum } from "./again-flows.ts";
+import { child, failing, iterations, parent, sum } from "./again-flows.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   await buildConsole();
   serving = await Serving.start("counter");
   serving.write("child.json", JSON.stringify(child));
-  for (const [name, flow] of Object.entries({ sum, rounds, failing, parent })) {
+  for (const [name, flow] of Object.entries({ sum, iterations, failing, parent })) {
     expect((await serving.add(name, JSON.stringify(flow), `${name}.json`)).ok).toBe(true);
   }
   await serving.add("shaky", shaky);
@@ -71,8 +71,8 @@ describe("a step workflow is gone on with from a card", () => {
     await page.getByText("again from Set_Sum, with another $a").first().waitFor();
   }, 60_000);
 
-  test("in a loop's second round, with another item", async () => {
-    const { id, page } = await opened("rounds");
+  test("in a loop's second iteration, with another item", async () => {
+    const { id, page } = await opened("iterations");
     await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
     const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Out" });
     await dialog.getByRole("heading", { name: "Locals" }).waitFor();
@@ -88,7 +88,7 @@ describe("a step workflow is gone on with from a card", () => {
   }, 60_000);
 
   test("with no value that is no JSON; and what was changed can be taken back", async () => {
-    const { id, page } = await opened("rounds");
+    const { id, page } = await opened("iterations");
     await page.getByRole("button", { name: "Rerun from here, step 3" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Edit $items" }).click();
