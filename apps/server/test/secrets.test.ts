@@ -78,7 +78,7 @@ test("of a registry that is broken no answer tells where it lies", async () => {
 test("no folder of an upload is told, and nothing of what the server was started with", async () => {
   const path = "POST /api/workflows/new?file=a.ts";
   const source = (code: string) => refusal(path, code, "application/octet-stream");
-  expect(await source('import x from "./nope.ts"; export const y = x;')).toBe("409 BUILD_FAILED");
+  expect(await source('import x from "./nope.ts"; export const y = x;')).toBe("400 BUILD_FAILED");
   const run = "export async function* run() {}";
   const told = `throw new Error(JSON.stringify(process.env) + process.argv + import.meta.url); ${run}`;
   const descriptor = 'export const descriptor = { description: "d", roles: {} };';
