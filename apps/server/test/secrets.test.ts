@@ -84,6 +84,6 @@ test("no folder of an upload is told, and nothing of what the server was started
   const descriptor = 'export const descriptor = { description: "d", roles: {} };';
   const bundle = "POST /api/workflows/new?file=a.esm.js";
   expect(await refusal(bundle, descriptor + told, "application/octet-stream")).toMatch(
-    /^409 BUNDLE/,
+    /^400 BUNDLE/,
   );
 });
