@@ -6,6 +6,8 @@ import { request } from "./raw.ts";
 export class Reader {
   readonly #socket: ReturnType<typeof connect>;
   #text = "";
+  /** What came and is not a whole chunk yet. */
+  #raw = "";
   #wanted: { part: string; resolve: () => void } | null = null;
 
   constructor({ port, token }: RunningServer, path: string, headers: Record<string, string> = {}) {
@@ -15,7 +17,8 @@ export class Reader {
     });
     this.#socket.on("data", (bytes) => {
       const before = this.#text.length;
-      this.#text += bytes.toString("latin1");
+      this.#raw += bytes.toString("latin1");
+      this.#takeChunks();
       const { part, resolve } = this.#wanted ?? { part: "", resolve: () => undefined };
       if (this.#text.includes(part, before - part.length)) resolve();
     });
@@ -24,6 +27,23 @@ export class Reader {
   /** What it was sent, as it came. */
   get text(): string {
     return this.#text;
+  }
+
+  /** Takes the chunks of the transfer apart: where one ends means nothing. */
+  #takeChunks(): void {
+    if (this.#text === "") {
+      const end = this.#raw.indexOf("\r\n\r\n") + 4;
+      if (end < 4) return;
+      this.#text = this.#raw.slice(0, end);
+      this.#raw = this.#raw.slice(end);
+    }
+    for (;;) {
+      const [head = "", size = ""] = /^([0-9a-f]+)\r\n/i.exec(this.#raw) ?? [];
+      const end = head.length + Number.parseInt(size, 16);
+      if (head === "" || this.#raw.length < end + 2) return;
+      this.#text += this.#raw.slice(head.length, end);
+      this.#raw = this.#raw.slice(end + 2);
+    }
   }
 
   /** Waits until it was sent something. */

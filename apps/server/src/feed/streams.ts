@@ -9,6 +9,10 @@ export type Source = {
 
 type Open = { source: Source; drop(): void };
 
+// As long as a connection is open its buffer stays as large as the largest piece that could not go out
+// at once, and most who listen are idle.
+const largestPiece = 2 * 1024;
+
 /**
  * The streams that are open. Each piece is asked for when the one before it was taken: one who reads
  * slowly costs what the system keeps for the connection, and one who reads no more is dropped.
@@ -43,6 +47,7 @@ export class Streams {
   /** The answer that sends what a source has. */
   send(source: Source): Response {
     const open: Open = { source, drop: () => undefined };
+    let rest: Uint8Array<ArrayBuffer> | null = null;
     const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
       {
         start: (controller) => {
@@ -53,10 +58,12 @@ export class Streams {
         },
         pull: async (controller) => {
           // What can't be read ends the stream: who comes back is told why.
-          const bytes = await source.next().catch(() => null);
+          const bytes = rest ?? (await source.next().catch(() => null));
           if (!this.#open.has(open)) return;
-          if (bytes) controller.enqueue(bytes);
-          else {
+          if (bytes) {
+            rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
+            controller.enqueue(bytes.subarray(0, largestPiece));
+          } else {
             this.#forget(open);
             controller.close();
           }
