@@ -9,6 +9,9 @@ import { role } from "./role.ts";
 
 type Field = z.ZodType;
 
+// A descriptor that names it is refused when its bundle is added.
+const isAllowed = (key: string): boolean => key !== "__proto__";
+
 /** Schemas as people write them; what their names say is arbitrary too. */
 const field: fc.Arbitrary<Field> = fc.letrec<{ field: Field }>((tie) => ({
   field: fc.oneof(
@@ -30,14 +33,16 @@ const field: fc.Arbitrary<Field> = fc.letrec<{ field: Field }>((tie) => ({
     tie("field").map((of) => of.nullable()),
     tie("field").map((of) => z.record(z.string(), of)),
     fc.tuple(tie("field"), tie("field")).map((two) => z.union(two)),
-    fc.dictionary(fc.string(), tie("field"), { maxKeys: 3 }).map((shape) => z.object(shape)),
+    fc
+      .dictionary(fc.string().filter(isAllowed), tie("field"), { maxKeys: 3 })
+      .map((shape) => z.object(shape)),
   ),
 })).field;
 
 const name = fc.oneof(fc.constantFrom("files", "__proto__", "a b", "0"), fc.string());
 const taken = ["usage", "model", "cost", "models", "agent"];
 const shape = fc.dictionary(
-  name.filter((key) => !taken.includes(key)),
+  name.filter((key) => isAllowed(key) && !taken.includes(key)),
   field,
   { maxKeys: 4 },
 );
