@@ -6,6 +6,7 @@ import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { idleVariable } from "../packages/workflow/src/client/spawn.ts";
 import { openRoot, type Root, startThread } from "../packages/workflow/src/host.ts";
 import { runDir } from "../packages/workflow/src/storage/paths.ts";
+import { textOf } from "../packages/workflow/src/thread-log/record.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
 /** The bundle that every row runs. */
@@ -27,6 +28,19 @@ export async function makeStore(folder: string): Promise<Store> {
 
 /** The nth of a row of thread ids, each newer than the one before. */
 export const threadIdOf = (n: number): string => `01JBENCH00000${crockford(BigInt(n))}`;
+
+/** The log of a thread that made one step, with a content of so many characters, and has ended. */
+export function endedLog(hash: string, threadId: string, length: number): string {
+  const timestamp = Date.now();
+  const parameters = { prompt: "", options: { maxRounds: 100 } };
+  const end = { returnCode: 0, reason: "returned" } as const;
+  const records = [
+    { name: "bench", hash, threadId, parameters, timestamp },
+    { role: "worker", content: "x".repeat(length), meta: {}, timestamp },
+    { role: "__end__" as const, content: "", meta: end, timestamp },
+  ];
+  return records.map((record) => `${textOf(record)}\n`).join("");
+}
 
 /** Starts a thread of the bundle in its worker. */
 export async function start(

@@ -3,11 +3,10 @@ import { findChromium } from "../../apps/web/test/chromium.ts";
 import { launch } from "../../apps/web/test/launch.ts";
 import { type Paint, paintOf } from "../../apps/web/test/paint.ts";
 import { dataPath, infoPath, threadsDir } from "../../packages/workflow/src/storage/paths.ts";
-import { textOf } from "../../packages/workflow/src/thread-log/record.ts";
 import type { Built } from "../command.ts";
 import { type Sample, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
-import { makeStore, type Store, threadIdOf } from "../store.ts";
+import { endedLog, makeStore, type Store, threadIdOf } from "../store.ts";
 
 const count = 10_000;
 const times = 9;
@@ -79,19 +78,7 @@ function fill({ root, hash }: Store): void {
   mkdirSync(threadsDir(root, hash), { recursive: true });
   for (let n = 1; n <= count; n += 1) {
     const threadId = threadIdOf(n);
-    writeFileSync(dataPath(root, hash, threadId), logOf(hash, threadId), { mode: 0o600 });
+    writeFileSync(dataPath(root, hash, threadId), endedLog(hash, threadId, 200), { mode: 0o600 });
     writeFileSync(infoPath(root, hash, threadId), "", { mode: 0o600 });
   }
-}
-
-function logOf(hash: string, threadId: string): string {
-  const timestamp = Date.now();
-  const parameters = { prompt: "", options: { maxRounds: 100 } };
-  const end = { returnCode: 0, reason: "returned" } as const;
-  const records = [
-    { name: "bench", hash, threadId, parameters, timestamp },
-    { role: "worker", content: "x".repeat(200), meta: {}, timestamp },
-    { role: "__end__" as const, content: "", meta: end, timestamp },
-  ];
-  return records.map((record) => `${textOf(record)}\n`).join("");
 }

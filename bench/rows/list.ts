@@ -7,11 +7,10 @@ import {
   logsDir,
   threadsDir,
 } from "../../packages/workflow/src/storage/paths.ts";
-import { textOf } from "../../packages/workflow/src/thread-log/record.ts";
 import { bunArguments, type Built } from "../command.ts";
 import { inTurn, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
-import { makeStore, type Store, threadIdOf } from "../store.ts";
+import { endedLog, makeStore, type Store, threadIdOf } from "../store.ts";
 
 const count = 100_000;
 const limit = 20;
@@ -75,23 +74,11 @@ function fill({ root, hash }: Store): void {
   mkdirSync(threadsDir(root, hash), { recursive: true });
   for (let n = 1; n <= count; n += 1) {
     const threadId = threadIdOf(n);
-    const text = n > count - 2 * limit ? logOf(hash, threadId) : "";
+    const text = n > count - 2 * limit ? endedLog(hash, threadId, 1000) : "";
     for (const path of [dataPath, infoPath].map((of) => of(root, hash, threadId))) {
       const fd = openSync(path, "wx", 0o600);
       if (text) writeFileSync(fd, text);
       closeSync(fd);
     }
   }
-}
-
-function logOf(hash: string, threadId: string): string {
-  const timestamp = Date.now();
-  const parameters = { prompt: "", options: { maxRounds: 100 } };
-  const end = { returnCode: 0, reason: "returned" } as const;
-  const records = [
-    { name: "bench", hash, threadId, parameters, timestamp },
-    { role: "worker", content: "x".repeat(1000), meta: {}, timestamp },
-    { role: "__end__" as const, content: "", meta: end, timestamp },
-  ];
-  return records.map((record) => `${textOf(record)}\n`).join("");
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAccept } from "hono/utils/accept";
-import { notBuilt } from "./not-built.ts";
+import { notBuilt } from "./plain-page.ts";
 
 const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
 

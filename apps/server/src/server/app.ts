@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ConsoleFiles } from "../console/console.ts";
+import { isPagePath } from "../console/plain-page.ts";
 import { mostOf, tooLarge } from "../guard/body.ts";
 import { noSuchPath } from "../guard/refusal.ts";
 import { routes } from "../routes/answers.ts";
@@ -55,7 +56,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
   });
   app.get("*", (c, next) => {
     const { path } = c.req;
-    return /^\/(api|workflow)(\/|$)/.test(path) ? next() : files.answer(path, c.req.raw.headers);
+    return isPagePath(path) ? files.answer(path, c.req.raw.headers) : next();
   });
   app.notFound((c) => {
     throw noSuchPath(c.req.method, c.req.path);

@@ -7,7 +7,7 @@ import {
   writeServerAddress,
 } from "@uncaged/workflow/host";
 import { ConsoleFiles, consoleFolder } from "../console/console.ts";
-import { noToken, wantsPage } from "../console/no-token.ts";
+import { noToken, wantsPage } from "../console/plain-page.ts";
 import { Feeds } from "../feed/feeds.ts";
 import { LiveThreads } from "../feed/live.ts";
 import { Overview } from "../feed/overview.ts";

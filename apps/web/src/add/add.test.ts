@@ -1,8 +1,18 @@
 import { describe, expect, test } from "bun:test";
+import { mostOf } from "../../../server/src/guard/body.ts";
+import { checkFiles, mostFiles } from "../../../server/src/routes/sent-files.ts";
 import { ApiError } from "../api/request.ts";
 import { kindOf, nameFor, sentNameOf } from "./file.ts";
 import { chosenFiles } from "./dropped.ts";
-import { candidatesOf, refusalOf, suggestedName, uploadOf, workflowAmong } from "./files.ts";
+import {
+  candidatesOf,
+  isRead,
+  most,
+  refusalOf,
+  suggestedName,
+  uploadOf,
+  workflowAmong,
+} from "./files.ts";
 import { excerptsOf, problemsOf } from "./problems.ts";
 
 describe("a file", () => {
@@ -130,4 +140,15 @@ describe("what is wrong with a file", () => {
       [18, 21, 1],
     ]);
   });
+});
+
+test("the page passes over what the server refuses, and stops where it does", () => {
+  expect(most).toEqual({
+    files: mostFiles,
+    bytes: mostOf(new Request("http://localhost/api/workflows/new", { method: "POST" })),
+  });
+  for (const path of ["node_modules/zod/index.ts", ".git/hooks.ts"]) {
+    expect(isRead(path)).toBe(false);
+    expect(() => checkFiles(new Map([[path, ""]]), path)).toThrow();
+  }
 });

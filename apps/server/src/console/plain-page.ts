@@ -1,0 +1,40 @@
+/** Whether a path is the console's: whatever does not begin as those of the API and of runs do. */
+export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
+
+/** Whether a request comes from somebody who looks at a page, and not from a program. */
+export const wantsPage = ({ headers, method, url }: Request): boolean =>
+  method === "GET" &&
+  (headers.get("accept") ?? "").includes("text/html") &&
+  isPagePath(new URL(url).pathname);
+
+/** The page that stands in for a console that was not built. */
+export const notBuilt = (): Response =>
+  plainPage(200, [
+    "The server runs. The console is not built here, so there is no page to show.",
+    'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
+  ]);
+
+/** The page for a browser that must be let in first. */
+export const noToken = (): Response =>
+  plainPage(401, [
+    "This server asks for its token, and this browser does not have it, or has it no more.",
+    "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
+  ]);
+
+/** A page without the console. The paragraphs are HTML. */
+function plainPage(status: number, paragraphs: string[]): Response {
+  const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>uncaged-workflow</title>
+  </head>
+  <body>
+    <h1>uncaged-workflow</h1>
+    ${paragraphs.map((text) => `<p>${text}</p>`).join("\n    ")}
+  </body>
+</html>
+`;
+  return new Response(page, { status, headers: { "Content-Type": "text/html; charset=utf-8" } });
+}
