@@ -60,5 +60,5 @@ export type RetryThread = z.input<typeof request.retryBody>;
 
 // The rest
 export type Server = z.infer<typeof serverShape>;
-export type { StoreEvents, ThreadEvents } from "./shape/event.ts";
+export type { HostEvents, ThreadEvents } from "./shape/event.ts";
 export type { Failure } from "./shape/failure.ts";

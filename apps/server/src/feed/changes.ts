@@ -1,57 +1,148 @@
-import { type Root, StoreWatch, type ThreadRef } from "@uncaged/workflow/host";
+import {
+  allThreads,
+  listLive,
+  type LiveRow,
+  listWorkflows,
+  readRow,
+  type Root,
+  StoreWatch,
+  type ThreadRef,
+  type ThreadRow,
+} from "@uncaged/workflow/host";
+import type { LiveThreads } from "./live.ts";
 
-const mostOftenMs = 100;
+/** What changes in a storage root. `reload`: changes may have been missed, read the lists anew. */
+export type HostChange =
+  | { kind: "thread"; row: ThreadRow }
+  | { kind: "removed"; threadId: string }
+  | { kind: "workflows" }
+  | { kind: "reload" };
+
+/** A thread as it was reported last; `live` when a worker reported that it drives it. */
+type Known = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
+
+const leastPauseMs = 100;
 const lookEveryMs = 500;
+const listEveryMs = 2_000;
 
-/** The threads that have changed, for one who looks at them in turns, while it is open. */
-export class Changes {
+/**
+ * Reports what changes in a storage root: a thread's row when it is new or has changed, removals, and
+ * that a workflow's name points elsewhere. It begins with `reload`, once it knows what there is: who
+ * reads the lists then misses nothing that comes after. Removals, pauses and lost workers are in no
+ * log, so they are found by looking, and a row is the thread's state and not each of its changes.
+ */
+export async function* watchChanges(
+  root: Root,
+  live: LiveThreads,
+  signal: AbortSignal,
+): AsyncGenerator<HostChange> {
+  const touched = new Map<string, ThreadRef>();
+  let wake = Promise.withResolvers<void>();
+  const watch = new StoreWatch(root, (ref) => {
+    touched.set(ref.threadId, ref);
+    wake.resolve();
+  });
+  const aborted = new Promise<void>((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+  try {
+    const look = new Look(root, live);
+    await look.begin();
+    yield { kind: "reload" };
+    while (!signal.aborted) {
+      const refs = [...touched.values()];
+      touched.clear();
+      // What can't be read now may be readable the next time.
+      yield* await look.changes(refs).catch(() => []);
+      await Promise.race([Bun.sleep(leastPauseMs), aborted]);
+      await Promise.race([wake.promise, Bun.sleep(lookEveryMs), aborted]);
+      wake = Promise.withResolvers();
+      watch.ensure();
+    }
+  } finally {
+    watch.close();
+  }
+}
+
+/** What was reported of each thread and of the names, and how that differs from what is there now. */
+class Look {
   readonly #root: Root;
-  readonly #events: boolean;
-  readonly #threads = new Map<string, ThreadRef>();
-  #watch: StoreWatch | null = null;
-  #change = Promise.withResolvers<void>();
+  readonly #live: LiveThreads;
+  readonly #known = new Map<string, Known>();
+  #names = "";
+  #listedAt = 0;
 
-  /** With `events` those whose debug log has changed too. */
-  constructor(root: Root, { events = false }: { events?: boolean } = {}) {
+  constructor(root: Root, live: LiveThreads) {
     this.#root = root;
-    this.#events = events;
+    this.#live = live;
   }
 
-  open(): void {
-    const onThread = (ref: ThreadRef) => {
-      this.add(ref);
-      this.wake();
-    };
-    this.#watch = new StoreWatch(this.#root, onThread, { events: this.#events });
+  async begin(): Promise<void> {
+    try {
+      for (const ref of allThreads(this.#root)) {
+        this.#known.set(ref.threadId, { ref, steps: -1, status: null, live: false });
+      }
+      // One that is live now may be dead before the first look, and nothing else would report that.
+      for (const ref of await listLive(this.#root)) {
+        const { threadId, steps, status } = ref;
+        this.#known.set(threadId, { ref, steps, status, live: true });
+      }
+      this.#names = await this.#readNames();
+    } catch {
+      // What can't be read now is found by a later look.
+    }
+    this.#listedAt = performance.now();
   }
 
-  close(): void {
-    this.#watch?.close();
-    this.#watch = null;
-    this.#threads.clear();
+  async changes(touched: ThreadRef[]): Promise<HostChange[]> {
+    const live = await this.#live.now();
+    const changes: HostChange[] = [];
+    for (const row of live.values()) await this.#lookAtLive(row, changes);
+    for (const { ref, live: wasLive } of this.#known.values()) {
+      if (wasLive && !live.has(ref.threadId)) await this.#lookAt(ref, false, changes);
+    }
+    for (const ref of touched) await this.#lookAt(ref, live.has(ref.threadId), changes);
+    if (performance.now() - this.#listedAt >= listEveryMs) {
+      this.#listedAt = performance.now();
+      await this.#list(changes);
+    }
+    return changes;
   }
 
-  add(ref: ThreadRef): void {
-    this.#threads.set(ref.threadId, ref);
+  async #lookAtLive(row: LiveRow, changes: HostChange[]): Promise<void> {
+    const known = this.#known.get(row.threadId);
+    if (known?.steps === row.steps && known.status === row.status) known.live = true;
+    else await this.#lookAt(row, true, changes);
   }
 
-  /** Those that have changed since they were taken last. */
-  take(): ThreadRef[] {
-    const threads = [...this.#threads.values()];
-    this.#threads.clear();
-    return threads;
+  async #lookAt(ref: ThreadRef, live: boolean, changes: HostChange[]): Promise<void> {
+    const row = await readRow(this.#root, ref).catch(() => null);
+    if (!row) return;
+    const { threadId, hash, steps, status } = row;
+    const known = this.#known.get(threadId);
+    const driven = live || status === "running" || status === "paused";
+    this.#known.set(threadId, { ref: { threadId, hash }, steps, status, live: driven });
+    if (known?.steps !== steps || known.status !== status) changes.push({ kind: "thread", row });
   }
 
-  /** Ends the pause. */
-  wake(): void {
-    this.#change.resolve();
+  async #list(changes: HostChange[]): Promise<void> {
+    const there = new Set<string>();
+    for (const ref of allThreads(this.#root)) {
+      there.add(ref.threadId);
+      if (!this.#known.has(ref.threadId)) await this.#lookAt(ref, false, changes);
+    }
+    for (const threadId of this.#known.keys()) {
+      if (there.has(threadId)) continue;
+      this.#known.delete(threadId);
+      changes.push({ kind: "removed", threadId });
+    }
+    const names = await this.#readNames();
+    if (names !== this.#names) changes.push({ kind: "workflows" });
+    this.#names = names;
   }
 
-  /** The pause between two turns: until something has changed, but from 0.1 to 0.6 seconds. */
-  async pause(): Promise<void> {
-    await Bun.sleep(mostOftenMs);
-    await Promise.race([this.#change.promise, Bun.sleep(lookEveryMs)]);
-    this.#change = Promise.withResolvers<void>();
-    this.#watch?.ensure();
+  async #readNames(): Promise<string> {
+    const rows = await listWorkflows(this.#root).catch(() => []);
+    return rows.map(({ name, hash, timestamp }) => `${name} ${hash} ${timestamp}`).join("\n");
   }
 }

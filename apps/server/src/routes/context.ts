@@ -1,6 +1,6 @@
 import type { Families, Root } from "@uncaged/workflow/host";
+import type { ChangeFeed } from "../feed/change-feed.ts";
 import type { Feeds } from "../feed/feeds.ts";
-import type { Overview } from "../feed/overview.ts";
 import type { Streams } from "../feed/streams.ts";
 import type { Spendings } from "./spendings.ts";
 
@@ -13,7 +13,7 @@ export type Context = {
   version: string;
   startedAt: number;
   feeds: Feeds;
-  overview: Overview;
+  changes: ChangeFeed;
   streams: Streams;
   families: Families;
   spendings: Spendings;

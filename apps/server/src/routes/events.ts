@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { findThread, LogReader, parsePosition, readInfoPage } from "@uncaged/workflow/host";
-import { eventsQuery, idPath, logQuery } from "../shape/request.ts";
+import { idPath, logQuery } from "../shape/request.ts";
 import { logPageShape } from "../shape/thread.ts";
 import { answers, routes, sends } from "./answers.ts";
 import type { Context } from "./context.ts";
@@ -39,20 +39,12 @@ const watch = createRoute({
   method: "get",
   path: "/events",
   tags,
-  summary: "Watch all threads: their steps and events, how they stand, removals",
-  request: {
-    query: eventsQuery,
-    headers: z.object({ "last-event-id": z.string().optional() }),
-  },
-  responses: sends(
-    "ready, start, step, event, end, thread, removed, workflows.",
-    "text/event-stream",
-    stream,
-  ),
+  summary: "Watch what changes: threads that are new or changed, removals, workflows",
+  responses: sends("reload, thread, removed, workflows.", "text/event-stream", stream),
 });
 
 /** The routes that stream, and the one that reads the same page by page. */
-export function eventRoutes({ root, feeds, overview, streams }: Context) {
+export function eventRoutes({ root, feeds, changes, streams }: Context) {
   return routes()
     .openapi(log, async (c) => {
       const ref = await findThread(root, c.req.valid("param").id);
@@ -71,9 +63,8 @@ export function eventRoutes({ root, feeds, overview, streams }: Context) {
       streams.checkRoom();
       return streams.send(feeds.listen(ref, from));
     })
-    .openapi(watch, (c) => {
+    .openapi(watch, () => {
       streams.checkRoom();
-      const { from, types } = c.req.valid("query");
-      return streams.send(overview.watch(c.req.header("last-event-id") || from, new Set(types)));
+      return streams.send(changes.listen());
     });
 }

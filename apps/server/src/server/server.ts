@@ -8,9 +8,10 @@ import {
 } from "@uncaged/workflow/host";
 import { ConsoleFiles, consoleFolder } from "../console/console.ts";
 import { noToken, wantsPage } from "../console/plain-page.ts";
+import { ChangeFeed } from "../feed/change-feed.ts";
+import { watchChanges } from "../feed/changes.ts";
 import { Feeds } from "../feed/feeds.ts";
 import { LiveThreads } from "../feed/live.ts";
-import { Overview } from "../feed/overview.ts";
 import { Streams } from "../feed/streams.ts";
 import { EntryCodes } from "../guard/entry.ts";
 import { admit, type Gate, protect } from "../guard/guard.ts";
@@ -74,7 +75,7 @@ export function startServer(options: ServerOptions): RunningServer {
       version,
       startedAt: Date.now(),
       feeds: new Feeds(root, live),
-      overview: new Overview(root, live),
+      changes: new ChangeFeed((signal) => watchChanges(root, live, signal)),
       streams,
       families: new Families(root),
       spendings: new Spendings(root),

@@ -26,27 +26,13 @@ const threadEventShapes = {
   removed: z.object({ threadId: z.string() }),
 };
 
-/** What the stream of all threads adds: `position` is one in that thread's own stream. */
-const ofThread = { threadId: z.string(), position: z.string() };
-
-/** Of all threads. `ready` comes first; after one that missed something, read the lists anew. */
-const storeEventShapes = {
-  ready: z.object({ missed: z.boolean() }),
-  start: threadEventShapes.start.extend(ofThread),
-  step: threadEventShapes.step.extend(ofThread),
-  event: threadEventShapes.event.extend(ofThread),
-  end: threadEventShapes.end.extend(ofThread),
+/** Of the host. A row is how a thread stands now; `reload` comes first, and says to read the lists anew. */
+const hostEventShapes = {
   thread: threadRowShape,
   removed: z.object({ threadId: z.string() }),
   workflows: z.object({}),
+  reload: z.object({}),
 };
-
-/** The events of all threads that are read from their logs. */
-export const logEventNames = ["start", "step", "event", "end"] as const;
-
-/** The events of all threads that one may choose among. */
-export const storeEventNames = [...logEventNames, "thread", "removed", "workflows"] as const;
-export type StoreEventName = (typeof storeEventNames)[number];
 
 type Named<Shapes extends Record<string, z.ZodType>> = {
   [Name in keyof Shapes]: z.infer<Shapes[Name]>;
@@ -55,5 +41,5 @@ type Named<Shapes extends Record<string, z.ZodType>> = {
 /** The data of the server-sent events of one thread, by the event's name. */
 export type ThreadEvents = Named<typeof threadEventShapes>;
 
-/** The data of the server-sent events of all threads, by the event's name. */
-export type StoreEvents = Named<typeof storeEventShapes>;
+/** The data of the server-sent events of the host, by the event's name. */
+export type HostEvents = Named<typeof hostEventShapes>;

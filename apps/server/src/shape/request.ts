@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
 import { threadIdPattern } from "@uncaged/workflow/host";
-import { storeEventNames } from "./event.ts";
 import { statusShape } from "./thread.ts";
 
 const fields = z.record(z.string(), z.unknown());
@@ -71,20 +70,6 @@ export const logQuery = z.object({
     description: "Only the events that come before this step, which counts from 1.",
   }),
   type: z.string().optional().openapi({ description: "Only the events of this type." }),
-});
-
-export const eventsQuery = z.object({
-  types: z
-    .string()
-    .default(storeEventNames.join(","))
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(storeEventNames)))
-    .openapi({
-      type: "string",
-      description: `What it tells, beside ready: ${storeEventNames.join(", ")}. All when absent.`,
-      example: "step,end",
-    }),
-  from: z.string().optional().openapi({ description: "The id of an event: begins behind it." }),
 });
 
 export const diffQuery = z.object({

@@ -4,7 +4,7 @@ import type { Listed } from "../api/request.ts";
 /** The pages of a list that were read so far. */
 export type Pages = { pages: Listed<ThreadRow>[]; pageParams: unknown[] };
 
-/** What is told of one thread: how it stands now, or that it is gone. */
+/** A change of one thread: its row as it is now, or that it is removed. */
 export type Change = { row: ThreadRow } | { removed: string };
 
 /** The pages with a change. A row that they do not hold is left to the next reading. */

@@ -1,26 +1,24 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
-import type { StoreEvents } from "@uncaged/workflow-server/api-types";
+import type { HostEvents } from "@uncaged/workflow-server/api-types";
 import { useEffect } from "react";
 import { threadKeys } from "../api/threads.ts";
 import { workflowKeys } from "../api/workflows.ts";
 import { type Change, changeRows, type Pages } from "./rows.ts";
 import { Stream } from "./stream.ts";
 
-/** The lists are read again this often at the most; what an event tells is shown at once. */
+/** The lists are read again this often at the most; what an event has is shown at once. */
 const readEveryMs = 1_500;
 const atOnceMs = 50;
-/** What the threads do inside is not shown in a list: it is not sent, and not read. */
-const path = "/api/events?types=thread,removed,workflows";
 
 /** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
 export function useStoreEvents(): void {
   const client = useQueryClient();
   useEffect(() => {
     const lists = new Lists(client);
-    const stream = new Stream<StoreEvents>({
-      url: (from) => (from === null ? path : `${path}&from=${encodeURIComponent(from)}`),
+    const stream = new Stream<HostEvents>({
+      url: () => "/api/events",
       on: {
-        ready: ({ missed }) => missed && lists.readAll(),
+        reload: () => lists.readAll(),
         thread: (row) => lists.change({ row }),
         removed: ({ threadId }) => lists.change({ removed: threadId }),
         workflows: () => void client.invalidateQueries({ queryKey: workflowKeys.all }),

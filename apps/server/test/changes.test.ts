@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Serving, stopServing } from "./serving.ts";
+import { follow, type Sent } from "./sse.ts";
+
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await Serving.start("counter", "endless");
+});
+afterAll(stopServing, 30_000);
+
+const path = "/api/events";
+const isReady = (sent: Sent[]) => sent.some(({ name }) => name === "reload");
+
+/** Watches until that is enough, while something is done. */
+async function watch(act: () => Promise<unknown>, enough: (sent: Sent[]) => boolean) {
+  let begun: Promise<unknown> | null = null;
+  return await follow(serving, path, {
+    enough: (sent) => {
+      if (isReady(sent)) begun ??= act();
+      return enough(sent);
+    },
+  });
+}
+
+const rowsOf = (sent: Sent[], id: string) =>
+  sent
+    .filter(({ name, data }) => name === "thread" && data.threadId === id)
+    .map(({ data }) => data);
+
+test("it begins with reload, and has rows of a thread from its creation to its end", async () => {
+  let id = "";
+  const sent = await watch(
+    async () => (id = await serving.run("counter", { count: 10, delayMs: 80 })),
+    (all) => id !== "" && rowsOf(all, id).at(-1)?.status === "completed",
+  );
+  expect(sent[0]).toEqual({ name: "reload", id: null, data: {} });
+  expect(new Set(sent.map(({ name }) => name))).toEqual(new Set(["reload", "thread"]));
+  expect(rowsOf(sent, id).map(({ status }) => status)).toContain("running");
+  expect(rowsOf(sent, id).at(-1)).toMatchObject({ steps: 10, workflow: "counter" });
+  expect(rowsOf(sent, id).length).toBeGreaterThan(2);
+});
+
+test("it has rows for a pause and a kill, and a removal", async () => {
+  const id = await serving.run("endless", { delayMs: 30 });
+  const last = (all: Sent[]) => rowsOf(all, id).at(-1)?.status;
+  await watch(
+    () => serving.ok(`/api/threads/${id}/pause`, {}),
+    (all) => last(all) === "paused",
+  );
+  await watch(
+    () => serving.ok(`/api/threads/${id}/kill`, {}),
+    (all) => last(all) === "killed",
+  );
+  const sent = await watch(
+    () => serving.ok(`/api/threads/${id}`, undefined, "DELETE"),
+    (all) => all.some(({ name }) => name === "removed"),
+  );
+  expect(sent.at(-1)?.data).toEqual({ threadId: id });
+});
+
+test("a thread whose worker died gets a row: it is interrupted", async () => {
+  const id = await serving.run("endless", { delayMs: 30 });
+  const { pid } = await serving.until(id, "running", 1);
+  await watch(
+    async () => process.kill(Number(pid), "SIGKILL"),
+    (all) => rowsOf(all, id).at(-1)?.status === "interrupted",
+  );
+  await serving.ok(`/api/threads/${id}/kill`, {});
+});
+
+test("it reports that a workflow has changed", async () => {
+  await watch(
+    async () => await serving.ok("/api/workflows/endless", undefined, "DELETE"),
+    (all) => all.some(({ name }) => name === "workflows"),
+  );
+});
+
+test("all who watch get the same, and who reconnects begins with reload", async () => {
+  const id = await serving.run("counter", { count: 30, delayMs: 50 });
+  const isOver = (all: Sent[]) => rowsOf(all, id).at(-1)?.status === "completed";
+  const watching = follow(serving, path, { enough: isOver });
+  const first = await follow(serving, path, { enough: (all) => rowsOf(all, id).length > 1 });
+  const rest = await follow(serving, path, { enough: isOver });
+  const whole = rowsOf(await watching, id);
+  expect(first[0]?.name).toBe("reload");
+  expect(rest[0]?.name).toBe("reload");
+  expect(whole.slice(-rowsOf(rest, id).length)).toEqual(rowsOf(rest, id));
+  expect(rowsOf(first, id).every((row) => whole.some(({ steps }) => steps === row.steps))).toBe(
+    true,
+  );
+});
+
+test("a thread that began and ended while nobody watched gets no row: the lists have it", async () => {
+  await follow(serving, path, { enough: isReady });
+  const before = await serving.run("counter");
+  await serving.until(before, "completed");
+  const after = await (async () => {
+    let id = "";
+    const sent = await watch(
+      async () => (id = await serving.run("counter")),
+      (all) => id !== "" && rowsOf(all, id).at(-1)?.status === "completed",
+    );
+    return { id, sent };
+  })();
+  expect(rowsOf(after.sent, before)).toEqual([]);
+  expect(rowsOf(after.sent, after.id).length).toBeGreaterThan(0);
+});
