@@ -20,6 +20,7 @@ describe("the exported names", () => {
       eventsChannel
       isWorkflowError
       listNames
+      maskOf
       truncated
       type AgentFn
       type Answer
@@ -31,6 +32,7 @@ describe("the exported names", () => {
       type EventType
       type InputMeta
       type JsonSchema
+      type Mask
       type Moderator
       type Role
       type RoleMeta

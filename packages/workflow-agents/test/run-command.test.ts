@@ -68,6 +68,21 @@ describe("runCommand", () => {
     expect(listed).not.toContain("very-secret");
   });
 
+  test("masks passwords in addresses and `_PWD`, and not an author's name", async () => {
+    const env = {
+      DATABASE_URL: "postgres://ada:hunter2hunter2@db/app",
+      MYSQL_PWD: "hunter3hunter3",
+      GIT_AUTHOR_NAME: "Ada Lovelace",
+    };
+    const listed = await said({ argv: ["env"] }, { env: Object.keys(env) }, env);
+    expect(listed.split("\n").sort()).toEqual([
+      "DATABASE_URL=postgres://ada:***@db/app",
+      "GIT_AUTHOR_NAME=Ada Lovelace",
+      "MYSQL_PWD=***",
+      `PATH=${path}`,
+    ]);
+  });
+
   test("names a command that is missing or may not be run", async () => {
     writeFileSync(join(cwd, "plain"), "no program");
     expect(await said({ argv: ["no-such-command"] })).toContain(

@@ -14,6 +14,7 @@ export type {
 } from "./contract/contract.ts";
 export { END, INPUT, type InputMeta, START, WAIT, type WaitMeta } from "./contract/reserved.ts";
 export type { Answer, WaitRequest } from "./contract/wait.ts";
+export { type Mask, maskOf } from "./contract/mask.ts";
 
 // Moderator
 export type {

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { allowed } from "./environment.ts";
 import { Lines } from "./lines.ts";
-import { maskOf } from "./mask.ts";
 import { HeadAndTail } from "./tail.ts";
 
 /** A value in pieces, cut at arbitrary places. */
@@ -58,49 +57,6 @@ test("the beginning and the end are kept, and what is left out is counted", () =
       expect(kept.text()).toBe(`${head}\n${gap}\n${tail}`);
     }),
   );
-});
-
-const secret = "abcabcabd";
-const {
-  text: mask,
-  value,
-  stream,
-} = maskOf({ MY_KEY: secret, PLAIN: "plainplain", A_KEY: "short" });
-
-test("no secret gets through a stream, wherever it is cut, and nothing else is lost", () => {
-  const parts = fc.array(fc.oneof(fc.constantFrom(secret, "abc", "ab", "abd", "x"), fc.string()));
-  fc.assert(
-    fc.property(parts, fc.array(fc.nat(200)), (words, cuts) => {
-      const whole = words.join("");
-      const places = [0, ...cuts.map((cut) => cut % (whole.length + 1)), whole.length];
-      places.sort((a, b) => a - b);
-      const masked = stream();
-      let out = "";
-      for (const [at, end] of places.slice(1).entries()) {
-        out += masked.push(whole.slice(places[at], end));
-      }
-      out += masked.end();
-      expect(out).toBe(mask(whole));
-    }),
-  );
-});
-
-test("the values of secrets are masked in texts and in JSON, and no others", () => {
-  expect(mask(`${secret} plainplain short`)).toBe("*** plainplain short");
-  expect(value({ a: [secret, 1, null], b: `x${secret}` })).toEqual({
-    a: ["***", 1, null],
-    b: "x***",
-  });
-  expect(value(undefined)).toBeUndefined();
-  const pem = maskOf({ PRIVATE_KEY: 'line one is "long"\nline two is too' });
-  expect(pem.text("see line two is too")).toBe("see ***");
-  expect(pem.value({ key: 'line one is "long"\nline two is too' })).toEqual({ key: "***" });
-});
-
-test("headers are secrets by their own names", () => {
-  const headers = "X-Team: the-builders\nAuthorization: Bearer abc12345678";
-  const { text } = maskOf({ ANTHROPIC_CUSTOM_HEADERS: headers });
-  expect(text("the-builders have abc12345678")).toBe("the-builders have ***");
 });
 
 test("a command gets what is no secret, and what its list names", () => {

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import {
   type AgentFn,
   isWorkflowError,
+  maskOf,
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
@@ -9,7 +10,6 @@ import { currentCall } from "../call/call.ts";
 import { noUsage } from "../call/usage.ts";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/environment.ts";
-import { maskOf } from "../child/mask.ts";
 import { failureOf } from "./failure.ts";
 import { lastLine, readLines, readText } from "./output.ts";
 import { Report } from "./report.ts";
@@ -160,7 +160,7 @@ async function runOnce(
     const error = failureOf(name, end, {
       timeoutMs: settings.timeoutMs,
       told: report.failure,
-      last: mask.text(errors.last() || output.stray()),
+      last: mask(errors.last() || output.stray()),
       text: report.result?.trim() ?? "",
     });
     return { report, text: report.result?.trim() ?? "", error };

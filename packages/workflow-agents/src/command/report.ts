@@ -1,7 +1,6 @@
-import { isWorkflowError, truncated } from "@uncaged/workflow";
+import { isWorkflowError, type Mask, truncated } from "@uncaged/workflow";
 import { currentCall, publish } from "../call/call.ts";
 import { addUsage, noUsage, type Usage } from "../call/usage.ts";
-import type { Mask } from "../child/mask.ts";
 import type { Said } from "./said.ts";
 import { RunSpending } from "./spending.ts";
 
@@ -57,19 +56,19 @@ export class Report {
         this.#model = said.spent.model;
         return;
       case "result":
-        this.result = this.#mask.text(said.text);
+        this.result = this.#mask(said.text);
         // What went wrong before was got over.
         this.failure = null;
         return;
       case "failed":
-        this.failure = this.#mask.text(said.message);
+        this.failure = this.#mask(said.message);
         this.isOverBudget = said.overBudget === true;
     }
   }
 
   /** A line that is not for the model's answer: what stands on the error output, most of all. */
   note(level: "info" | "warn", line: string): void {
-    const message = this.#mask.text(line);
+    const message = this.#mask(line);
     publish("tool_message", { name: this.#name, level, message: truncated(message), data: null });
   }
 

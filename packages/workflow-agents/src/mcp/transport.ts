@@ -1,6 +1,6 @@
 import { StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { allowed } from "../child/environment.ts";
-import { maskOf } from "../child/mask.ts";
+import { maskOf } from "@uncaged/workflow";
 import type { ToolContext } from "../tools/tools.ts";
 import type { Address } from "./address.ts";
 import { ServerProcess } from "./process.ts";
@@ -18,7 +18,7 @@ export function routeTo(
     const { command, args = [], env: list = [] } = address;
     const own = allowed(env, list);
     const transport = new ServerProcess({ command, args, env: own, cwd }, onLine);
-    return { transport, mask: maskOf(own).text };
+    return { transport, mask: maskOf(own) };
   }
   const { url, headers = {} } = address;
   const made = typeof headers === "function" ? headers(env) : headers;
@@ -27,5 +27,5 @@ export function routeTo(
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: made },
   });
-  return { transport, mask: maskOf(Object.fromEntries([...secrets, ...tokens])).text };
+  return { transport, mask: maskOf(Object.fromEntries([...secrets, ...tokens])) };
 }

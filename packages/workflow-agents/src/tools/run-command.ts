@@ -1,8 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { maskOf, WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { type ChildEnd, runChild } from "../child/child.ts";
 import { allowed } from "../child/environment.ts";
-import { maskOf } from "../child/mask.ts";
 import { HeadAndTail } from "../child/tail.ts";
 import { pathError, placeInside } from "./inside.ts";
 import { type Tool, type ToolRuntime, tool } from "./tools.ts";
@@ -94,7 +93,7 @@ async function run(args: string[], call: Call, settings: Settings, runtime: Tool
     onOutput: keep,
     onError: keep,
   });
-  const text = maskOf(env).text(kept.text()).trimEnd();
+  const text = maskOf(env)(kept.text()).trimEnd();
   const ending = endingOf(end, timeoutMs);
   if (end.by === "timeout") {
     const hint = `${text}\n[${ending}]`.trim();

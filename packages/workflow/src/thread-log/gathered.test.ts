@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
-import { maskOf } from "../events/mask.ts";
+import { maskOf } from "../contract/mask.ts";
 import { truncated } from "../events/truncated.ts";
 import { InfoLog, type InfoRecord } from "./info.ts";
 

@@ -1,4 +1,4 @@
-import type { Mask } from "../events/mask.ts";
+import type { Mask } from "../contract/mask.ts";
 
 /** What is gathered for the debug log: a line, an event with its payload's JSON, streamed text. */
 export type Entry = { tag: string; timestamp: number } & (
@@ -100,7 +100,7 @@ export class Gathered {
     const { entry } = stream;
     if (!entry) return;
     const text = this.#mask(entry.text);
-    const rest = text.length - (this.#mask.begun?.(text) ?? 0);
+    const rest = text.length - this.#mask.pending(text);
     stream.held = text.slice(rest);
     entry.text = text.slice(0, rest);
     stream.entry = null;

@@ -1,5 +1,5 @@
 import { jsonText } from "../contract/json.ts";
-import type { Mask } from "../events/mask.ts";
+import type { Mask } from "../contract/mask.ts";
 import type { Entry } from "./gathered.ts";
 
 const longestLine = 256 * 1024;

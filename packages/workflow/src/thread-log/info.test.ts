@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
+import { maskOf } from "../contract/mask.ts";
 import { InfoLog, type InfoRecord } from "./info.ts";
 
 let folder: string;
@@ -60,7 +61,7 @@ describe("the debug log", () => {
   });
 
   test("takes secrets out of lines and payloads", () => {
-    const info = new InfoLog(path, (text) => text.replaceAll("hunter22", "***"));
+    const info = new InfoLog(path, maskOf({ MY_KEY: "hunter22" }));
     info.log("AAAAAAAA", "the key is hunter22");
     info.event("AAAAAAAA", "tool_start", null, { args: ["hunter22"] });
     info.flush();

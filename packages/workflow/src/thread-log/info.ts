@@ -1,4 +1,4 @@
-import { type Mask, noMask } from "../events/mask.ts";
+import { type Mask, noMask } from "../contract/mask.ts";
 import { Gathered, type Source } from "./gathered.ts";
 import { InfoFile } from "./info-file.ts";
 import { linesOf } from "./info-line.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Mask, maskOf, noMask } from "../events/mask.ts";
+import { type Mask, maskOf, noMask } from "../contract/mask.ts";
 import { payloadJson } from "./payload.ts";
 
 const long = "y".repeat(11_000);

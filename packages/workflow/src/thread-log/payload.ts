@@ -1,4 +1,4 @@
-import type { Mask } from "../events/mask.ts";
+import type { Mask } from "../contract/mask.ts";
 import { listNames, longestShown, markerOf } from "../events/truncated.ts";
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
@@ -94,5 +94,5 @@ function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string
   const { preview } = value;
   if (typeof preview !== "string") return value;
   const text = preview.replace(/\.\.\.$/, "");
-  return { ...value, preview: `${text.slice(0, text.length - (mask.begun?.(text) ?? 0))}...` };
+  return { ...value, preview: `${text.slice(0, text.length - mask.pending(text))}...` };
 }

@@ -16,7 +16,7 @@ import type {
 import { isOver } from "../engine/answer.ts";
 import { killed } from "../engine/ending.ts";
 import { Engine, type Outcome } from "../engine/engine.ts";
-import { type Mask, maskOf } from "../events/mask.ts";
+import { type Mask, maskOf } from "../contract/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import type { LogWriter, Writing } from "../thread-log/append.ts";

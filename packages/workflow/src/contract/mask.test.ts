@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { maskOf } from "./mask.ts";
+
+const value = "s3cret/value+1";
+const secrets = `ANTHROPIC_API_KEY OPENAI_APIKEY GITHUB_TOKEN npm_config__authToken PGPASSWORD MYSQL_PWD
+  AWS_SECRET_ACCESS_KEY HTTP_AUTHORIZATION BASIC_AUTH my_credentials`;
+const none = "HOME PWD OLDPWD GIT_AUTHOR_NAME SSH_AUTH_SOCK XAUTHORITY LANG";
+
+test.each(secrets.split(/\s+/))("%s says that it is a secret", (name) => {
+  expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe("it is ***.");
+});
+
+test.each(none.split(" "))("%s is none", (name) => {
+  expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe(`it is ${value}.`);
+});
+
+test("the password in an address is a secret, the address is not", () => {
+  const mask = maskOf({ DATABASE_URL: "postgres://ada:hunter2%2Fhunter2@db.local:5432/app" });
+  expect(mask("connecting to postgres://ada:hunter2%2Fhunter2@db.local:5432/app")).toBe(
+    "connecting to postgres://ada:***@db.local:5432/app",
+  );
+  expect(mask("no user has hunter2/hunter2")).toBe("no user has ***");
+});
+
+test("headers are secrets by their own names", () => {
+  const lines = "Authorization: Bearer abc12345678\nX-Team: the-builders\ncookie: id=0123456789";
+  const mask = maskOf({ ANTHROPIC_CUSTOM_HEADERS: lines });
+  expect(mask("abc12345678, the-builders, id=0123456789")).toBe("***, the-builders, ***");
+});
+
+describe("masking", () => {
+  test("takes out each secret wherever it stands", () => {
+    const env = { API_KEY: "sk-12345678", GITHUB_TOKEN: "ghp_abcdefgh", HOME: "/home/ada" };
+    expect(maskOf(env)("sk-12345678 at /home/ada by ghp_abcdefgh, sk-12345678")).toBe(
+      "*** at /home/ada by ***, ***",
+    );
+  });
+
+  test("leaves short values alone, which stand everywhere", () => {
+    expect(maskOf({ TOKEN: "1", AUTH: "true" })("1 true")).toBe("1 true");
+  });
+
+  test("finds a secret in JSON text too, and each line of it", () => {
+    const secret = 'pass"word\n\\1';
+    const text = JSON.stringify({ error: `no: ${secret}` });
+    expect(maskOf({ DB_PASSWORD: secret })(text)).toBe('{"error":"no: ***"}');
+    const pem = maskOf({ PRIVATE_KEY: "the first line\nthe second line" });
+    expect(pem("see the second line")).toBe("see ***");
+  });
+
+  test("takes out the longer of two of which one begins the other", () => {
+    const mask = maskOf({ A_KEY: "12345678", B_KEY: "12345678abcd" });
+    expect(mask("12345678abcd 12345678")).toBe("*** ***");
+  });
+
+  test("takes a secret as text, whatever signs it has", () => {
+    expect(maskOf({ SECRET: "$&.*+?^(1)" })("is $&.*+?^(1) it")).toBe("is *** it");
+  });
+
+  test("keeps the form of a JSON value, also where a number or a bracket would be a secret", () => {
+    const mask = maskOf({ PIN_TOKEN: "12345678", ODD_KEY: '","secret":"' });
+    const given = { a: ["is 12345678", 12345678, null], "12345678": true, b: ["", "secret"] };
+    expect(mask.value(given)).toEqual({
+      a: ["is ***", 12345678, null],
+      "***": true,
+      b: ["", "secret"],
+    });
+    expect(mask.value(undefined)).toBeUndefined();
+  });
+});
+
+describe("a text that comes in pieces", () => {
+  test("ends with what may be the beginning of a secret", () => {
+    const mask = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
+    const texts = ["", "no", "is a", "is abcabc", "abcabcabc", "is xyzxyzxy"];
+    expect(texts.map((text) => mask.pending(text))).toEqual([0, 0, 1, 6, 6, 8]);
+  });
+
+  test("lets no secret through, wherever it is cut, and loses nothing else", () => {
+    const secret = "abcabcabd";
+    const mask = maskOf({ MY_KEY: secret, PLAIN: "plainplain", A_KEY: "short" });
+    const parts = fc.array(fc.oneof(fc.constantFrom(secret, "abc", "ab", "abd", "x"), fc.string()));
+    fc.assert(
+      fc.property(parts, fc.array(fc.nat(200)), (words, cuts) => {
+        const whole = words.join("");
+        const ends = [...cuts.map((cut) => cut % (whole.length + 1)), whole.length];
+        ends.sort((a, b) => a - b);
+        const stream = mask.stream();
+        const out = ends.map((end, at) => stream.push(whole.slice(ends[at - 1] ?? 0, end)));
+        expect(out.join("") + stream.end()).toBe(mask(whole));
+      }),
+    );
+  });
+});
