@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { removeFolders, Store } from "../packages/cli-workflow/test/program.ts";
+import threads from "./fixtures/storage-root-0.1/threads.json";
+
+/*
+ * A storage root that an older version has written, with a bundle of each kind and a thread of each
+ * status, is read and continued by the current code. fixtures/storage-root-0.1/make.ts has made it.
+ */
+type Name = keyof typeof threads;
+type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };
+type View = {
+  status: string;
+  steps: Line[];
+  result: { returnCode: number; summary: string } | null;
+  forkFrom: { threadId: string; steps: number } | null;
+};
+type Row = { threadId: string; workflow: string; status: string; steps: number };
+type Sum = { tokens: number; cost: number | null };
+
+const fixture = join(import.meta.dir, "fixtures/storage-root-0.1/root");
+
+/** A copy of the old storage root, with the modes that git doesn't keep. */
+function oldStore(): Store {
+  const store = new Store();
+  cpSync(fixture, store.root, { recursive: true });
+  chmodSync(store.root, 0o700);
+  for (const name of readdirSync(store.root, { recursive: true, encoding: "utf8" })) {
+    const path = join(store.root, name);
+    if (path.endsWith(".gz")) {
+      writeFileSync(path.slice(0, -3), gunzipSync(readFileSync(path)), { mode: 0o600 });
+      rmSync(path);
+    } else chmodSync(path, statSync(path).isDirectory() ? 0o700 : 0o600);
+  }
+  return store;
+}
+
+let store: Store;
+
+const pathOf = (id: string, kind = "data"): string => {
+  const names = readdirSync(join(store.root, "logs"), { recursive: true, encoding: "utf8" });
+  const found = names.find((name) => basename(name) === `${id}.${kind}.jsonl`);
+  if (found === undefined) throw new Error(`${id} has no ${kind} log`);
+  return join(store.root, "logs", found);
+};
+const textOf = (id: string): string => readFileSync(pathOf(id), "utf8");
+const linesOf = (id: string): string[] => textOf(id).trimEnd().split("\n");
+const read = (id: string) => store.json<View>(["thread", id]);
+const roles = ({ steps }: View): string[] => steps.map(({ role }) => role);
+
+/** Runs a command that continues a thread to its end. Its old lines must not change. */
+async function complete(name: Name, args: string[]): Promise<View> {
+  const id = threads[name];
+  const old = textOf(id);
+  const whole = old.slice(0, old.lastIndexOf("\n") + 1);
+  await store.ok([...args, "--wait"]);
+  expect(textOf(id).startsWith(whole)).toBe(true);
+  const view = await read(id);
+  expect(view.status).toBe("completed");
+  return view;
+}
+
+/** Forks or retries a thread, which stays as it is, and gives the new one at its end. */
+async function derive(name: Name, args: string[]): Promise<View> {
+  const [command = "", ...options] = args;
+  const old = textOf(threads[name]);
+  type Forked = { threadId: string };
+  const forked = await store.json<Forked>([command, threads[name], ...options, "--wait"]);
+  expect(textOf(threads[name])).toBe(old);
+  const view = await read(forked.threadId);
+  const copied = view.forkFrom?.steps ?? 0;
+  expect(view.forkFrom?.threadId).toBe(threads[name]);
+  // The copied steps are the old lines, byte for byte.
+  const copies = linesOf(forked.threadId).slice(1, copied + 1);
+  expect(copies).toEqual(linesOf(threads[name]).slice(1, copied + 1));
+  expect(view.status).toBe("completed");
+  return view;
+}
+
+afterAll(removeFolders);
+
+describe("reading an old storage root", () => {
+  beforeAll(() => {
+    store = oldStore();
+  });
+
+  test("lists its workflows", async () => {
+    const list = await store.json<{ name: string }[]>(["list"]);
+    expect(list.map(({ name }) => name)).toEqual(["durable", "moderated", "plain", "steps"]);
+  });
+
+  test("lists its threads, each with its status", async () => {
+    const rows = await store.json<Row[]>(["threads", "--limit", "100"]);
+    const found = Object.entries(threads).map(([name, id]) => {
+      const row = rows.find(({ threadId }) => threadId === id);
+      return `${name}: ${row?.status} with ${row?.steps}`;
+    });
+    expect(rows).toHaveLength(found.length);
+    expect(found).toEqual([
+      "plain completed: completed with 3",
+      "plain failed: failed with 2",
+      "plain stopped after maxRounds: completed with 1",
+      "plain killed: killed with 2",
+      "plain interrupted: interrupted with 2",
+      "plain torn: interrupted with 1",
+      "plain corrupt: corrupt with 1",
+      "plain fork: completed with 3",
+      "plain retry: completed with 3",
+      "moderated waiting: waiting with 2",
+      "moderated completed: completed with 4",
+      "moderated failed: failed with 3",
+      "moderated interrupted: interrupted with 0",
+      "durable waiting: waiting with 5",
+      "durable completed: completed with 7",
+      "durable failed: failed with 6",
+      "durable interrupted: interrupted with 3",
+      "durable fork: waiting with 5",
+      "steps waiting: waiting with 5",
+      "steps completed: completed with 10",
+      "steps interrupted: interrupted with 33",
+      "steps rerun: completed with 11",
+    ]);
+  });
+
+  test("shows each step as it was committed", async () => {
+    for (const name of ["plain completed", "durable waiting", "steps completed"] as const) {
+      const { steps } = await read(threads[name]);
+      const lines = linesOf(threads[name]).map((line) => JSON.parse(line) as Line);
+      expect(steps).toEqual(lines.slice(1).filter(({ role }) => role !== "__end__"));
+    }
+  });
+
+  test("shows a failure and a question as text", async () => {
+    expect(await store.ok(["thread", threads["plain failed"]])).toContain("third broke");
+    expect(await store.ok(["thread", threads["moderated waiting"]])).toContain("Print it?");
+  });
+
+  test("shows its debug log line by line", async () => {
+    const id = threads["plain completed"];
+    const lines = (await store.ok(["logs", id, "--json"])).split("\n").map((l) => JSON.parse(l));
+    const written = readFileSync(pathOf(id, "info"), "utf8").trimEnd().split("\n");
+    expect(lines).toEqual(written.map((line) => JSON.parse(line)));
+    const at: unknown = lines[1].payload.messages.at;
+    const value = await store.json<string[]>(["thread", id, "--value", String(at)]);
+    expect(value).toEqual(["x".repeat(12_000)]);
+  });
+
+  test("shows the debug log of a worker that was killed", async () => {
+    const logs = await store.ok(["logs", threads["steps interrupted"], "--json"]);
+    expect(logs.split("\n").length).toBeGreaterThan(10);
+  });
+
+  test("follows an ended thread from its first step", async () => {
+    const items = (await store.ok(["follow", threads["plain completed"], "--json"]))
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(items.filter(({ kind }) => kind === "step")).toHaveLength(3);
+    expect(items.at(-1)).toMatchObject({ kind: "end", status: "completed" });
+  });
+
+  test("adds up what its threads spent, and what a fork saved", async () => {
+    const ledger = (name: Name) =>
+      store.json<{ total: Sum; saved: Sum }>(["thread", threads[name], "--ledger"]);
+    const one = { tokens: 1100, cost: 0.0045 };
+    expect(await ledger("plain completed")).toMatchObject({ total: one, saved: { tokens: 0 } });
+    expect(await ledger("plain fork")).toMatchObject({ total: { tokens: 0 }, saved: one });
+  });
+
+  test("folds a step workflow's steps to its state", async () => {
+    const checkpoint = await store.ok(["thread", threads["steps waiting"], "--checkpoint"]);
+    expect(JSON.parse(checkpoint)).toMatchObject({
+      currentStepID: "Branch_Length",
+      variables: { $text: "onetwothree", $total: 11 },
+    });
+  });
+
+  test("verifies it, and finds the torn and the broken line", async () => {
+    const { code, stdout } = await store.run(["verify", "--json"]);
+    expect(code).toBe(1);
+    const { checked, problems } = JSON.parse(stdout);
+    expect(checked).toEqual({ bundles: 4, threads: Object.keys(threads).length });
+    const paths = problems.map(({ path, line }: { path: string; line: number }) => [
+      basename(path),
+      line,
+    ]);
+    expect(paths).toEqual([
+      [`${threads["plain torn"]}.data.jsonl`, 3],
+      [`${threads["plain corrupt"]}.data.jsonl`, 3],
+    ]);
+  });
+});
+
+describe("an old thread", () => {
+  beforeAll(() => {
+    store = oldStore();
+  });
+
+  test("of a plain bundle resumes after its last step", async () => {
+    const view = await complete("plain interrupted", ["resume", threads["plain interrupted"]]);
+    expect(roles(view)).toEqual(["first", "second", "third"]);
+    expect(view.result).toEqual({ returnCode: 0, summary: "three steps for Ada" });
+  });
+
+  test("with half a record at its end resumes after the last whole one", async () => {
+    const view = await complete("plain torn", ["resume", threads["plain torn"]]);
+    expect(roles(view)).toEqual(["first", "second", "third"]);
+  });
+
+  test("of a moderator resumes, and is answered", async () => {
+    await store.run(["resume", threads["moderated interrupted"], "--wait"]);
+    for (const name of ["moderated interrupted", "moderated waiting"] as const) {
+      const view = await complete(name, ["resume", threads[name], "--input", "true"]);
+      expect(roles(view)).toEqual(["writer", "__wait__", "__input__", "printer"]);
+      expect(view.result?.summary).toBe("printed 2 steps");
+    }
+  });
+
+  test("of a durable workflow resumes in the middle of a step.all, and is answered", async () => {
+    await store.run(["resume", threads["durable interrupted"], "--wait"]);
+    const all = ["fetcher", "planner", "left", "right", "__wait__", "__input__", "shipper"];
+    for (const name of ["durable interrupted", "durable waiting", "durable fork"] as const) {
+      const view = await complete(name, ["resume", threads[name], "--input", "true"]);
+      expect(roles(view)).toEqual(all);
+      expect(view.steps.at(-1)?.content).toBe("shipped from the cache");
+    }
+  });
+
+  test("of steps resumes in the middle of its loop, and is answered", async () => {
+    const id = threads["steps interrupted"];
+    const before = linesOf(id).length - 1;
+    expect(before).toBeGreaterThan(10);
+    expect(before).toBeLessThan(250);
+    const resumed = await store.run(["resume", id, "--wait"]);
+    expect(resumed.code).toBe(0);
+    const done = await read(id);
+    // 300 words are 1,090 letters: the branch takes its first case.
+    expect(roles(done).filter((role) => role === "Set_Text")).toHaveLength(300);
+    expect(roles(done).slice(-3)).toEqual(["Branch_Length", "Set_Answer", "Stop_Done"]);
+    const waiting = threads["steps waiting"];
+    const view = await complete("steps waiting", ["resume", waiting, "--input", "a note"]);
+    expect(roles(view).slice(-3)).toEqual(["Branch_Length", "Set_Answer", "Stop_Done"]);
+    const state = JSON.parse(await store.ok(["thread", waiting, "--checkpoint"]));
+    expect(state.variables.$text).toBe("onetwothree 6 a note");
+  });
+
+  test("that failed, was killed or ran out of rounds is retried", async () => {
+    const third = ["first", "second", "third"];
+    expect(roles(await derive("plain failed", ["retry"]))).toEqual(third);
+    expect(roles(await derive("plain killed", ["retry"]))).toEqual(third);
+    const rounds = ["retry", "--max-rounds", "10"];
+    expect(roles(await derive("plain stopped after maxRounds", rounds))).toEqual(third);
+    expect(roles(await derive("moderated failed", ["retry"])).at(-1)).toBe("printer");
+    expect(roles(await derive("durable failed", ["retry"])).at(-1)).toBe("shipper");
+  });
+
+  test("is forked", async () => {
+    const plain = await derive("plain completed", ["fork", "--at-step", "1", "--prompt", "Grace"]);
+    expect(plain.steps.map(({ content }) => content)).toEqual([
+      "first: Ada",
+      "second: Grace",
+      "third: Grace",
+    ]);
+    expect(roles(await derive("plain fork", ["fork"]))).toHaveLength(3);
+    const role = ["fork", "--from-role", "__input__"];
+    expect((await derive("moderated completed", role)).result?.summary).toBe("printed 2 steps");
+    expect((await derive("durable completed", role)).result?.summary).toBe("shipped");
+  });
+
+  test("with a broken line is forked before it", async () => {
+    const view = await derive("plain corrupt", ["fork", "--at-step", "1"]);
+    expect(roles(view)).toEqual(["first", "second", "third"]);
+  });
+
+  test("of steps is run again from a step, with another value", async () => {
+    const set = ["rerun", "--from-step", "Set_Answer", "--set", '$answer="new"'];
+    const view = await derive("steps completed", set);
+    expect(roles(view).slice(-3)).toEqual(["__input__", "Set_Answer", "Stop_Done"]);
+    const ended = await derive("steps rerun", ["fork"]);
+    expect(roles(ended).at(-1)).toBe("Stop_Done");
+  });
+});
