@@ -12,19 +12,23 @@ describe("the exported names", () => {
       "END
       INPUT
       START
+      Scheduler
       StepFailure
       WAIT
       WorkflowError
+      concurrently
       createRoleModerator
       durable
       eventsChannel
       isWorkflowError
       listNames
       maskOf
+      recorded
       truncated
       type AgentFn
       type Answer
       type Bundle
+      type ConcurrencyOptions
       type Descriptor
       type DurableProgram
       type DurableStep
@@ -46,9 +50,11 @@ describe("the exported names", () => {
       type StepContext
       type StepFn
       type Steps
+      type TaskFailure
       type ThreadContext
       type ThreadInput
       type TruncatedValue
+      type Turn
       type WaitMeta
       type WaitRequest
       type WaitResult

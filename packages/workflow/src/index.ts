@@ -36,6 +36,16 @@ export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durabl
 export { type DurableProgram, durable } from "./durable/durable.ts";
 export { StepFailure } from "./durable/failure.ts";
 
+// Scheduler
+export {
+  concurrently,
+  type ConcurrencyOptions,
+  recorded,
+  Scheduler,
+  type TaskFailure,
+  type Turn,
+} from "./durable/scheduler.ts";
+
 // Events
 export {
   type EventType,

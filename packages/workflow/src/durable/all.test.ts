@@ -10,7 +10,7 @@ function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error
 }
 
 describe("step.all", () => {
-  test("runs its work side by side and commits it as it finishes", async () => {
+  test("runs its work concurrently and commits it as it finishes", async () => {
     const slow = gate<string>();
     const quick = gate<number>();
     const thread = durable(async function* (step) {

@@ -3,16 +3,17 @@ import { show } from "../contract/show.ts";
 import type { StepFn, Steps } from "./call.ts";
 import { memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress } from "./progress.ts";
+import { concurrently, recorded, Scheduler } from "./scheduler.ts";
 
-/** One of several side by side: work to do, or a question to ask when all work is done. */
+/** One of several that run concurrently: work to do, or a question to ask when all work is done. */
 export type Member = { role: string; work: StepFn<unknown> } | { ask: () => Steps<unknown> };
 
-/** A member that is work. `number` is null unless others bear the same role. */
+/** A member that is work. `number` is null unless others have the same role. */
 type Open = { index: number; role: string; number: number | null; work: StepFn<unknown> };
 type Failures = { first: Error | null };
 
 /**
- * Runs members side by side.
+ * Runs members concurrently.
  *
  * First it takes from the log what this group has there, in whatever order it finished; then it runs
  * the rest at once and commits each when it finishes; then it throws what failed first, or asks the
@@ -58,16 +59,12 @@ function takeRecorded(
   values: unknown[],
   failures: Failures,
 ): void {
-  while (open.size > 0) {
-    const recorded = progress.replay.peek();
-    if (recorded === undefined) return;
-    const key = keyOf(recorded.role, memberOf(recorded));
-    const member = open.get(key);
-    if (member === undefined) progress.replay.diverge(`came to ${listed([...open.values()])}`);
+  const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
+  for (const { commit, task } of recorded(open, progress.replay.rest(), keyed)) {
+    if (task === undefined) progress.replay.diverge(`came to ${listed([...open.values()])}`);
     progress.replay.accept();
-    open.delete(key);
     try {
-      values[member.index] = valueOf(recorded);
+      values[task.index] = valueOf(commit);
     } catch (failure) {
       failures.first ??= failure as Error;
     }
@@ -80,7 +77,16 @@ async function* runRest(
   values: unknown[],
   failures: Failures,
 ): AsyncGenerator<RoleOutput, void, unknown> {
-  for await (const { member, outcome } of inOrderOfFinish(progress, rest)) {
+  const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
+  const tasks = rest.map((member) => async () => {
+    const outcome = await progress.attempt(member.role, member.number, member.work);
+    scheduler.publish({ member, outcome });
+  });
+  void concurrently(tasks).then(
+    () => scheduler.close(),
+    (error: unknown) => scheduler.close({ error }),
+  );
+  for await (const { member, outcome } of scheduler.items()) {
     if (outcome.failure === null) {
       values[member.index] = outcome.value;
       yield progress.offer(outcome.output);
@@ -88,31 +94,6 @@ async function* runRest(
       failures.first ??= outcome.failure;
       progress.remember(outcome.output);
     }
-  }
-}
-
-async function* inOrderOfFinish(
-  progress: Progress,
-  rest: readonly Open[],
-): AsyncGenerator<{ member: Open; outcome: Outcome }, void, unknown> {
-  const finished: { member: Open; outcome: Outcome }[] = [];
-  let wake = (): void => {};
-  const start = async (member: Open): Promise<void> => {
-    const outcome = await progress.attempt(member.role, member.number, member.work);
-    finished.push({ member, outcome });
-    wake();
-  };
-  for (const member of rest) {
-    void start(member);
-  }
-  for (let done = 0; done < rest.length; done++) {
-    if (finished.length === 0) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    const next = finished.shift();
-    if (next !== undefined) yield next;
   }
 }
 

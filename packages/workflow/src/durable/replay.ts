@@ -29,6 +29,11 @@ export class Replay {
     return this.#steps[this.#taken];
   }
 
+  /** The recorded steps from the next one on, as far as each is taken before the one behind it. */
+  *rest(): Generator<RoleOutput, void> {
+    for (let next = this.peek(); next !== undefined; next = this.peek()) yield next;
+  }
+
   /** Takes the next recorded step, which must be of this role; undefined when the log is used up. */
   take(role: string): RoleOutput | undefined {
     const next = this.peek();
