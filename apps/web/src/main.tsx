@@ -2,10 +2,10 @@ import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { ApiError } from "./api/request.ts";
+import { ApiError } from "./lib/request.ts";
 import { router } from "./router.tsx";
-import "./theme/tokens.css";
-import "./theme/base.css";
+import "./ui/base.css";
+import "./ui/tokens.css";
 
 const mostTries = 3;
 

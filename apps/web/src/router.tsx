@@ -4,15 +4,16 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
-import { readAddSearch } from "./add/search.ts";
-import { ApiError, request } from "./api/request.ts";
-import { NoPage, PageFailure } from "./shell/page-failure.tsx";
-import { Shell } from "./shell/shell.tsx";
-import { Skeleton } from "./states/skeleton.tsx";
-import { readThreadsSearch } from "./threads/search.ts";
-import { ThreadsPage } from "./threads/threads-page.tsx";
-import { readThreadSearch } from "./thread/search.ts";
-import { readWorkflowSearch } from "./workflows/search.ts";
+import { ApiError, request } from "./lib/request.ts";
+import {
+  readAddSearch,
+  readThreadSearch,
+  readThreadsSearch,
+  readWorkflowSearch,
+} from "./lib/search.ts";
+import { NoPage, PageFailure, Shell } from "./pages/shell.tsx";
+import { ThreadsPage } from "./pages/threads/threads-page.tsx";
+import { Skeleton } from "./ui/states.tsx";
 
 /** A page's own part, which is loaded when it is asked for. */
 const part = <Module,>(loading: Promise<Module>): Promise<Module> =>
@@ -40,20 +41,23 @@ const thread = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id",
   validateSearch: readThreadSearch,
-  component: lazyRouteComponent(() => part(import("./thread/thread-page.tsx")), "ThreadPage"),
+  component: lazyRouteComponent(() => part(import("./pages/thread/thread-page.tsx")), "ThreadPage"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id/compare/$other",
-  component: lazyRouteComponent(() => part(import("./compare/compare-page.tsx")), "ComparePage"),
+  component: lazyRouteComponent(
+    () => part(import("./pages/compare/compare-page.tsx")),
+    "ComparePage",
+  ),
 });
 
 const workflows = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
   component: lazyRouteComponent(
-    () => part(import("./workflows/workflows-page.tsx")),
+    () => part(import("./pages/workflows/workflows-page.tsx")),
     "WorkflowsPage",
   ),
 });
@@ -63,7 +67,7 @@ const workflow = createRoute({
   path: "/workflows/$name",
   validateSearch: readWorkflowSearch,
   component: lazyRouteComponent(
-    () => part(import("./workflows/workflow-page.tsx")),
+    () => part(import("./pages/workflow/workflow-page.tsx")),
     "WorkflowPage",
   ),
 });
@@ -72,7 +76,7 @@ const add = createRoute({
   getParentRoute: () => root,
   path: "/add",
   validateSearch: readAddSearch,
-  component: lazyRouteComponent(() => part(import("./add/add-page.tsx")), "AddPage"),
+  component: lazyRouteComponent(() => part(import("./pages/add/add-page.tsx")), "AddPage"),
 });
 
 /** The pages, by their paths. All but the first are loaded when they are asked for. */

@@ -1,0 +1,136 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import { Check, Send, X } from "lucide-react";
+import { type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
+import { moment } from "../../lib/format.ts";
+import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
+import { answerThread, threadKeys } from "../../lib/threads.ts";
+import { Button } from "../../ui/button.tsx";
+import { SchemaFields, showProblems, TextArea } from "../../ui/field.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import styles from "./answer.module.css";
+import { decided, type Question, questionOf, requestOf } from "./answer.ts";
+
+type Props = {
+  thread: Thread;
+  question: NumberedStep;
+  /** How often the reader asked to be brought here: then the focus is in the form. */
+  asked: number;
+};
+
+/** Answers a waiting thread: yes, no, a form from its schema, or a text. */
+export function AnswerForm({ thread, question: step, asked }: Props) {
+  const { threadId } = thread;
+  const client = useQueryClient();
+  const question = useMemo(() => questionOf(step), [step]);
+  const send = useMutation({
+    mutationFn: (value: unknown) => answerThread(threadId, requestOf(question, value)),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
+  });
+  const { schema, expiresAt } = question;
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (asked > 0)
+      box.current?.querySelector<HTMLElement>("textarea, input, select, button")?.focus();
+  }, [asked]);
+  const isText = schema === null || (schema as { type?: unknown }).type === "string";
+  const Form = isText && !("enum" in Object(schema ?? {})) ? TextAnswer : SchemaAnswer;
+  return (
+    <div ref={box} className={styles.answer}>
+      <Form question={question} isBusy={send.isPending} onAnswer={(value) => send.mutate(value)} />
+      {expiresAt !== null && (
+        <p className={styles.note}>Answers are taken until {moment(expiresAt)}.</p>
+      )}
+      {send.error && <FailureNotice error={send.error} />}
+    </div>
+  );
+}
+
+type FormProps = { question: Question; isBusy: boolean; onAnswer: (value: unknown) => void };
+
+function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
+  const [text, setText] = useState("");
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (text.trim() !== "") onAnswer(text);
+  };
+  return (
+    <form onSubmit={submit} className={styles.form}>
+      <TextArea
+        label="Your answer"
+        rows={3}
+        value={text}
+        placeholder="Approve, reject, or say it in words"
+        onChange={({ target }) => setText(target.value)}
+      />
+      <div className={styles.buttons}>
+        <Decision
+          question={question}
+          isBusy={isBusy}
+          onDecide={(yes) => onAnswer(decided(question, null, yes))}
+        />
+        <Button type="submit" icon={<Send />} isBusy={isBusy} disabled={text.trim() === ""}>
+          Send
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
+  const all = useMemo(() => fieldsOf(question.schema), [question]);
+  const { decision } = question;
+  // What a button says is not asked for a second time.
+  const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
+  const [drafts, setDrafts] = useState<Drafts>({});
+  const [isTold, setTold] = useState(false);
+  const { value, problems } = answerOf(fields, drafts);
+  const form = useRef<HTMLFormElement>(null);
+  const answer = (what: unknown) => {
+    if (Object.keys(problems).length === 0) onAnswer(what);
+    else showProblems(form.current, () => setTold(true));
+  };
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!decision) answer(value);
+  };
+  return (
+    <form ref={form} onSubmit={submit} className={styles.form} noValidate>
+      <SchemaFields
+        fields={fields}
+        drafts={drafts}
+        problems={isTold ? problems : {}}
+        onChange={setDrafts}
+      />
+      <div className={styles.buttons}>
+        {decision ? (
+          <Decision
+            question={question}
+            isBusy={isBusy}
+            onDecide={(yes) => answer(decided(question, value, yes))}
+          />
+        ) : (
+          <Button look="solid" type="submit" icon={<Send />} isBusy={isBusy}>
+            Send
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+type DecisionProps = { question: Question; isBusy: boolean; onDecide: (isYes: boolean) => void };
+
+function Decision({ question, isBusy, onDecide }: DecisionProps) {
+  if (!question.decision) return null;
+  return (
+    <>
+      <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => onDecide(true)}>
+        Approve
+      </Button>
+      <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => onDecide(false)}>
+        Reject
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,187 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import { type SubmitEvent, useMemo, useState } from "react";
+import { counted } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
+import { forkThread } from "../../lib/threads.ts";
+import { bundleQuery } from "../../lib/workflows.ts";
+import { Dialog, DialogBody } from "../../ui/dialog.tsx";
+import { TextArea } from "../../ui/field.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { ForkButtons, LimitFields } from "./fork-fields.tsx";
+import styles from "./fork.module.css";
+import {
+  type Beginning,
+  beginningQuery,
+  draftAt,
+  type ForkDraft,
+  forkOf,
+  type ForkPoint,
+  keptBy,
+  problemsIn,
+} from "./fork.ts";
+import { RerunForm } from "./rerun-form.tsx";
+
+type Props = {
+  thread: Thread;
+  steps: readonly NumberedStep[];
+  /** Where it was asked for; null when it was not. */
+  point: ForkPoint | null;
+  onClose: () => void;
+};
+
+/** Makes a new thread from the steps of one, with the values at a point as the reader edits them. */
+export function ForkDialog(props: Props) {
+  const { point } = props;
+  return point && <OpenDialog {...props} point={point} />;
+}
+
+function OpenDialog({ thread, steps, point, onClose }: Props & { point: ForkPoint }) {
+  const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
+  const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
+  const { data: begin, error } = useQuery({
+    ...beginningQuery(thread.threadId, point),
+    enabled: isOfSteps,
+  });
+  const role = begin?.stepID ?? steps[point.number - 1]?.role ?? "";
+  const form = { thread, point, onClose };
+  return (
+    <Dialog
+      title={titleOf(point, role)}
+      description={begin ? whatBegins(begin) : isOfSteps ? "" : whatHappens(point, steps.length)}
+      isOpen
+      onClose={onClose}
+      wide
+    >
+      {!isPending && !isOfSteps && <ForkForm steps={steps} {...form} />}
+      {begin && <RerunForm begin={begin} {...form} />}
+      {error && (
+        <DialogBody>
+          <FailureNotice error={error} />
+        </DialogBody>
+      )}
+      {(isPending || (isOfSteps && !begin && !error)) && <Skeleton />}
+    </Dialog>
+  );
+}
+
+function titleOf({ kind, number }: ForkPoint, role: string): string {
+  const title = kind === "fork" ? `Fork after step ${number}` : `Rerun from step ${number}`;
+  return role ? `${title}: ${role}` : title;
+}
+
+function whatHappens(point: ForkPoint, length: number): string {
+  const again = point.number <= length ? ` Step ${point.number} is done again.` : "";
+  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread stays as it is.`;
+}
+
+function whatBegins({ steps, stepID }: Beginning): string {
+  const values =
+    stepID === null
+      ? "These are the values that it goes on with."
+      : `It goes on with ${stepID}, and with the values from before it.`;
+  return `${keeping(steps)} ${values} This thread stays as it is.`;
+}
+
+function keeping(kept: number): string {
+  if (kept === 0) return "A new thread begins from the start.";
+  return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
+}
+
+type ForkFormProps = {
+  thread: Thread;
+  steps: readonly NumberedStep[];
+  point: ForkPoint;
+  onClose: () => void;
+};
+
+/** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
+function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
+  const { threadId, prompt } = thread;
+  const navigate = useNavigate();
+  // The dialog shows what stood there when it was opened, also when the thread runs on.
+  const [before] = useState(() => draftAt(point, steps, prompt));
+  const [kept] = useState(() => steps[keptBy(point) - 1]);
+  const [draft, setDraft] = useState(before);
+  const problems = useMemo(() => problemsIn(draft), [draft]);
+  const hasProblem = Object.keys(problems).length > 0;
+  const fork = useMutation({
+    mutationFn: () => forkThread(threadId, forkOf(point, before, draft)),
+    onSuccess: ({ threadId: id }) => {
+      onClose();
+      void navigate({ to: "/threads/$id", params: { id } });
+    },
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!hasProblem) fork.mutate();
+  };
+  const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
+  const promptField = (
+    <TextArea
+      label="Prompt"
+      rows={kept ? 3 : 4}
+      autoFocus={!kept}
+      value={draft.prompt}
+      onChange={({ target }) => set({ prompt: target.value })}
+    />
+  );
+  return (
+    <form onSubmit={submit} className={styles.form} noValidate>
+      <DialogBody>
+        {kept ? (
+          <StepFields draft={draft} problem={problems.meta} kept={kept} set={set} />
+        ) : (
+          promptField
+        )}
+        <details className={styles.more}>
+          <summary>{kept ? "Prompt, version and rounds" : "Version and rounds"}</summary>
+          <div className={styles.fields}>
+            {kept && promptField}
+            <LimitFields thread={thread} limits={draft} onChange={set} />
+          </div>
+        </details>
+        {fork.error && <FailureNotice error={fork.error} />}
+      </DialogBody>
+      <ForkButtons
+        point={point}
+        isBusy={fork.isPending}
+        isDisabled={hasProblem}
+        onClose={onClose}
+      />
+    </form>
+  );
+}
+
+type StepFieldsProps = {
+  draft: ForkDraft;
+  problem: string | undefined;
+  /** The last step that is kept. */
+  kept: NumberedStep;
+  set: (change: Partial<ForkDraft>) => void;
+};
+
+function StepFields({ draft, problem, kept, set }: StepFieldsProps) {
+  const name = `step ${kept.number}, ${kept.role}`;
+  return (
+    <>
+      <TextArea
+        autoFocus
+        label={`Content of ${name}`}
+        rows={7}
+        value={draft.content}
+        onChange={({ target }) => set({ content: target.value })}
+      />
+      <TextArea
+        code
+        label={`Meta of ${name}`}
+        hint="JSON. What you change here is what the next role reads."
+        rows={7}
+        value={draft.meta}
+        problem={problem}
+        onChange={({ target }) => set({ meta: target.value })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,131 @@
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+import { describe, expect, test } from "bun:test";
+import {
+  draftAt,
+  editOf,
+  forkOf,
+  isChanged,
+  overridesOf,
+  problemOf,
+  problemsIn,
+  rerunOf,
+  switched,
+  valueOf,
+} from "./fork.ts";
+
+const step = (number: number, role: string, meta = {}): NumberedStep => ({
+  number,
+  role,
+  content: `content ${number}`,
+  meta,
+  timestamp: number,
+});
+const steps = [step(1, "planner", { plan: "a" }), step(2, "coder"), step(3, "tester")];
+
+describe("a fork", () => {
+  test("keeps the step that it is asked for at, a rerun does it again", () => {
+    const fork = { kind: "fork", number: 2 } as const;
+    const rerun = { kind: "rerun", number: 2 } as const;
+    const draft = draftAt(fork, steps, "p");
+    expect(draft).toMatchObject({ prompt: "p", content: "content 2" });
+    expect(forkOf(fork, draft, draft)).toEqual({ keep: { atStep: 2 } });
+    expect(draftAt(rerun, steps, "p").meta).toBe('{\n  "plan": "a"\n}');
+    expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
+  });
+
+  test("tells only what was changed", () => {
+    const point = { kind: "fork", number: 1 } as const;
+    const before = draftAt(point, steps, "p");
+    const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
+    expect(forkOf(point, before, after)).toEqual({
+      keep: { atStep: 1 },
+      prompt: "q",
+      edit: { meta: { plan: "b" } },
+      on: "h2",
+      maxRounds: 9,
+    });
+  });
+
+  test("can begin before the first step, and behind the last one at what failed", () => {
+    const first = { kind: "rerun", number: 1 } as const;
+    const draft = draftAt(first, steps, "p");
+    expect(draft).toMatchObject({ content: "", meta: "{}" });
+    expect(forkOf(first, draft, draft)).toEqual({ keep: { atStep: 0 } });
+    const failed = { kind: "rerun", number: 4 } as const;
+    expect(draftAt(failed, steps, "p").content).toBe("content 3");
+    expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
+  });
+
+  test("says what is wrong with what was typed", () => {
+    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p");
+    expect(problemsIn(draft)).toEqual({});
+    expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
+      "meta",
+      "maxRounds",
+    ]);
+  });
+});
+
+describe("a value of a step workflow", () => {
+  test("is edited as a text when it is one, else as JSON", () => {
+    expect(editOf("a b")).toEqual({ text: "a b", isText: true });
+    expect(editOf({ a: 1 })).toEqual({ text: '{\n  "a": 1\n}', isText: false });
+    expect(editOf(null)).toEqual({ text: "null", isText: false });
+  });
+
+  test("can be edited in the other way, and is the same", () => {
+    const text = editOf('say "a"');
+    const json = switched(text);
+    expect(json).toEqual({ text: '"say \\"a\\""', isText: false });
+    expect(valueOf(json)).toBe('say "a"');
+    expect(switched(json)).toEqual(text);
+    expect(switched(editOf([1])).isText).toBe(true);
+  });
+
+  test("is told when it is no JSON; a text is always one", () => {
+    expect(problemOf({ text: "{", isText: false })).toContain("no JSON");
+    expect(problemOf({ text: "{", isText: true })).toBeNull();
+    expect(isChanged({}, { text: "{", isText: false })).toBe(true);
+  });
+
+  test("is sent only when it is another one", () => {
+    const before = { $a: { x: [1] }, $b: "t", $c: null, goal: "g" };
+    const edits = {
+      $a: { text: '{"x":[1]}', isText: false },
+      $b: { text: "", isText: true },
+      $c: { text: "0", isText: false },
+    };
+    expect(overridesOf(before, edits)).toEqual({ $b: "", $c: 0 });
+  });
+});
+
+describe("a rerun", () => {
+  const begin = {
+    steps: 4,
+    stepID: "Set_A",
+    path: [{ in: "Loop_A", child: "Set_A", iteration: 2 }],
+    within: null,
+    params: {},
+    variables: {},
+    localVars: {},
+  };
+
+  test("names the steps that it keeps, the place, and what was changed", () => {
+    expect(rerunOf("T", begin, { $a: 1 }, { on: "h2", maxRounds: " 7" })).toEqual({
+      checkpoint: { threadId: "T", steps: 4 },
+      stepID: "Set_A",
+      path: begin.path,
+      overrides: { $a: 1 },
+      workflowName: "h2",
+      maxRounds: 7,
+    });
+  });
+
+  test("goes on where the steps stand when no step is known", () => {
+    const nowhere = { ...begin, stepID: null, path: [] };
+    expect(rerunOf("T", nowhere, {}, { on: "", maxRounds: "" })).toEqual({
+      checkpoint: { threadId: "T", steps: 4 },
+      overrides: {},
+    });
+  });
+});

@@ -1,0 +1,173 @@
+import { queryOptions } from "@tanstack/react-query";
+import type {
+  ForkThread,
+  NumberedStep,
+  Rerun,
+  RunValues,
+} from "@uncaged/workflow-server/api-types";
+import { isRecord, laidOut, ownIn, readJson, readObject } from "../../lib/json.ts";
+import { readCheckpoint, readValues } from "../../lib/threads.ts";
+
+/**
+ * Where a new thread begins: after a step that is kept, or at a step that is done again. What failed has
+ * the number behind the last step.
+ */
+export type ForkPoint = { kind: "fork" | "rerun"; number: number };
+
+/** How many steps of a thread of roles are kept. */
+export const keptBy = ({ kind, number }: ForkPoint): number =>
+  kind === "fork" ? number : number - 1;
+
+/** What can be changed of what goes on from there, as texts. */
+export type ForkDraft = Limits & {
+  prompt: string;
+  /** The last kept step's. */
+  content: string;
+  meta: string;
+};
+
+/** What stands at a point: the values that the thread goes on from. */
+export function draftAt(
+  point: ForkPoint,
+  steps: readonly NumberedStep[],
+  prompt: string,
+): ForkDraft {
+  const last = steps[keptBy(point) - 1];
+  return {
+    prompt,
+    content: last?.content ?? "",
+    meta: laidOut(last?.meta ?? {}) ?? "{}",
+    on: "",
+    maxRounds: "",
+  };
+}
+
+/** What is wrong with a draft, by its parts. */
+export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, string>> {
+  const meta = readObject(draft.meta).problem;
+  return { ...(meta !== null && { meta }), ...problemsInLimits(draft) };
+}
+
+/** The request for a new thread: the steps to keep, and what was changed, no more. */
+export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): ForkThread {
+  const edit = {
+    ...(after.content !== before.content && { content: after.content }),
+    ...(after.meta !== before.meta && { meta: objectOf(after.meta) }),
+  };
+  return {
+    keep: { atStep: keptBy(point) },
+    ...(after.prompt !== before.prompt && { prompt: after.prompt }),
+    ...(Object.keys(edit).length > 0 && { edit }),
+    ...limitsOf(after),
+  };
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  const { value } = readObject(text);
+  return isRecord(value) ? value : {};
+}
+
+/** With what a new thread goes on, as texts; empty where it stays as it was. */
+export type Limits = {
+  /** Another version. */
+  on: string;
+  maxRounds: string;
+};
+
+/** What is wrong with them, by their parts. */
+export function problemsInLimits({ maxRounds }: Limits): { maxRounds?: string } {
+  const rounds = Number(maxRounds);
+  const isFine = maxRounds.trim() === "" || (Number.isInteger(rounds) && rounds > 0);
+  return isFine ? {} : { maxRounds: "This must be a whole number from 1 on." };
+}
+
+/** Those that were changed, for a request. */
+export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
+  ...(on !== "" && { on }),
+  ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
+});
+
+/** Where a new thread of a step workflow begins, and the values in force there. */
+export type Beginning = RunValues;
+
+/** What the server says of a point. It does not change, for the steps before it don't. */
+export const beginningQuery = (threadId: string, { kind, number }: ForkPoint) =>
+  queryOptions({
+    queryKey: ["runs", threadId, kind, number],
+    queryFn: ({ signal }) =>
+      kind === "rerun"
+        ? readValues(threadId, number, signal)
+        : valuesAfter(threadId, number, signal),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+
+async function valuesAfter(
+  threadId: string,
+  steps: number,
+  signal: AbortSignal,
+): Promise<Beginning> {
+  const { params, variables, localVars } = await readCheckpoint(threadId, steps, signal);
+  return { steps, stepID: null, path: [], within: null, params, variables, localVars };
+}
+
+/** The request for a rerun from there, with what was changed. */
+export function rerunOf(
+  threadId: string,
+  { path, stepID, steps }: Beginning,
+  overrides: Record<string, unknown>,
+  limits: Limits,
+): Rerun {
+  const { on: workflowName, maxRounds } = limitsOf(limits);
+  return {
+    checkpoint: { threadId, steps },
+    ...(stepID !== null && { stepID, path }),
+    overrides,
+    ...(workflowName !== undefined && { workflowName }),
+    ...(maxRounds !== undefined && { maxRounds }),
+  };
+}
+
+/** A value as it is edited: as a text, or as JSON. */
+export type Edit = { text: string; isText: boolean };
+
+/** The values that were edited, by name. */
+export type Edits = Readonly<Record<string, Edit>>;
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Above this many characters of JSON a value is shown only when it is asked for. */
+export const mostShown = 10_240;
+
+/** A value to begin an edit with: a text as it is, all else as JSON. */
+export const editOf = (value: unknown): Edit =>
+  typeof value === "string"
+    ? { text: value, isText: true }
+    : { text: laidOut(value) ?? "", isText: false };
+
+/** The same edit in the other form. */
+export function switched({ text, isText }: Edit): Edit {
+  if (isText) return { text: JSON.stringify(text), isText: false };
+  const { value } = readJson(text);
+  return { text: typeof value === "string" ? value : text, isText: true };
+}
+
+/** Why an edit is no value; null when it is one. */
+export const problemOf = ({ isText, text }: Edit): string | null =>
+  isText ? null : readJson(text).problem;
+
+/** The value that an edit makes. */
+export const valueOf = ({ isText, text }: Edit): unknown => (isText ? text : readJson(text).value);
+
+/** Whether an edit makes another value, or none. */
+export const isChanged = (before: unknown, edit: Edit): boolean =>
+  problemOf(edit) !== null || JSON.stringify(valueOf(edit)) !== JSON.stringify(before);
+
+/** The edited values that are other ones: only these are sent. */
+export function overridesOf(before: Values, edits: Edits): Record<string, unknown> {
+  const changed = Object.entries(edits).filter(([name, edit]) =>
+    isChanged(ownIn(before, name), edit),
+  );
+  return Object.fromEntries(changed.map(([name, edit]) => [name, valueOf(edit)]));
+}

@@ -1,0 +1,284 @@
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
+import { type SubmitEvent, useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
+import { size } from "../../lib/format.ts";
+import { laidOut, ownIn } from "../../lib/json.ts";
+import { forkThread, startRerun } from "../../lib/threads.ts";
+import { Button } from "../../ui/button.tsx";
+import { DialogBody } from "../../ui/dialog.tsx";
+import { TextArea } from "../../ui/field.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import { ForkButtons, LimitFields } from "./fork-fields.tsx";
+import styles from "./fork.module.css";
+import {
+  type Beginning,
+  type Edit,
+  editOf,
+  type Edits,
+  type ForkPoint,
+  isChanged,
+  type Limits,
+  limitsOf,
+  mostShown,
+  overridesOf,
+  problemOf,
+  problemsInLimits,
+  rerunOf,
+  switched,
+  valueOf,
+} from "./fork.ts";
+
+type Props = { thread: Thread; point: ForkPoint; begin: Beginning; onClose: () => void };
+
+/** The values that a new thread of a step workflow goes on with, each to be edited by itself. */
+export function RerunForm({ thread, point, begin, onClose }: Props) {
+  const { threadId } = thread;
+  const { params, variables, localVars, within } = begin;
+  const navigate = useNavigate();
+  const [edits, setEdits] = useState<Edits>({});
+  const [limits, setLimits] = useState<Limits>({ on: "", maxRounds: "" });
+  const all = { ...params, ...variables, ...localVars };
+  const rerun = useMutation({
+    mutationFn: async () => {
+      const overrides = overridesOf(all, edits);
+      if (point.kind === "rerun" || Object.keys(overrides).length > 0) {
+        return (await startRerun(rerunOf(threadId, begin, overrides, limits))).runID;
+      }
+      const keep = { atStep: begin.steps };
+      return (await forkThread(threadId, { keep, ...limitsOf(limits) })).threadId;
+    },
+    onSuccess: (id) => {
+      onClose();
+      void navigate({ to: "/threads/$id", params: { id } });
+    },
+  });
+  const hasProblem =
+    Object.values(edits).some((edit) => problemOf(edit) !== null) ||
+    Object.keys(problemsInLimits(limits)).length > 0;
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!hasProblem) rerun.mutate();
+  };
+  const [first] = Object.keys({ ...variables, ...localVars, ...params });
+  const listed = { edits, first, onChange: setEdits };
+  return (
+    <form onSubmit={submit} className={styles.form} noValidate>
+      <DialogBody>
+        {within !== null && (
+          <p className={styles.within}>
+            This step is of the workflow that <code>{within}</code> runs. The values are that
+            workflow's own.
+          </p>
+        )}
+        <ValueList title="Variables" values={variables} {...listed} />
+        <ValueList title="Locals" values={localVars} {...listed} />
+        <ValueList title="Params" values={params} {...listed} />
+        {Object.keys(all).length === 0 && (
+          <p className={styles.within}>The workflow declares no variables and no params.</p>
+        )}
+        <details className={styles.more}>
+          <summary>Version and rounds</summary>
+          <div className={styles.fields}>
+            <LimitFields
+              thread={thread}
+              limits={limits}
+              onChange={(change) => setLimits((now) => ({ ...now, ...change }))}
+            />
+          </div>
+        </details>
+        {rerun.error && <FailureNotice error={rerun.error} />}
+      </DialogBody>
+      <ForkButtons
+        point={point}
+        isBusy={rerun.isPending}
+        isDisabled={hasProblem}
+        onClose={onClose}
+      />
+    </form>
+  );
+}
+
+type ValueListProps = {
+  title: string;
+  values: Readonly<Record<string, unknown>>;
+  edits: Edits;
+  /** The name at which the dialog begins. */
+  first: string | undefined;
+  onChange: (change: (before: Edits) => Edits) => void;
+};
+
+/** Named values, each below the one before. */
+function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
+  const id = useId();
+  const names = Object.keys(values);
+  if (names.length === 0) return null;
+  return (
+    <section aria-labelledby={id}>
+      <h3 id={id} className={styles.heading}>
+        {title}
+      </h3>
+      <ul className={styles.values}>
+        {names.map((name) => (
+          <ValueRow
+            key={name}
+            name={name}
+            value={values[name]}
+            edit={ownIn(edits, name)}
+            isFirst={name === first}
+            onEdit={(edit) => onChange((before) => edited(before, name, edit))}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const edited = (before: Edits, name: string, edit: Edit | null): Edits =>
+  Object.fromEntries([
+    ...Object.entries(before).filter(([other]) => other !== name),
+    ...(edit ? [[name, edit] as const] : []),
+  ]);
+
+type ValueRowProps = {
+  name: string;
+  /** As it stood there. */
+  value: unknown;
+  edit: Edit | undefined;
+  /** Whether the dialog begins here. */
+  isFirst: boolean;
+  onEdit: (edit: Edit | null) => void;
+};
+
+/** A value with its name, to be looked at, edited, and taken back. */
+function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
+  const [isOpen, setOpen] = useState(false);
+  const toggle = useRef<HTMLButtonElement>(null);
+  const problem = edit ? problemOf(edit) : null;
+  const hasChanged = edit !== undefined && isChanged(value, edit);
+  const open = () => {
+    if (!edit) onEdit(editOf(value));
+    setOpen(!isOpen);
+  };
+  const undo = () => {
+    // The focus goes to the button that stays, which may not be pressed before.
+    flushSync(() => {
+      onEdit(null);
+      setOpen(false);
+    });
+    toggle.current?.focus();
+  };
+  return (
+    <li className={styles.value}>
+      <div className={styles.line}>
+        <code className={styles.name}>{name}</code>
+        {hasChanged && <span className={styles.changed}>changed</span>}
+        <span className={styles.acts}>
+          {hasChanged && (
+            <Button
+              small
+              look="quiet"
+              icon={<Undo2 />}
+              aria-label={`Undo the change of ${name}`}
+              onClick={undo}
+            >
+              Undo
+            </Button>
+          )}
+          <Button
+            ref={toggle}
+            small
+            autoFocus={isFirst}
+            icon={isOpen ? <Check /> : <Pencil />}
+            aria-label={isOpen ? `Done with ${name}` : `Edit ${name}`}
+            aria-expanded={isOpen}
+            disabled={isOpen && problem !== null}
+            onClick={open}
+          >
+            {isOpen ? "Done" : "Edit"}
+          </Button>
+        </span>
+      </div>
+      {isOpen && edit ? (
+        <Editor name={name} edit={edit} problem={problem} onEdit={onEdit} />
+      ) : (
+        <Shown name={name} value={edit && problem === null ? valueOf(edit) : value} />
+      )}
+    </li>
+  );
+}
+
+type EditorProps = {
+  name: string;
+  edit: Edit;
+  problem: string | null;
+  onEdit: (edit: Edit) => void;
+};
+
+function Editor({ name, edit, problem, onEdit }: EditorProps) {
+  const { isText, text } = edit;
+  return (
+    <div className={styles.editor}>
+      <TextArea
+        key={String(isText)}
+        autoFocus
+        code={!isText}
+        label={`${name} as ${isText ? "text" : "JSON"}`}
+        rows={Math.min(16, Math.max(3, text.split("\n").length + 1))}
+        value={text}
+        problem={problem}
+        onChange={({ target }) => onEdit({ text: target.value, isText })}
+      />
+      <Button small look="quiet" onClick={() => onEdit(switched(edit))}>
+        {isText ? "Edit as JSON" : "Edit as text"}
+      </Button>
+    </div>
+  );
+}
+
+/** What is no longer than this stands there at once. */
+const mostAtOnce = 600;
+
+function Shown({ name, value }: { name: string; value: unknown }) {
+  const [isWhole, setWhole] = useState(false);
+  const json = JSON.stringify(value);
+  const isLong = json.length > mostAtOnce;
+  const text = textOf(value, json);
+  return (
+    <div className={styles.shown}>
+      {isLong && (
+        <span className={styles.size}>
+          ({size(json.length)})
+          <Button
+            small
+            look="quiet"
+            icon={isWhole ? <EyeOff /> : <Eye />}
+            aria-label={isWhole ? `Hide ${name}` : `View ${name}`}
+            aria-expanded={isWhole}
+            onClick={() => setWhole(!isWhole)}
+          >
+            {isWhole ? "Hide" : "View"}
+          </Button>
+        </span>
+      )}
+      {isLong && isWhole && (
+        <pre className={styles.whole} tabIndex={0} aria-label={name}>
+          {text}
+        </pre>
+      )}
+      {isLong && !isWhole && json.length <= mostShown && (
+        <code className={styles.text}>{text.slice(0, 200)}…</code>
+      )}
+      {!isLong && <code className={styles.text}>{text}</code>}
+    </div>
+  );
+}
+
+const shortest = 72;
+
+function textOf(value: unknown, json: string): string {
+  if (typeof value === "string") return value === "" ? "“”" : value;
+  return laidOut(value, shortest) ?? json;
+}

@@ -1,0 +1,256 @@
+import dagre from "@dagrejs/dagre";
+import {
+  Background,
+  BaseEdge,
+  Controls,
+  type Edge,
+  type EdgeProps,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+} from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import {
+  CircleCheck,
+  CircleDashed,
+  CircleX,
+  LoaderCircle,
+  MessageCircleQuestion,
+} from "lucide-react";
+import { type CSSProperties, useMemo, useRef } from "react";
+import { count as grouped, roleName } from "../../lib/format.ts";
+import { useIsDark } from "../../ui/theme.ts";
+import styles from "./graph.module.css";
+import type { Graph, GraphNode } from "./graph.ts";
+import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
+
+type Props = {
+  graph: Graph;
+  label: string;
+  /** What can be done with a node; nothing when not given. */
+  actions?: NodeActions;
+};
+
+const nodeTypes = { role: RoleBox };
+const edgeTypes = { way: Way };
+const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
+
+const spokenAs = (text: string) => ({
+  "node.a11yDescription.default": text,
+  "node.a11yDescription.keyboardDisabled": text,
+});
+const leading = spokenAs("Press Enter for what can be done with it.");
+const still = spokenAs("It can be read, not changed.");
+
+/** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
+function boxOf({ nodes }: Layout): CSSProperties {
+  const places = [...nodes.values()];
+  const width = Math.max(1, ...places.map(({ x }) => x + nodeSize.width)) + around;
+  const height = Math.max(1, ...places.map(({ y }) => y + nodeSize.height)) + around;
+  return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, mostHeight) };
+}
+
+const around = 60;
+const mostHeight = 20_000;
+/** In a graph that is higher than a window the buttons stand where its reader begins. */
+const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
+
+/** A node where the layout has it. What can be pressed is named by what it shows. */
+const boxAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
+  id: node.id,
+  type: "role",
+  position: nodes.get(node.id) ?? { x: 0, y: 0 },
+  data: { node },
+  ...nodeSize,
+  ...(canBePressed
+    ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
+    : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
+});
+
+const wayAt = (
+  { from, to, label, kind }: Graph["edges"][number],
+  index: number,
+  { edges }: Layout,
+): Edge => ({
+  id: String(index),
+  type: "way",
+  source: from,
+  target: to,
+  label: label ?? undefined,
+  data: edges[index],
+  className: styles[kind],
+  markerEnd: arrow,
+});
+
+/** Draws a graph; it can be moved and enlarged, not changed. */
+export function GraphDrawing({ graph, label, actions }: Props) {
+  const isDark = useIsDark();
+  const figure = useRef<HTMLElement>(null);
+  // Counts and states change all the time: only another shape is laid out anew.
+  const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
+  const layout = useMemo(() => layoutOf(graph), [shape]);
+  const nodes = graph.nodes.map((node) => boxAt(node, layout, actions !== undefined));
+  const edges = graph.edges.map((edge, index) => wayAt(edge, index, layout));
+  const menu = useNodeMenu(figure);
+  const openAt = (node: HTMLElement | null) => actions && node && menu.openAt(node);
+  const chosen = graph.nodes.find(({ id }) => id === menu.id);
+  return (
+    <figure
+      ref={figure}
+      style={boxOf(layout)}
+      className={styles.graph}
+      aria-label={label}
+      // Before the drawing has them: to it they would mean to select, and to move about.
+      onKeyDownCapture={(event) => {
+        const node = nodeOf(event.target);
+        if (!node || !opens(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        openAt(node);
+      }}
+    >
+      <ReactFlow
+        key={shape}
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={nodeTypes}
+        edgeTypes={edgeTypes}
+        colorMode={isDark ? "dark" : "light"}
+        fitView
+        fitViewOptions={{ padding: 0.04, minZoom: 0.5, maxZoom: 1 }}
+        minZoom={0.1}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        preventScrolling={false}
+        zoomOnScroll={false}
+        proOptions={{ hideAttribution: true }}
+        ariaLabelConfig={actions ? leading : still}
+        onNodeClick={({ target }) => openAt(nodeOf(target))}
+        onNodeContextMenu={(event) => {
+          if (actions) event.preventDefault();
+          openAt(nodeOf(event.target));
+        }}
+      >
+        <Background gap={18} />
+        <Controls
+          showInteractive={false}
+          position={isHigh(layout) ? "top-left" : "bottom-left"}
+          fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
+        />
+      </ReactFlow>
+      {actions && chosen && (
+        <NodeMenu
+          node={chosen}
+          actions={actions}
+          anchor={menu.anchor}
+          isOpen={menu.isOpen}
+          onClose={menu.close}
+        />
+      )}
+    </figure>
+  );
+}
+
+/** The size of every node, in pixels. */
+const nodeSize = { width: 190, height: 56 };
+
+/** A place in a drawing, in pixels. */
+type Point = { x: number; y: number };
+
+/** Where everything of a graph stands: each node's left and upper edge, each edge's way and its label. */
+type Layout = {
+  nodes: ReadonlyMap<string, Point>;
+  edges: readonly { points: readonly Point[]; label: Point }[];
+};
+
+/** Lays a graph out from the top down. */
+function layoutOf({ nodes, edges }: Graph): Layout {
+  const graph = new dagre.graphlib.Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 56, edgesep: 28 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const { id } of nodes) graph.setNode(id, { ...nodeSize });
+  for (const [index, { from, to, label }] of edges.entries()) {
+    const width = label ? label.length * 7 + 8 : 8;
+    graph.setEdge(from, to, { width, height: 18, labelpos: "c" }, String(index));
+  }
+  dagre.layout(graph);
+  const places = nodes.map(({ id }): [string, Point] => {
+    const { x = 0, y = 0 } = graph.node(id);
+    return [id, { x: x - nodeSize.width / 2, y: y - nodeSize.height / 2 }];
+  });
+  const ways = edges.map(({ from, to }, index) => {
+    const { points = [], x = 0, y = 0 } = graph.edge(from, to, String(index)) ?? {};
+    return { points, label: { x, y } };
+  });
+  return { nodes: new Map(places), edges: ways };
+}
+
+/** The way through some points, with round corners, as the `d` of an SVG path. */
+function pathThrough(points: readonly Point[]): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  const last = rest.at(-1);
+  const pieces = rest.slice(0, -1).map((point, index) => {
+    const next = rest[index + 1] ?? point;
+    const middle = { x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 };
+    return `Q ${point.x} ${point.y} ${middle.x} ${middle.y}`;
+  });
+  const end = last ? `L ${last.x} ${last.y}` : "";
+  return [`M ${first.x} ${first.y}`, ...pieces, end].join(" ");
+}
+
+/** A node of the drawing. */
+type RoleNode = Node<{ node: GraphNode }, "role">;
+
+const icons: Record<GraphNode["state"], typeof CircleCheck> = {
+  idle: CircleDashed,
+  done: CircleCheck,
+  live: LoaderCircle,
+  waiting: MessageCircleQuestion,
+  failed: CircleX,
+};
+
+/** A role, or a step of a document, as a box. */
+function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
+  const { label, note, count, state } = node;
+  const Icon = icons[state];
+  return (
+    <div className={`${styles.node} ${styles[state]}`}>
+      <Handle type="target" position={Position.Top} className={styles.handle} />
+      <Icon aria-hidden />
+      <span className={styles.names}>
+        <span className={styles.label}>{roleName(label)}</span>
+        {note !== null && note !== label && <span className={styles.note}>{note}</span>}
+      </span>
+      {count > 0 && (
+        <span className={styles.count}>
+          {grouped(count)}
+          <span className="unseen"> times</span>
+        </span>
+      )}
+      <span className="unseen">{state}</span>
+      <Handle type="source" position={Position.Bottom} className={styles.handle} />
+    </div>
+  );
+}
+
+type WayData = Layout["edges"][number];
+
+/** An edge on the way that the layout found for it, so that there and back are told apart. */
+function Way({ id, label, data, markerEnd }: EdgeProps) {
+  const { points, label: place } = data as WayData;
+  return (
+    <BaseEdge
+      id={id}
+      path={pathThrough(points)}
+      markerEnd={markerEnd}
+      label={label}
+      labelX={place.x}
+      labelY={place.y}
+    />
+  );
+}

@@ -1,0 +1,92 @@
+import { Copy, GitFork, ListTree, RotateCcw } from "lucide-react";
+import { type KeyboardEvent, type RefObject, useRef, useState } from "react";
+import { roleName } from "../../lib/format.ts";
+import { MenuAt, MenuItem } from "../../ui/menu.tsx";
+import type { GraphNode } from "./graph.ts";
+
+/** What a reader can do with a node; each gets the number of a step. */
+export type NodeActions = {
+  /** The number that the node's step has got when its thread failed at it; null for all others. */
+  failedNumber: (node: GraphNode) => number | null;
+  onDetails: (number: number) => void;
+  onRerun: (number: number) => void;
+  onFork: (number: number) => void;
+};
+
+type Props = {
+  node: GraphNode;
+  actions: NodeActions;
+  anchor: () => HTMLElement | null;
+  isOpen: boolean;
+  onClose: () => void;
+};
+
+/** What can be done with a node: of one that has not run, its id can be copied. */
+export function NodeMenu({ node, actions, anchor, isOpen, onClose }: Props) {
+  const { id, label, lastStep } = node;
+  const { failedNumber, onDetails, onFork, onRerun } = actions;
+  const next = useRef<(() => void) | null>(null);
+  const onClosed = () => {
+    next.current?.();
+    next.current = null;
+  };
+  const number = failedNumber(node) ?? lastStep;
+  return (
+    <MenuAt
+      anchor={anchor}
+      label={roleName(label)}
+      isOpen={isOpen}
+      onClose={onClose}
+      onClosed={onClosed}
+    >
+      {number !== null && (
+        <>
+          <MenuItem icon={<ListTree />} onClick={() => onDetails(number)}>
+            Details
+          </MenuItem>
+          <MenuItem icon={<RotateCcw />} onClick={() => (next.current = () => onRerun(number))}>
+            Rerun from here…
+          </MenuItem>
+        </>
+      )}
+      {lastStep !== null && (
+        <MenuItem icon={<GitFork />} onClick={() => (next.current = () => onFork(lastStep))}>
+          Fork from here…
+        </MenuItem>
+      )}
+      <MenuItem icon={<Copy />} onClick={() => void navigator.clipboard.writeText(id)}>
+        Copy id
+      </MenuItem>
+    </MenuAt>
+  );
+}
+
+const boxes = ".react-flow__node";
+
+/** The node of a drawing that something happened to; null when it happened beside them. */
+export const nodeOf = (target: EventTarget): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>(boxes) : null;
+
+/** Whether a key opens a node's menu. */
+export const opens = ({ key, shiftKey }: KeyboardEvent): boolean =>
+  key === "Enter" || key === " " || key === "ContextMenu" || (key === "F10" && shiftKey);
+
+/** Whose menu is open in a drawing, or was last. */
+export function useNodeMenu(drawing: RefObject<HTMLElement | null>) {
+  const [id, setId] = useState<string | null>(null);
+  const [isOpen, setOpen] = useState(false);
+  return {
+    id,
+    isOpen,
+    // A graph that grows is drawn anew: the node is looked for when it is needed.
+    anchor: (): HTMLElement | null => {
+      const all = drawing.current?.querySelectorAll<HTMLElement>(boxes) ?? [];
+      return [...all].find(({ dataset }) => dataset.id === id) ?? null;
+    },
+    openAt: (node: HTMLElement) => {
+      setId(node.dataset.id ?? null);
+      setOpen(true);
+    },
+    close: () => setOpen(false),
+  };
+}

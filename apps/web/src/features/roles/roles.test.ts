@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { propertiesOf } from "./roles.tsx";
+
+test("a schema's fields are told with their types in words", () => {
+  const schema = {
+    required: ["verdict"],
+    properties: {
+      verdict: { enum: ["pass", "fail"], description: "how it went" },
+      files: { type: "array", items: { type: "string" } },
+      tries: { type: ["integer", "null"] },
+      either: { anyOf: [{ type: "boolean" }, { $ref: "#/$defs/Case" }] },
+      any: true,
+    },
+  };
+  expect(propertiesOf(schema)).toEqual([
+    {
+      name: "verdict",
+      type: 'one of "pass", "fail"',
+      isRequired: true,
+      description: "how it went",
+    },
+    { name: "files", type: "list of text", isRequired: false, description: null },
+    { name: "tries", type: "whole number or null", isRequired: false, description: null },
+    { name: "either", type: "true or false or Case", isRequired: false, description: null },
+    { name: "any", type: "anything", isRequired: false, description: null },
+  ]);
+});
+
+test("a schema without fields has none", () => {
+  expect([true, null, { type: "string" }, []].map(propertiesOf)).toEqual([[], [], [], []]);
+});

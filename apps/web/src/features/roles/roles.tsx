@@ -1,0 +1,114 @@
+import type { Descriptor } from "@uncaged/workflow-server/api-types";
+import { Users } from "lucide-react";
+import { isRecord, ownIn } from "../../lib/json.ts";
+import { Empty } from "../../ui/states.tsx";
+import styles from "./roles.module.css";
+
+/** What a version says of itself: what a start takes, and its roles with their schemas. */
+export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
+  if (!descriptor) {
+    return (
+      <Empty title="The descriptor can't be read">
+        <p>The bundle's file is missing or broken. Add it again to bring it back.</p>
+      </Empty>
+    );
+  }
+  const roles = Object.entries(descriptor.roles);
+  const { input } = descriptor;
+  return (
+    <div className={styles.roles}>
+      {input !== undefined && (
+        <section className={styles.role}>
+          <h2 className={styles.input}>What a start takes</h2>
+          <SchemaTable schema={input} />
+        </section>
+      )}
+      {roles.map(([name, { description, schema }]) => (
+        <section key={name} className={styles.role}>
+          <h2>{name}</h2>
+          {description && <p className={styles.description}>{description}</p>}
+          <SchemaTable schema={schema} />
+        </section>
+      ))}
+      {roles.length === 0 && (
+        <Empty icon={<Users />} title="It names no roles">
+          <p>A descriptor may name the roles of a workflow and the schemas of their results.</p>
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+/** What a schema asks for, field by field, and as it is written. */
+function SchemaTable({ schema }: { schema: unknown }) {
+  if (!isRecord(schema) || Object.keys(schema).length === 0) {
+    return <p className={styles.any}>{schema === false ? "No values." : "Any values."}</p>;
+  }
+  const properties = propertiesOf(schema);
+  return (
+    <>
+      {properties.length > 0 && (
+        <dl className={styles.fields}>
+          {properties.map(({ name, type, isRequired, description }) => (
+            <div key={name}>
+              <dt className="mono">{name}</dt>
+              <dd>
+                {type}
+                {!isRequired && <span className={styles.optional}> (optional)</span>}
+                {description && <span className={styles.hint}>{description}</span>}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <details className={styles.raw}>
+        <summary>JSON Schema</summary>
+        <pre tabIndex={0}>{JSON.stringify(schema, null, 2)}</pre>
+      </details>
+    </>
+  );
+}
+
+/** A field of an object that a schema tells of. */
+type Property = {
+  name: string;
+  /** In a word or two: `text`, `list of text`, `one of "a", "b"`. */
+  type: string;
+  isRequired: boolean;
+  description: string | null;
+};
+
+/** The fields of a schema's object; none when it tells of no fields. */
+export function propertiesOf(schema: unknown): Property[] {
+  if (!isRecord(schema) || !isRecord(schema.properties)) return [];
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  return Object.entries(schema.properties).map(([name, one]) => ({
+    name,
+    type: typeName(one),
+    isRequired: required.includes(name),
+    description: isRecord(one) && typeof one.description === "string" ? one.description : null,
+  }));
+}
+
+const names: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "whole number",
+  boolean: "true or false",
+  array: "list",
+};
+
+function typeName(schema: unknown): string {
+  if (!isRecord(schema)) return "anything";
+  if ("const" in schema) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) {
+    return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(", ")}`;
+  }
+  const alternatives = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(alternatives)) return alternatives.map(typeName).join(" or ");
+  if (schema.type === "array" && schema.items !== undefined) {
+    return `list of ${typeName(schema.items)}`;
+  }
+  if (typeof schema.$ref === "string") return schema.$ref.replace(/^.*\//, "");
+  const types = [schema.type].flat().filter((type) => typeof type === "string");
+  return types.map((type) => ownIn(names, type) ?? type).join(" or ") || "anything";
+}

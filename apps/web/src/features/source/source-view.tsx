@@ -1,0 +1,83 @@
+import { useQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import type { Bundle } from "@uncaged/workflow-server/api-types";
+import { useMemo, useRef, useState } from "react";
+import { counted, size } from "../../lib/format.ts";
+import { sourceQuery } from "../../lib/workflows.ts";
+import { Copy } from "../../ui/button.tsx";
+import { SelectField } from "../../ui/field.tsx";
+import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
+import styles from "../../ui/source.module.css";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+
+/** The texts of a version: those that it was built from, and the bundle itself. */
+export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: Bundle }) {
+  const sources = ownFirst(all);
+  const [chosen, choose] = useState<string | null>(null);
+  const file = chosen === "" ? undefined : (sources.find((one) => one === chosen) ?? sources[0]);
+  const { data: text, error, refetch } = useQuery(sourceQuery(hash, file));
+  return (
+    <div className={styles.source}>
+      <div className={styles.head}>
+        <SelectField
+          label="File"
+          value={file ?? ""}
+          onChange={({ target }) => choose(target.value)}
+        >
+          {sources.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+          <option value="">The bundle, {size(bytes)}</option>
+        </SelectField>
+        {text !== undefined && (
+          <p className={styles.facts}>
+            {counted(text.split("\n").length, "line")}, {size(text.length)}
+            <Copy text={text} what="the text" />
+          </p>
+        )}
+      </div>
+      {error && <FailureNotice error={error} onRetry={() => void refetch()} />}
+      {text === undefined && !error && <Skeleton lines={10} />}
+      {text !== undefined && (
+        <SourceText text={text} file={file ?? "bundle.esm.js"} label={file ?? "The bundle"} />
+      )}
+    </div>
+  );
+}
+
+// What a workflow brings along from elsewhere is seldom what its reader looks for.
+const ownFirst = (files: readonly string[]): string[] => {
+  const isOwn = (file: string) => !file.startsWith("../") && !file.includes("node_modules");
+  return [...files.filter(isOwn).toReversed(), ...files.filter((file) => !isOwn(file))];
+};
+
+const lineHeight = 20;
+
+type Props = { text: string; file: string; label: string };
+
+/** The text of a file, with its lines numbered. However long it is, only what is seen is made. */
+function SourceText({ text, file, label }: Props) {
+  const lines = useMemo(() => tokensOf(text, file), [text, file]);
+  const widest = useMemo(() => Math.max(...text.split("\n").map(({ length }) => length)), [text]);
+  const area = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => area.current,
+    estimateSize: () => lineHeight,
+    overscan: 30,
+  });
+  return (
+    <div ref={area} className={styles.area} role="region" aria-label={label} tabIndex={0}>
+      <div
+        className={styles.text}
+        style={{ height: virtual.getTotalSize(), minWidth: `${widest + 8}ch` }}
+      >
+        {virtual.getVirtualItems().map(({ index, key, start }) => (
+          <div key={key} className={styles.row} style={{ transform: `translateY(${start}px)` }}>
+            <SourceLine number={index + 1} tokens={lines[index] ?? []} />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

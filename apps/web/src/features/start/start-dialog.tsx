@@ -1,0 +1,198 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { StartThread } from "@uncaged/workflow-server/api-types";
+import { Play } from "lucide-react";
+import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
+import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
+import { startThread } from "../../lib/threads.ts";
+import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
+import { Button, buttonClass, Command } from "../../ui/button.tsx";
+import { Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { SchemaFields, SelectField, showProblems, TextArea, TextField } from "../../ui/field.tsx";
+import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import styles from "./start.module.css";
+
+type Props = {
+  isOpen: boolean;
+  onClose: () => void;
+  /** The workflow that is chosen first: a name, or name@hash. */
+  workflow?: string;
+};
+
+/** Starts a thread: which workflow, and what it is told. */
+export function StartDialog({ isOpen, onClose, workflow }: Props) {
+  return (
+    <Dialog title="Start a thread" isOpen={isOpen} onClose={onClose}>
+      <Start onClose={onClose} first={workflow} />
+    </Dialog>
+  );
+}
+
+function Start({ onClose, first }: { onClose: () => void; first: string | undefined }) {
+  const { data: workflows, error, refetch } = useQuery(workflowsQuery);
+  const [chosen, choose] = useState(first ?? "");
+  if (error) {
+    return (
+      <DialogBody>
+        <FailureNotice error={error} onRetry={() => void refetch()} />
+      </DialogBody>
+    );
+  }
+  if (!workflows) return <Skeleton lines={5} />;
+  if (workflows.length === 0) return <NoWorkflows />;
+  const names = workflows.map(({ name }) => name);
+  const name = chosen || names[0] || "";
+  return (
+    <StartForm
+      workflow={name}
+      onClose={onClose}
+      choice={
+        <SelectField
+          label="Workflow"
+          value={name}
+          hint={workflows.find((one) => one.name === name)?.description}
+          onChange={({ target }) => choose(target.value)}
+        >
+          {!names.includes(name) && <option value={name}>{name}</option>}
+          {names.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </SelectField>
+      }
+    />
+  );
+}
+
+function NoWorkflows() {
+  return (
+    <Empty title="There is no workflow yet">
+      <p>Add one here, or in a terminal:</p>
+      <Command>uncaged-workflow add greet greet.ts</Command>
+      <Link to="/add" className={buttonClass("solid")}>
+        Add a workflow
+      </Link>
+    </Empty>
+  );
+}
+
+type StartFormProps = { workflow: string; choice: ReactNode; onClose: () => void };
+
+/** What a workflow is told when it starts: the prompt, its own params, and its limits. */
+function StartForm({ workflow, choice, onClose }: StartFormProps) {
+  const navigate = useNavigate();
+  const { data: form, error } = useQuery(formQuery(workflow));
+  const schema = form?.input ?? null;
+  const fields = useMemo(() => (schema === null ? [] : fieldsOf(schema)), [schema]);
+  const [prompt, setPrompt] = useState("");
+  // What was typed for one workflow's params is none of another's.
+  const [typed, setTyped] = useState<{ workflow: string; drafts: Drafts }>({
+    workflow,
+    drafts: {},
+  });
+  const drafts = typed.workflow === workflow ? typed.drafts : {};
+  const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
+  const [isTold, setTold] = useState(false);
+  const answer = answerOf(fields, drafts);
+  const problems = { ...(fields.length > 0 && answer.problems), ...problemsIn(limits) };
+  const start = useMutation({
+    mutationFn: () =>
+      startThread(startOf(workflow, prompt, schema === null ? undefined : answer.value, limits)),
+    onSuccess: ({ threadId }) => {
+      onClose();
+      void navigate({ to: "/threads/$id", params: { id: threadId } });
+    },
+  });
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (Object.keys(problems).length === 0) start.mutate();
+    else showProblems(event.currentTarget, () => setTold(true));
+  };
+  const told: Record<string, string> = isTold ? problems : {};
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <DialogBody>
+        {choice}
+        {error && !start.error && <FailureNotice error={error} />}
+        <TextArea
+          label="Prompt"
+          autoFocus
+          rows={4}
+          value={prompt}
+          hint="What the thread is to do. Every role can read it."
+          onChange={({ target }) => setPrompt(target.value)}
+        />
+        {fields.length > 0 && (
+          <fieldset className={styles.params}>
+            <legend>Parameters</legend>
+            <SchemaFields
+              fields={fields}
+              drafts={drafts}
+              problems={told}
+              onChange={(next) => setTyped({ workflow, drafts: next })}
+            />
+          </fieldset>
+        )}
+        <div className={styles.limits}>
+          <TextField
+            label="Max rounds"
+            inputMode="numeric"
+            placeholder="as the workflow says"
+            value={limits.maxRounds}
+            problem={told.maxRounds}
+            onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}
+          />
+          <TextField
+            label="Max cost (US$)"
+            inputMode="decimal"
+            placeholder="no limit"
+            value={limits.maxCost}
+            problem={told.maxCost}
+            onChange={({ target }) => setLimits({ ...limits, maxCost: target.value })}
+          />
+        </div>
+        {start.error && <FailureNotice error={start.error} />}
+      </DialogBody>
+      <DialogButtons>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="solid" type="submit" icon={<Play />} isBusy={start.isPending}>
+          Start
+        </Button>
+      </DialogButtons>
+    </form>
+  );
+}
+
+/** A thread's limits, as they were typed; empty for none. */
+type Limits = { maxRounds: string; maxCost: string };
+
+/** What is wrong with the limits, by their names. */
+export function problemsIn({ maxRounds, maxCost }: Limits): Record<string, string> {
+  const rounds = Number(maxRounds);
+  const dollars = Number(maxCost);
+  return {
+    ...(maxRounds.trim() !== "" &&
+      (!Number.isInteger(rounds) || rounds < 1) && {
+        maxRounds: "This must be a whole number from 1 on.",
+      }),
+    ...(maxCost.trim() !== "" &&
+      !(dollars > 0 && Number.isFinite(dollars)) && {
+        maxCost: "This must be a number greater than 0.",
+      }),
+  };
+}
+
+/** The request that starts a thread. What was left empty is left to the workflow. */
+export function startOf(
+  workflow: string,
+  prompt: string,
+  params: unknown,
+  { maxRounds, maxCost }: Limits,
+): StartThread {
+  return {
+    workflow,
+    prompt,
+    ...(params !== undefined && { params }),
+    ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
+    ...(maxCost.trim() !== "" && { options: { maxCost: Number(maxCost) } }),
+  };
+}

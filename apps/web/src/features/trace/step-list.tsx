@@ -1,0 +1,132 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Card } from "../../lib/thread-log.ts";
+import { useKeys } from "../../ui/page.tsx";
+import { type CardAction, type CardThread, stateOf, StepCard } from "./step-card.tsx";
+import styles from "./trace.module.css";
+
+type Props = {
+  cards: readonly Card[];
+  thread: CardThread;
+  /** The step to show first; the number behind the last one is that of what failed. */
+  shownStep: number | undefined;
+  /** Another number shows it again. */
+  shownTimes: number;
+  onFork: CardAction;
+  onRerun: CardAction;
+  /** What stands at the foot of a step's card: the form that answers it. */
+  foot: { number: number; node: ReactNode } | null;
+};
+
+/** A thread's steps. However many there are, only those that are seen are made. */
+export function StepList(props: Props) {
+  const { cards, thread, shownStep, shownTimes, onFork, onRerun, foot } = props;
+  const list = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const box = list.current?.getBoundingClientRect();
+    if (box) setTop(box.top + window.scrollY);
+  }, []);
+  const virtual = useWindowVirtualizer({
+    count: cards.length,
+    estimateSize: () => 150,
+    overscan: 6,
+    gap: 10,
+    scrollMargin: top,
+    scrollPaddingStart: headPx,
+    getItemKey: (index) => cards[index]?.key ?? index,
+  });
+  const failed = failedAmong(cards, thread);
+  const shownIndex = cards.findIndex(
+    (card) => (card.step?.number ?? (failed.cards.includes(card) && failed.number)) === shownStep,
+  );
+  useEffect(() => {
+    if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
+  }, [shownIndex, shownTimes, virtual]);
+  useCardKeys(list, (index) => virtual.scrollToIndex(index), cards.length);
+  return (
+    <div
+      ref={list}
+      className={styles.list}
+      role="feed"
+      aria-label="Steps"
+      aria-busy={thread.isRunning}
+      style={{ height: virtual.getTotalSize() }}
+    >
+      {virtual.getVirtualItems().map(({ index, key, start }) => {
+        const card = cards[index];
+        return (
+          card && (
+            <div
+              key={key}
+              ref={virtual.measureElement}
+              className={styles.item}
+              data-index={index}
+              style={{ transform: `translateY(${start - top}px)` }}
+            >
+              <StepCard
+                card={card}
+                version={card.version}
+                state={stateOf(card, thread)}
+                onFork={onFork}
+                onRerun={onRerun}
+                failedNumber={failed.cards.includes(card) ? failed.number : null}
+                foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
+              />
+            </div>
+          )
+        );
+      })}
+    </div>
+  );
+}
+
+/** The cards that a thread failed at, and the number that their step has got. */
+function failedAmong(cards: readonly Card[], { hasFailed }: CardThread) {
+  const last = cards.findLastIndex(({ step }) => step !== null);
+  const open = hasFailed ? cards.slice(last + 1) : [];
+  const told = open.filter(({ activity }) => activity?.error);
+  // What lies around a step that failed is open too.
+  return { cards: told.length > 0 ? told : open, number: (cards[last]?.step?.number ?? 0) + 1 };
+}
+
+/** What stands at the top of the window: the console's header and the thread's. */
+const headPx = 110;
+
+/** The index of the first card that is not hidden above. */
+function firstSeen(list: HTMLElement | null): number {
+  const made = [...(list?.querySelectorAll("[data-index]") ?? [])];
+  const seen = made.find((item) => item.getBoundingClientRect().bottom > headPx);
+  return Number(seen?.getAttribute("data-index") ?? 0);
+}
+
+/** `j` and `k` go from card to card, `End` to the last. */
+function useCardKeys(
+  list: React.RefObject<HTMLDivElement | null>,
+  show: (index: number) => void,
+  length: number,
+): void {
+  const go = (by: number) => {
+    const current = document.activeElement?.closest("[data-index]");
+    const at = current ? Number(current.getAttribute("data-index")) + by : firstSeen(list.current);
+    const index = Math.min(Math.max(at, 0), length - 1);
+    show(index);
+    requestAnimationFrame(() => {
+      const card = list.current?.querySelector<HTMLElement>(`[data-index="${index}"] article`);
+      card?.focus({ preventScroll: true });
+    });
+  };
+  useKeys({
+    j: () => go(1),
+    k: () => go(-1),
+    End: () => scrollToEnd(settlingFrames),
+  });
+}
+
+const settlingFrames = 20;
+
+// What is below is measured when it is made, and so the end is further on once it is reached.
+function scrollToEnd(frames: number): void {
+  window.scrollTo({ top: document.documentElement.scrollHeight });
+  if (frames > 0) requestAnimationFrame(() => scrollToEnd(frames - 1));
+}

@@ -1,0 +1,154 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { VersionRow, Workflow } from "@uncaged/workflow-server/api-types";
+import { CircleCheck, FileCode2, Play, Undo2 } from "lucide-react";
+import { useRef, useState } from "react";
+import { ago, counted, moment, useNow } from "../../lib/format.ts";
+import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflows.ts";
+import { Button, buttonClass, Copy, useKeptFocus } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { SelectField } from "../../ui/field.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { VersionChanges } from "./version-changes.tsx";
+import styles from "./versions.module.css";
+
+const atOnce = 10;
+
+/** The versions of a workflow, newest first, each with what it changed. */
+export function Versions({ name }: { name: string }) {
+  const { data: versions, error, refetch } = useQuery(historyQuery(name));
+  const [shown, setShown] = useState(atOnce);
+  if (!versions) {
+    if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+    return <Skeleton lines={8} />;
+  }
+  const current = versions.findIndex((one) => one.current);
+  return (
+    <>
+      <ol className={styles.versions}>
+        {versions.slice(0, shown).map((version, at) => (
+          <VersionCard
+            key={version.hash}
+            name={name}
+            version={version}
+            before={versions[at + 1] ?? null}
+            isOlder={at > current}
+          />
+        ))}
+      </ol>
+      {versions.length > shown && (
+        <Button onClick={() => setShown(shown + atOnce)}>
+          Show {Math.min(atOnce, versions.length - shown)} earlier versions
+        </Button>
+      )}
+    </>
+  );
+}
+
+type VersionCardProps = {
+  name: string;
+  version: VersionRow;
+  /** The version that this one came after. */
+  before: VersionRow | null;
+  /** It is older than the current one: to go there is to roll back. */
+  isOlder: boolean;
+};
+
+/** One version of a workflow: when, how many threads, what it changed, and the way back to it. */
+function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
+  const { hash, timestamp, current, threads } = version;
+  const now = useNow(30_000);
+  const [isAsking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const actions = useRef<HTMLSpanElement>(null);
+  useKeptFocus(actions);
+  const perform = async () => {
+    await rollbackWorkflow(name, hash);
+    await client.invalidateQueries({ queryKey: workflowKeys.all });
+  };
+  const action = isOlder ? "Roll back to it" : "Make it current";
+  return (
+    <li className={`${styles.version} ${current ? styles.current : ""}`}>
+      <article aria-label={`Version ${hash}`}>
+        <header className={styles.header}>
+          <h2 className={styles.hash}>{hash}</h2>
+          <Copy text={hash} what="the hash" />
+          {current && (
+            <span className={styles.badge}>
+              <CircleCheck aria-hidden /> current
+            </span>
+          )}
+          <span className={styles.when} title={moment(timestamp)}>
+            {ago(timestamp, now)}
+          </span>
+          <Link to="/" search={{ workflow: hash }} className={styles.threads}>
+            {counted(threads, "thread")}
+          </Link>
+          <span ref={actions} className={styles.actions}>
+            <Link
+              to="/workflows/$name"
+              params={{ name }}
+              search={{ view: "source", version: hash }}
+              className={buttonClass("quiet", true)}
+            >
+              <FileCode2 aria-hidden />
+              Source
+            </Link>
+            <Link
+              to="/"
+              search={{ start: `${name}@${hash}` }}
+              className={buttonClass("quiet", true)}
+            >
+              <Play aria-hidden />
+              Start
+            </Link>
+            {!current && (
+              <Button small icon={<Undo2 />} onClick={() => setAsking(true)}>
+                {action}
+              </Button>
+            )}
+          </span>
+        </header>
+        <VersionChanges hash={hash} before={before?.hash ?? null} />
+        <Confirm
+          title={`${action}?`}
+          action={action}
+          isOpen={isAsking}
+          onClose={() => setAsking(false)}
+          perform={perform}
+        >
+          <p>
+            From now on {name} stands for <code>{hash}</code>, added {moment(timestamp)}. Threads
+            that run go on with the version that they began with. No version is lost.
+          </p>
+        </Confirm>
+      </article>
+    </li>
+  );
+}
+
+type VersionChoiceProps = { workflow: Workflow; version: string; onChange: (hash: string) => void };
+
+/** Chooses the version that is looked at. */
+export function VersionChoice({ workflow, version, onChange }: VersionChoiceProps) {
+  const { hash, timestamp, history } = workflow;
+  const versions = [{ hash, timestamp }, ...history].toSorted((a, b) => b.timestamp - a.timestamp);
+  if (versions.length < 2 && version === hash) return null;
+  return (
+    <div className={styles.choice}>
+      <SelectField
+        label="Version"
+        value={version}
+        onChange={({ target }) => onChange(target.value)}
+      >
+        {!versions.some((one) => one.hash === version) && <option>{version}</option>}
+        {versions.map((one) => (
+          <option key={one.hash} value={one.hash}>
+            {one.hash}, {moment(one.timestamp)}
+            {one.hash === hash ? " (current)" : ""}
+          </option>
+        ))}
+      </SelectField>
+    </div>
+  );
+}

@@ -1,0 +1,73 @@
+/** What a text is as JSON, or why it is none, with the line. */
+type Read = { value: unknown; problem: null } | { value: null; problem: string };
+
+/** Reads a text as JSON. Says where it breaks, for a person who typed it. */
+export function readJson(text: string): Read {
+  try {
+    return { value: JSON.parse(text) as unknown, problem: null };
+  } catch (error) {
+    return { value: null, problem: problemOf(text, error) };
+  }
+}
+
+/** As {@link readJson}, for what must be an object. */
+export function readObject(text: string): Read {
+  const read = readJson(text);
+  if (read.problem !== null || isRecord(read.value)) return read;
+  return { value: null, problem: "It must be an object: { … }" };
+}
+
+/** What is nested deeper than this is read by nobody, and its lines would be mostly blanks. */
+const deepest = 60;
+
+/**
+ * A value as JSON in lines; in one line where that has no more than `shortest` characters, or is nested
+ * too deeply for lines. Null where it is nested so deeply that it can't be written at all.
+ */
+export function laidOut(value: unknown, shortest = 0): string | null {
+  try {
+    const line = JSON.stringify(value) ?? "undefined";
+    const isLine = line.length <= shortest || depthOf(line) > deepest;
+    return isLine ? line : JSON.stringify(value, null, 2);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** How deeply a JSON text is nested. */
+function depthOf(json: string): number {
+  let depth = 0;
+  let most = 0;
+  let isInText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const letter = json[at];
+    if (letter === '"') isInText = !isInText;
+    else if (isInText) at += letter === "\\" ? 1 : 0;
+    else if (letter === "{" || letter === "[") most = Math.max(most, (depth += 1));
+    else if (letter === "}" || letter === "]") depth -= 1;
+  }
+  return most;
+}
+
+/** What a record holds by a name that it was given; not what every object has by names of its own. */
+export const ownIn = <Value>(
+  all: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined => (Object.hasOwn(all, name) ? all[name] : undefined);
+
+/** Whether a value is a JSON object. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+// Engines tell the place by its position, by its line and column, or not at all.
+function problemOf(text: string, error: unknown): string {
+  if (text.trim() === "") return "It is empty. JSON is expected.";
+  const said = error instanceof Error ? error.message : "";
+  const position = /position (\d+)/.exec(said)?.[1];
+  const line = /line (\d+)/.exec(said)?.[1];
+  if (line !== undefined) return `It is no JSON: see line ${line}.`;
+  if (position === undefined) return "It is no JSON.";
+  const before = text.slice(0, Number(position)).split("\n");
+  return `It is no JSON: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
+}

@@ -1,0 +1,101 @@
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import type { HostEvents, ThreadRow } from "@uncaged/workflow-server/api-types";
+import { useEffect } from "react";
+import type { Listed } from "./request.ts";
+import { Stream } from "./stream.ts";
+import { threadKeys } from "./threads.ts";
+import { workflowKeys } from "./workflows.ts";
+
+/** The lists are read again this often at the most; what an event has is shown at once. */
+const readEveryMs = 1_500;
+const atOnceMs = 50;
+
+/** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
+export function useStoreEvents(): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    const lists = new Lists(client);
+    const stream = new Stream<HostEvents>({
+      url: () => "/api/events",
+      on: {
+        reload: () => lists.readAll(),
+        thread: (row) => lists.change({ row }),
+        removed: ({ threadId }) => lists.change({ removed: threadId }),
+        workflows: () => void client.invalidateQueries({ queryKey: workflowKeys.all }),
+      },
+    });
+    return () => {
+      stream.close();
+      lists.close();
+    };
+  }, [client]);
+}
+
+class Lists {
+  readonly #client: QueryClient;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #isFirst = true;
+  #readAt = 0;
+
+  constructor(client: QueryClient) {
+    this.#client = client;
+  }
+
+  /** The first time the lists are being read anyway. */
+  readAll(): void {
+    if (!this.#isFirst) void this.#client.invalidateQueries();
+    this.#isFirst = false;
+    this.#readSoon();
+  }
+
+  change(change: Change): void {
+    this.#isFirst = false;
+    this.#client.setQueriesData<Pages>({ queryKey: threadKeys.lists }, (pages) =>
+      pages ? changeRows(pages, change) : pages,
+    );
+    this.#readSoon();
+  }
+
+  close(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  // A list of many pages is read page by page: the longer it is, the more seldom.
+  #readSoon(): void {
+    const next = this.#readAt + readEveryMs * this.#mostPages();
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = null;
+        this.#readAt = Date.now();
+        void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
+        void this.#client.invalidateQueries({ queryKey: threadKeys.newest });
+      },
+      Math.max(atOnceMs, next - Date.now()),
+    );
+  }
+
+  #mostPages(): number {
+    const lists = this.#client.getQueriesData<Pages>({ queryKey: threadKeys.lists });
+    return Math.max(1, ...lists.map(([, data]) => data?.pages.length ?? 1));
+  }
+}
+
+/** The pages of a list that were read so far. */
+type Pages = { pages: Listed<ThreadRow>[]; pageParams: unknown[] };
+
+/** A change of one thread: its row as it is now, or that it is removed. */
+type Change = { row: ThreadRow } | { removed: string };
+
+/** The pages with a change. A row that they do not hold is left to the next reading. */
+export function changeRows({ pages, pageParams }: Pages, change: Change): Pages {
+  const changed = pages.map(({ rows, ...page }) => ({
+    ...page,
+    rows:
+      "removed" in change
+        ? rows.filter(({ threadId }) => threadId !== change.removed)
+        : rows.map((row) =>
+            row.threadId === change.row.threadId ? { ...row, ...change.row } : row,
+          ),
+  }));
+  return { pages: changed, pageParams };
+}

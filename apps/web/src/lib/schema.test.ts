@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test";
+import { laidOut, readJson, readObject } from "./json.ts";
+import { answerOf, draftsOf, fieldsOf } from "./schema.ts";
+
+const schema = {
+  type: "object",
+  required: ["repository", "depth"],
+  properties: {
+    repository: { type: "string", title: "Repository", description: "Where to look" },
+    depth: { type: "integer", default: 2 },
+    mode: { enum: ["fast", "deep"], default: "fast" },
+    draft: { type: ["boolean", "null"] },
+    tags: { type: "array", items: { type: "string" } },
+  },
+};
+
+describe("the form of a schema", () => {
+  test("has a control for each property, with its label, its hint and its default", () => {
+    const fields = fieldsOf(schema);
+    expect(fields.map(({ name, kind }) => [name, kind])).toEqual([
+      ["repository", "text"],
+      ["depth", "integer"],
+      ["mode", "choice"],
+      ["draft", "boolean"],
+      ["tags", "json"],
+    ]);
+    expect(fields[0]).toMatchObject({
+      label: "Repository",
+      hint: "Where to look",
+      isRequired: true,
+    });
+    expect(draftsOf(fields)).toMatchObject({ depth: "2", mode: '"fast"', draft: false });
+  });
+
+  test("offers what is one of a few, and asks for what may also be nothing by its own control", () => {
+    const maybe = { anyOf: [{ type: "string" }, { type: "null" }] };
+    const fields = fieldsOf({
+      required: ["name", "count"],
+      properties: {
+        color: { oneOf: [{ const: "red" }, { const: "blue" }] },
+        name: maybe,
+        nick: maybe,
+        count: { type: ["integer", "null"], default: null },
+        place: { enum: [{ at: 1 }], default: { at: 1 } },
+        any: { anyOf: [{ type: "string" }, { type: "integer" }] },
+      },
+    });
+    expect(fields.map(({ name, kind }) => [name, kind])).toEqual([
+      ["color", "choice"],
+      ["name", "text"],
+      ["nick", "text"],
+      ["count", "integer"],
+      ["place", "choice"],
+      ["any", "json"],
+    ]);
+    expect(fields[0]?.choices).toEqual(["red", "blue"]);
+    expect(answerOf(fields, {})).toEqual({
+      value: { name: null, count: null, place: { at: 1 } },
+      problems: {},
+    });
+  });
+
+  test("has fields by any name, also by those that every object has", () => {
+    const names = ["constructor", "toString", "__proto__"];
+    const fields = names.map((name) =>
+      fieldsOf({ type: "string" }).map((one) => ({ ...one, name })),
+    );
+    expect(Object.keys(answerOf(fields.flat(), {}).problems)).toEqual(names);
+  });
+
+  test("of a value that is no object is one control", () => {
+    expect(fieldsOf({ type: "string" })).toMatchObject([{ name: "", kind: "text" }]);
+    expect(fieldsOf(true)).toMatchObject([{ name: "", kind: "json" }]);
+  });
+});
+
+describe("a filled form", () => {
+  test("gives the value, without what was left empty", () => {
+    const fields = fieldsOf(schema);
+    const drafts = { ...draftsOf(fields), repository: "a/b", mode: '"deep"' };
+    expect(answerOf(fields, drafts)).toEqual({
+      value: { repository: "a/b", depth: 2, mode: "deep", draft: false },
+      problems: {},
+    });
+  });
+
+  test("tells what is wrong, field by field", () => {
+    const fields = fieldsOf(schema);
+    const drafts = { repository: " ", depth: "2.5", tags: '["a",]' };
+    expect(answerOf(fields, drafts).problems).toMatchObject({
+      repository: "This must be filled in.",
+      depth: "This must be a whole number.",
+      tags: expect.stringContaining("no JSON"),
+    });
+  });
+
+  test("of one control gives its value itself", () => {
+    const fields = fieldsOf({ type: "number" });
+    expect(answerOf(fields, { "": "3" }).value).toBe(3);
+  });
+});
+
+describe("a value as JSON", () => {
+  test("is in lines, unless it is short or nested deeply", () => {
+    const deep = "[".repeat(200) + "]".repeat(200);
+    expect(laidOut({ a: "[[[" })).toBe('{\n  "a": "[[["\n}');
+    expect(laidOut({ a: 1 }, 20)).toBe('{"a":1}');
+    expect(laidOut(JSON.parse(deep))).toBe(deep);
+    expect(laidOut("[".repeat(200))?.length).toBe(202);
+  });
+});
+
+describe("a text that should be JSON", () => {
+  test("is read", () => {
+    expect(readJson('{"a": 1}')).toEqual({ value: { a: 1 }, problem: null });
+  });
+
+  test("may have to be an object", () => {
+    expect(readObject("[1]").problem).toContain("must be an object");
+  });
+
+  test("says that it is empty", () => {
+    expect(readJson(" ").problem).toContain("empty");
+  });
+});

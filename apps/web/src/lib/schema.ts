@@ -1,0 +1,164 @@
+import { ownIn, readJson } from "./json.ts";
+
+/** A JSON Schema as data; what is no object tells nothing. */
+type Schema = Readonly<Record<string, unknown>>;
+
+type Kind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "json";
+
+/** One control of a form. `name` is empty when the form is of a single value. */
+export type FormField = {
+  name: string;
+  kind: Kind;
+  label: string;
+  hint: string | null;
+  isRequired: boolean;
+  /** Left empty it is null: it must be there, and may be nothing. */
+  isNullable: boolean;
+  /** The values of a choice. */
+  choices: readonly unknown[];
+  /** What the control holds first. */
+  draft: Draft;
+};
+
+/** What a control holds: ticked or not, or a text. */
+export type Draft = string | boolean;
+
+/** What the controls of a form hold, by their fields' names. */
+export type Drafts = Readonly<Record<string, Draft>>;
+
+/** The controls for a schema: one for each property of an object, else one for the value. */
+export function fieldsOf(schema: unknown): FormField[] {
+  const whole = asSchema(schema);
+  const properties = Object.entries(asSchema(whole.properties));
+  if (properties.length === 0) return [fieldOf("", whole, true)];
+  const required = Array.isArray(whole.required) ? whole.required : [];
+  return properties.map(([name, one]) => fieldOf(name, asSchema(one), required.includes(name)));
+}
+
+/** What the fields hold at first. */
+export const draftsOf = (fields: readonly FormField[]): Drafts =>
+  Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
+
+function fieldOf(name: string, told: Schema, mustBeThere: boolean): FormField {
+  const schema = { ...onlyAlternative(told), ...told };
+  const kind = kindOf(schema);
+  const choices = choicesOf(schema);
+  const mayBeNull = kind !== "json" && allowsNull(told);
+  const { title, description, default: begins } = schema;
+  return {
+    name,
+    kind,
+    label: typeof title === "string" && title !== "" ? title : name || "Value",
+    hint: typeof description === "string" ? description : null,
+    isRequired: mustBeThere && !mayBeNull,
+    isNullable: mustBeThere && mayBeNull,
+    choices,
+    draft: draftOf(kind, begins),
+  };
+}
+
+function kindOf(schema: Schema): Kind {
+  if (choicesOf(schema).length > 0) return "choice";
+  const type = Array.isArray(schema.type) ? schema.type.find((one) => one !== "null") : schema.type;
+  switch (type) {
+    case "string":
+      return isLong(schema) ? "long-text" : "text";
+    case "number":
+    case "integer":
+    case "boolean":
+      return type;
+    default:
+      return "json";
+  }
+}
+
+const isLong = ({ maxLength, format }: Schema): boolean =>
+  format === "multiline" || (typeof maxLength === "number" && maxLength > 200);
+
+function choicesOf(schema: Schema): readonly unknown[] {
+  if ("const" in schema) return [schema.const];
+  if (Array.isArray(schema.enum)) return schema.enum;
+  const all = alternativesOf(schema);
+  const consts = all.filter((one) => "const" in one || isNull(one));
+  return consts.length === all.length ? all.map((one) => one.const ?? null) : [];
+}
+
+const alternativesOf = ({ anyOf, oneOf }: Schema): Schema[] => {
+  const all = anyOf ?? oneOf;
+  return Array.isArray(all) ? all.map(asSchema) : [];
+};
+
+const isNull = ({ type }: Schema): boolean => type === "null";
+
+const allowsNull = (schema: Schema): boolean =>
+  [schema.type].flat().includes("null") || alternativesOf(schema).some(isNull);
+
+/** The schema of what may also be null, as most libraries write that; nothing when there are more. */
+function onlyAlternative(schema: Schema): Schema {
+  const all = alternativesOf(schema);
+  const [only, ...others] = all.filter((one) => !isNull(one));
+  return only && others.length === 0 && all.length > 1 ? only : {};
+}
+
+function draftOf(kind: Kind, begins: unknown): Draft {
+  if (kind === "boolean") return begins === true;
+  if (begins === undefined) return "";
+  if (kind === "json") return JSON.stringify(begins, null, 2);
+  if (kind === "choice") return JSON.stringify(begins);
+  if (begins === null) return "";
+  return typeof begins === "string" ? begins : JSON.stringify(begins);
+}
+
+const asSchema = (value: unknown): Schema =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
+
+/** What a form says: its value, or what is wrong with which field. */
+type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> };
+
+type One = { value?: unknown; problem?: string };
+
+/**
+ * The value that the controls of a form hold. A field that is left empty is left out, unless it must be
+ * there. It checks what the controls can't; the rest of the schema is checked by who gets the value.
+ */
+export function answerOf(fields: readonly FormField[], drafts: Drafts): FormAnswer {
+  const problems: [string, string][] = [];
+  const values: [string, unknown][] = [];
+  for (const field of fields) {
+    const { value, problem } = valueOf(field, ownIn(drafts, field.name) ?? field.draft);
+    if (problem !== undefined) problems.push([field.name, problem]);
+    else if (value !== undefined) values.push([field.name, value]);
+  }
+  const isSingle = fields.length === 1 && fields[0]?.name === "";
+  return {
+    value: isSingle ? values[0]?.[1] : Object.fromEntries(values),
+    problems: Object.fromEntries(problems),
+  };
+}
+
+function valueOf({ kind, isRequired, isNullable }: FormField, draft: Draft): One {
+  if (typeof draft === "boolean") return { value: draft };
+  if (draft.trim() === "") {
+    if (isRequired) return { problem: "This must be filled in." };
+    return isNullable ? { value: null } : {};
+  }
+  switch (kind) {
+    case "number":
+    case "integer":
+      return numberOf(draft, kind === "integer");
+    case "choice":
+    case "json": {
+      const { value, problem } = readJson(draft);
+      return problem === null ? { value } : { problem };
+    }
+    default:
+      return { value: draft };
+  }
+}
+
+function numberOf(draft: string, isWhole: boolean): One {
+  const value = Number(draft);
+  if (!Number.isFinite(value)) return { problem: "This must be a number." };
+  if (isWhole && !Number.isInteger(value)) return { problem: "This must be a whole number." };
+  return { value };
+}

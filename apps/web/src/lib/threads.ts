@@ -1,0 +1,167 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type {
+  AnswerThread,
+  Controlled,
+  ForkThread,
+  ForkedThread,
+  Killed,
+  Ledger,
+  Relative,
+  Rerun,
+  RetryThread,
+  RunCheckpoint,
+  RunStand,
+  RunValues,
+  StartThread,
+  StartedThread,
+  Status,
+  StepsPage,
+  Thread,
+  ThreadDiff,
+  ThreadRow,
+} from "@uncaged/workflow-server/api-types";
+import { pathOf, request, requestPage } from "./request.ts";
+
+/** Which threads a list shows. */
+type ThreadFilter = { status?: readonly Status[]; workflow?: string };
+
+const pageSize = 100;
+
+/** The keys under which answers about threads are kept. */
+export const threadKeys = {
+  all: ["threads"] as const,
+  lists: ["threads", "list"] as const,
+  newest: ["threads", "newest"] as const,
+  one: (id: string) => ["threads", "one", id] as const,
+};
+
+/** The threads, newest first, page by page. */
+export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
+  infiniteQueryOptions({
+    queryKey: [...threadKeys.lists, { status, workflow }],
+    queryFn: ({ pageParam, signal }) =>
+      requestPage<ThreadRow>("/threads", {
+        query: { status, workflow, limit: pageSize, before: pageParam, details: true },
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ rows, hasMore }) => (hasMore ? rows.at(-1)?.threadId : undefined),
+    placeholderData: keepPreviousData,
+  });
+
+/** The newest thread of a version; none when it has none. */
+export const newestThreadQuery = (hash: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.newest, hash],
+    queryFn: ({ signal }) =>
+      request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
+  });
+
+/** The newest threads of a workflow, by its name. */
+export const recentThreadsQuery = (workflow: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.newest, "of", workflow],
+    queryFn: ({ signal }) =>
+      request<ThreadRow[]>("/threads", { query: { workflow, limit: 20 }, signal }),
+  });
+
+/** A thread without its steps, which come by its stream. */
+export const threadQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.one(id), "head"],
+    queryFn: ({ signal }) =>
+      request<Thread>(pathOf("threads", id), { query: { steps: false }, signal }),
+  });
+
+/** A page of a thread's steps; `from` counts from 1. */
+export const stepsQuery = (id: string, from: number, limit: number) =>
+  queryOptions({
+    queryKey: [...threadKeys.one(id), "steps", from, limit],
+    queryFn: ({ signal }) =>
+      request<StepsPage>(pathOf("threads", id, "steps"), { query: { from, limit }, signal }),
+  });
+
+/** What a thread spent. */
+export const ledgerQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.one(id), "ledger"],
+    queryFn: ({ signal }) => request<Ledger>(pathOf("threads", id, "ledger"), { signal }),
+  });
+
+/** A thread's forks, and those that it comes from. */
+export const familyQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.one(id), "family"],
+    queryFn: ({ signal }) => request<Relative[]>(pathOf("threads", id, "family"), { signal }),
+  });
+
+/** Two threads, step by step. */
+export const diffQuery = (id: string, other: string) =>
+  queryOptions({
+    queryKey: [...threadKeys.one(id), "diff", other],
+    queryFn: ({ signal }) =>
+      request<ThreadDiff>(pathOf("threads", id, "diff"), { query: { with: other }, signal }),
+  });
+
+const act = <Answer>(id: string, action: string, json: unknown = {}) =>
+  request<Answer>(pathOf("threads", id, action), { method: "POST", json });
+
+/** Starts a thread. */
+export const startThread = (body: StartThread) =>
+  request<StartedThread>("/threads", { method: "POST", json: body });
+
+/** Pauses a thread after the step that it is at. */
+export const pauseThread = (id: string) => act<Controlled>(id, "pause");
+
+/** Goes on with a paused or interrupted thread. */
+export const resumeThread = (id: string) => act<Controlled>(id, "resume");
+
+/** Answers a waiting thread. */
+export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
+
+/** Ends a thread now. */
+export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
+
+/** Starts a new thread from the steps of one. */
+export const forkThread = (id: string, body: ForkThread) => act<ForkedThread>(id, "fork", body);
+
+/** Takes up a failed or killed thread in a new one. */
+export const retryThread = (id: string, body: RetryThread = {}) =>
+  act<ForkedThread>(id, "retry", body);
+
+/** Deletes a thread's logs. */
+export const removeThread = (id: string) =>
+  request<Controlled>(pathOf("threads", id), { method: "DELETE" });
+
+const root = "/workflow";
+
+/** What a step of a run began with; the number behind the last step is that of what comes next. */
+export const readValues = (id: string, step: number, signal?: AbortSignal) =>
+  request<RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
+
+/** The state that a run's first steps make. */
+export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) =>
+  request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: { steps }, signal });
+
+/** Runs again from the first steps of a run. */
+export const startRerun = (body: Rerun) =>
+  request<RunStand>("/rerun", { root, method: "POST", json: body });
+
+/** The statuses in the order in which a filter lists them. */
+export const statuses: readonly Status[] = [
+  "running",
+  "waiting",
+  "paused",
+  "completed",
+  "failed",
+  "killed",
+  "interrupted",
+  "corrupt",
+];
+
+/** Whether a worker drives a thread with this status. */
+export const isLive = (status: Status): boolean => status === "running" || status === "paused";
+
+/** Whether its log is final. */
+export const isEnded = (status: Status): boolean =>
+  status === "completed" || status === "failed" || status === "killed";

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { filePathOf, isTruncated, type Truncated, wholeOf } from "./values.ts";
+
+const truncated = (value: unknown): Truncated => {
+  const json = JSON.stringify(value);
+  return {
+    _truncated: true,
+    type: "object",
+    length: json.length,
+    preview: `${json.slice(0, 20)}...`,
+  };
+};
+const steps = [
+  {
+    role: "a",
+    content: "content of the step, rather long",
+    meta: {
+      plan: { files: ["one", "two", "three"] },
+      variables: [{ path: ["$list"], value: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], seq: 3 }],
+    },
+    timestamp: 0,
+  },
+];
+
+const committed = { prompt: "the prompt of the thread", steps };
+
+describe("a truncated value", () => {
+  test("is told from any other, and from a file", () => {
+    expect(isTruncated(truncated("x"))).toBe(true);
+    expect([null, "x", { _truncated: false }].some(isTruncated)).toBe(false);
+    expect(filePathOf({ _file: true, path: "/a.md" })).toBe("/a.md");
+    expect(filePathOf({ path: "/a.md" })).toBeNull();
+  });
+
+  test("is found in full among what is committed", () => {
+    const { content, meta } = steps[0] ?? { content: "", meta: { plan: {}, variables: [] } };
+    for (const value of [
+      "the prompt of the thread",
+      content,
+      meta.plan,
+      meta.variables[0]?.value,
+    ]) {
+      expect(wholeOf(truncated(value), null, committed)).toEqual({ value });
+    }
+  });
+
+  test("is taken from where it is kept, unless something else stands there", () => {
+    const value = { text: "kept in full, rather long" };
+    const whole = (kept: object) => wholeOf(truncated(value), JSON.stringify(kept), committed);
+    expect(whole(value)).toEqual({ value });
+    expect(whole({ text: "kept in full, rather LONGER" })).toBeNull();
+    expect(whole({ text: "Kept in full, rather long" })).toBeNull();
+  });
+
+  test("is not mixed up with another that begins in the same way", () => {
+    const other = truncated("content of the step, rather LONG.");
+    expect(wholeOf(other, null, committed)).toBeNull();
+  });
+});

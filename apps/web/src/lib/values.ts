@@ -1,0 +1,89 @@
+import type { Step } from "@uncaged/workflow-server/api-types";
+import { isRecord } from "./json.ts";
+import { ApiError, pathOf, requestText } from "./request.ts";
+
+/** What stands in an event for a value of more than 10 KB; see step-workflow events, `_truncated`. */
+export type Truncated = {
+  _truncated: true;
+  type: string;
+  length: number;
+  preview: string;
+  /** Where the thread keeps it in full, if it does. */
+  at?: number;
+};
+
+/** Whether a value stands for a longer one. */
+export const isTruncated = (value: unknown): value is Truncated =>
+  isRecord(value) && value._truncated === true && typeof value.preview === "string";
+
+/** The path of a file that stands for its content; null when a value is none. */
+export const filePathOf = (value: unknown): string | null =>
+  isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
+
+/** The address of a value that its thread keeps in full; null when it keeps none. */
+export const addressOf = (threadId: string, { at }: Truncated): string | null =>
+  at === undefined ? null : `/api${pathTo(threadId, at)}`;
+
+const pathTo = (threadId: string, at: number): string =>
+  pathOf("threads", threadId, "values", String(at));
+
+/** What a thread has committed: its prompt and its steps. */
+type Committed = { prompt: string; steps: readonly Step[] };
+
+/**
+ * The whole of a truncated value: as its thread keeps it, else as the thread has committed it. Null when it
+ * is nowhere: a crash may have left only the start of it.
+ *
+ * @throws ApiError when the server can't be reached.
+ */
+export async function readValue(
+  value: Truncated,
+  committed: Committed & { threadId: string },
+  signal?: AbortSignal,
+): Promise<{ value: unknown } | null> {
+  const { threadId } = committed;
+  const json = value.at === undefined ? null : await keptJSON(threadId, value.at, signal);
+  return wholeOf(value, json, committed);
+}
+
+const keptJSON = (threadId: string, at: number, signal?: AbortSignal): Promise<string | null> =>
+  requestText(pathTo(threadId, at), { signal }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  });
+
+/** The whole of a truncated value, from the JSON that is kept of it or from what is committed. */
+export function wholeOf(
+  truncated: Truncated,
+  kept: string | null,
+  committed: Committed,
+): { value: unknown } | null {
+  if (kept !== null && isJSONOf(truncated, kept)) return { value: JSON.parse(kept) as unknown };
+  for (const value of candidates(committed)) {
+    const json = JSON.stringify(value);
+    if (json !== undefined && isJSONOf(truncated, json)) return { value };
+  }
+  return null;
+}
+
+function isJSONOf({ length, preview }: Truncated, json: string): boolean {
+  const begin = preview.endsWith("...") ? preview.slice(0, -3) : preview;
+  return json.length === length && json.startsWith(begin);
+}
+
+function* candidates({ prompt, steps }: Committed): Generator {
+  yield prompt;
+  for (const { content, meta } of steps.toReversed()) {
+    yield content;
+    yield meta;
+    for (const [name, value] of Object.entries(meta)) {
+      yield value;
+      if (name === "variables" && Array.isArray(value)) yield* writtenValues(value);
+      else if (isRecord(value)) yield* Object.values(value);
+    }
+  }
+}
+
+function* writtenValues(writes: unknown[]): Generator {
+  for (const write of writes) if (isRecord(write)) yield write.value;
+}

@@ -1,0 +1,222 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useSearch } from "@tanstack/react-router";
+import type { AddedWorkflow } from "@uncaged/workflow-server/api-types";
+import { CircleCheck, FilePlus2, Play, TriangleAlert } from "lucide-react";
+import { type SubmitEvent, useEffect, useRef, useState } from "react";
+import { ApiError } from "../../lib/request.ts";
+import { addWorkflow, workflowKeys, workflowsQuery } from "../../lib/workflows.ts";
+import { Button, buttonClass, Command } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Page, useTitle } from "../../ui/page.tsx";
+import styles from "./add.module.css";
+import { type ChosenFiles, DropZone, FileList, LeftOut, useFiles } from "./drop-zone.tsx";
+import { FileProblems } from "./file-problems.tsx";
+import {
+  candidatesOf,
+  type FileKind,
+  refusalOf,
+  suggestedName,
+  type Upload,
+  uploadOf,
+} from "./files.ts";
+
+/** Registers files: a bundle, a source that is built, or a step workflow. */
+export function AddPage() {
+  useTitle("Add");
+  const { name } = useSearch({ from: "/add" });
+  const chosen = useFiles();
+  const { files, others, workflow } = chosen;
+  const isEmpty = files.size === 0 && others.length === 0;
+  return (
+    <Page
+      title={name ? `Add a version of ${name}` : "Add a workflow"}
+      note="What is added is checked, built where it is a source, and becomes the name's current version."
+    >
+      <div className={styles.page}>
+        <DropZone files={files} onFiles={chosen.add} />
+        {isEmpty && (
+          <div className={styles.terminal}>
+            In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
+          </div>
+        )}
+        {files.size > 0 && (
+          <FileList
+            files={files}
+            workflow={workflow}
+            onWorkflow={chosen.name}
+            onRemove={chosen.remove}
+          />
+        )}
+        <LeftOut others={others} />
+        {!isEmpty && <NextToDo chosen={chosen} name={name} />}
+      </div>
+    </Page>
+  );
+}
+
+function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string | undefined }) {
+  const { files, others, workflow, change, done } = chosen;
+  const [typed, setTyped] = useState<string | null>(null);
+  const refusal =
+    candidatesOf(files.keys()).length === 0 ? noneOf(files, others) : refusalOf(files);
+  if (refusal !== null) {
+    return (
+      <p className={styles.refused} role="alert">
+        {refusal}
+      </p>
+    );
+  }
+  if (workflow === null) return null;
+  return (
+    <AddForm
+      key={change}
+      upload={uploadOf(files, workflow)}
+      name={typed ?? given ?? suggestedName(workflow)}
+      onName={setTyped}
+      onAdded={done}
+    />
+  );
+}
+
+function noneOf(files: ChosenFiles["files"], others: readonly string[]): string {
+  const [only = "", second] = [...files.keys(), ...others];
+  const what = second === undefined ? `${only} can't` : "None of these files can";
+  return `${what} be added: by its name it is no bundle, no TypeScript and no step workflow.`;
+}
+
+const kinds: Record<FileKind, string> = {
+  bundle: "It is a bundle: it is taken as it is, and no other file is.",
+  source:
+    "It is TypeScript: it is built into a bundle here, with the files above that it imports. " +
+    "Of packages only @uncaged/workflow is there.",
+  steps:
+    "It is a step workflow: it is checked and built into a bundle here, with those above that it runs.",
+};
+
+type AddFormProps = {
+  upload: Upload;
+  name: string;
+  onName: (name: string) => void;
+  onAdded: () => void;
+};
+
+/** Names what files are added as, sends them, and tells what came of it. */
+function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
+  const { data: workflows = [] } = useQuery(workflowsQuery);
+  const client = useQueryClient();
+  const sent = useMutation({
+    mutationFn: () => send(name, upload),
+    onSuccess: () => {
+      onAdded();
+      return client.invalidateQueries({ queryKey: workflowKeys.all });
+    },
+  });
+  const before = workflows.find((one) => one.name === name);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    sent.mutate();
+  };
+  if (sent.data) return <Added added={sent.data} />;
+  return (
+    <>
+      <form className={styles.form} onSubmit={submit}>
+        <TextField
+          label="Name"
+          className="mono"
+          value={name}
+          required
+          maxLength={64}
+          hint={
+            before
+              ? `${name} has ${before.versions} so far; this is the next version.`
+              : upload.kind && kinds[upload.kind]
+          }
+          onChange={({ target }) => onName(target.value)}
+        />
+        <Button
+          look="solid"
+          type="submit"
+          icon={<FilePlus2 />}
+          isBusy={sent.isPending}
+          disabled={name === ""}
+        >
+          {sent.isPending ? "Adding…" : "Add"}
+        </Button>
+      </form>
+      {sent.error && <FileProblems error={sent.error} upload={upload} />}
+    </>
+  );
+}
+
+/** What a file was added as, and where to go from there. */
+function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWorkflow }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The form that had the focus is gone.
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <section className={styles.added} aria-label="Added">
+      <h2 ref={heading} tabIndex={-1} role="status">
+        <CircleCheck aria-hidden />
+        {unchanged ? `${name} was at this version already` : `${name} was added`}
+      </h2>
+      <p>
+        Its current version is <code>{hash}</code>.
+      </p>
+      {warnings.length > 0 && (
+        <ul className={styles.warnings} aria-label="Warnings">
+          {warnings.map((warning) => (
+            <li key={warning}>
+              <TriangleAlert aria-hidden /> {warning}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className={styles.next}>
+        <Link to="/" search={{ start: name }} className={buttonClass("solid")}>
+          <Play aria-hidden />
+          Start a thread
+        </Link>
+        <Link to="/workflows/$name" params={{ name }} className={buttonClass()}>
+          Open {name}
+        </Link>
+      </div>
+    </section>
+  );
+}
+
+/**
+ * Sends files to be added under a name: one as it is, several by their texts.
+ *
+ * @throws ApiError when a file can't be read, or the server refuses.
+ */
+async function send(name: string, { workflow, files }: Upload): Promise<AddedWorkflow> {
+  const [[path, file] = ["", new Blob()], ...others] = files;
+  if (others.length === 0)
+    return await addWorkflow(name, workflow, new Blob([await read(path, file)]));
+  const texts: Record<string, string> = {};
+  for (const [each, one] of files) texts[each] = textOf(each, await read(each, one));
+  return await addWorkflow(name, workflow, { files: texts });
+}
+
+// A browser does not read a file that has changed since it was chosen.
+async function read(path: string, file: Blob): Promise<ArrayBuffer> {
+  try {
+    return await file.arrayBuffer();
+  } catch {
+    throw unreadable(
+      `${path} can't be read any more`,
+      "it may have changed since it was chosen: choose it again",
+    );
+  }
+}
+
+function textOf(path: string, bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw unreadable(`${path} is no text in UTF-8`, "remove it, or write it as UTF-8");
+  }
+}
+
+const unreadable = (message: string, hint: string): ApiError =>
+  new ApiError(0, { code: "FILE_UNREADABLE", message, hint });

@@ -1,0 +1,281 @@
+import { FileCheck2, FileUp, FolderOpen, X } from "lucide-react";
+import { type ChangeEvent, type DragEvent, useId, useRef, useState } from "react";
+import { counted, size } from "../../lib/format.ts";
+import { Button } from "../../ui/button.tsx";
+import { SelectField } from "../../ui/field.tsx";
+import styles from "./add.module.css";
+import { baseOf, candidatesOf, type Files, isRead, isTaken, most, workflowAmong } from "./files.ts";
+
+type Props = { files: Files; onFiles: (dropped: Dropped) => void };
+
+/** Takes files and folders, dropped or chosen. */
+export function DropZone({ files, onFiles }: Props) {
+  const id = useId();
+  const [isOver, setOver] = useState(false);
+  const over = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(true);
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    void droppedFiles(event.dataTransfer).then(onFiles);
+  };
+  const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
+    if (target.files?.length) onFiles(chosenFiles(target.files));
+    // Else the same file, mended, could not be chosen again.
+    target.value = "";
+  };
+  return (
+    <div
+      className={`${styles.zone} ${isOver ? styles.over : ""}`}
+      onDragOver={over}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      {files.size > 0 ? <FileCheck2 aria-hidden /> : <FileUp aria-hidden />}
+      <label htmlFor={id} className={styles.choose}>
+        {titleOf(files)}
+      </label>
+      <input id={id} type="file" multiple className={styles.input} onChange={change} />
+      <p className={styles.kinds}>
+        {files.size > 0 ? (
+          `${sizeOf(files)}. Drop or choose more: a file of the same name takes the place of the one before.`
+        ) : (
+          <>
+            A bundle (<code>.esm.js</code>), TypeScript (<code>.ts</code>) or a step workflow (
+            <code>.json</code>, <code>.yaml</code>), with the files that it imports or runs
+          </>
+        )}
+      </p>
+      <FolderChoice onChange={change} />
+    </div>
+  );
+}
+
+function FolderChoice({ onChange }: { onChange: (event: ChangeEvent<HTMLInputElement>) => void }) {
+  const input = useRef<HTMLInputElement | null>(null);
+  return (
+    <>
+      <Button
+        small
+        icon={<FolderOpen />}
+        className={styles.folder}
+        onClick={() => input.current?.click()}
+      >
+        Choose a folder
+      </Button>
+      <input
+        ref={(box) => {
+          input.current = box;
+          if (box) box.webkitdirectory = true;
+        }}
+        type="file"
+        hidden
+        aria-label="Folder"
+        onChange={onChange}
+      />
+    </>
+  );
+}
+
+function titleOf(files: Files): string {
+  const [only, second] = files.keys();
+  if (only === undefined) return "Drop a file here, or choose one";
+  return second === undefined ? baseOf(only) : counted(files.size, "file");
+}
+
+const sizeOf = (files: Files): string =>
+  size([...files.values()].reduce((sum, file) => sum + file.size, 0));
+
+/** What was dropped or chosen: the files that can be sent, and how many others there were. */
+type Dropped = { files: Files; others: string[] };
+
+/** Nobody drops a folder of so many files on purpose. */
+const mostSeen = 20_000;
+
+/** The files that an input was given, of a folder also those in its folders. */
+export function chosenFiles(list: Iterable<File>): Dropped {
+  const seen: [string, File][] = [];
+  for (const file of list) {
+    const path = file.webkitRelativePath || file.name;
+    if (isRead(path)) seen.push([path, file]);
+  }
+  return sorted(seen);
+}
+
+/** The files that were dropped, and those in the folders that were. */
+async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
+  // The entries are gone as soon as the event has been dealt with.
+  const items = [...transfer.items].map((item) => ({
+    entry: item.webkitGetAsEntry(),
+    file: item.getAsFile(),
+  }));
+  const seen: [string, File][] = [];
+  for (const { entry, file } of items) {
+    if (entry?.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
+    else if (file) seen.push([file.name, file]);
+  }
+  return sorted(seen);
+}
+
+// What can't be read is passed over: where it is imported, the build tells.
+async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
+  const path = folder.fullPath.replace(/^\//, "");
+  if (!isRead(path)) return;
+  for (const entry of await entriesOf(folder).catch(() => [])) {
+    if (seen.length > mostSeen) return;
+    if (entry.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
+    else {
+      const file = await fileOf(entry as FileSystemFileEntry).catch(() => null);
+      if (file) seen.push([`${path}/${entry.name}`, file]);
+    }
+  }
+}
+
+/** A reader gives some of a folder's entries each time, and none when it is through. */
+async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const all: FileSystemEntry[] = [];
+  while (all.length <= mostSeen) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
+      reader.readEntries(resolve, reject);
+    });
+    if (some.length === 0) break;
+    all.push(...some);
+  }
+  return all;
+}
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => {
+    entry.file(resolve, reject);
+  });
+
+function sorted(seen: readonly [string, File][]): Dropped {
+  const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    // One more than can be sent is enough to tell that they are too many.
+    files: new Map(inOrder.filter(([path]) => isTaken(path)).slice(0, most.files + 1)),
+    others: inOrder.filter(([path]) => !isTaken(path)).map(([path]) => path),
+  };
+}
+
+type Chosen = Dropped & {
+  /** The file that is the workflow; null when that can't be told. */
+  workflow: string | null;
+  /** Counts what was done to the files. */
+  change: number;
+  /** They were added: what is chosen next begins anew. */
+  isDone: boolean;
+};
+
+const none: Chosen = { files: new Map(), others: [], workflow: null, change: 0, isDone: false };
+
+/** The files that a reader has chosen so far, and what can be done with them. */
+export type ChosenFiles = Chosen & {
+  add: (dropped: Dropped) => void;
+  remove: (path: string) => void;
+  /** Says which of them is the workflow. */
+  name: (path: string) => void;
+  done: () => void;
+};
+
+/** Keeps the files that a reader chooses. */
+export function useFiles(): ChosenFiles {
+  const [chosen, setChosen] = useState(none);
+  return {
+    ...chosen,
+    add: (dropped) => setChosen((before) => added(before.isDone ? none : before, dropped)),
+    remove: (path) =>
+      setChosen((before) => {
+        const rest = [...before.files].filter(([one]) => one !== path);
+        return changed(before, new Map(rest));
+      }),
+    name: (path) =>
+      setChosen((before) => ({ ...before, workflow: path, change: before.change + 1 })),
+    done: () => setChosen((before) => ({ ...before, isDone: true })),
+  };
+}
+
+function added(before: Chosen, { files, others }: Dropped): Chosen {
+  const all = [...before.files, ...files].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { ...changed(before, new Map(all)), others };
+}
+
+// A file that was told to be the workflow, or came alone, stays it when others come.
+function changed(before: Chosen, files: Files): Chosen {
+  const told = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
+  const workflow = told ?? workflowAmong([...files.keys()]);
+  return { ...before, files, workflow, change: before.change + 1, isDone: false };
+}
+
+type FileListProps = {
+  files: Files;
+  /** The file that is the workflow; null when the reader must say. */
+  workflow: string | null;
+  onWorkflow: (path: string) => void;
+  onRemove: (path: string) => void;
+};
+
+/** The files that are sent together, and which of them is the workflow. */
+export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProps) {
+  const candidates = candidatesOf(files.keys());
+  return (
+    <section className={styles.files} aria-label="Files">
+      {candidates.length > 1 && (
+        <SelectField
+          label="The workflow's own file"
+          className="mono"
+          value={workflow ?? ""}
+          hint={workflow === null ? "The others are imported or run by it." : undefined}
+          onChange={({ target }) => onWorkflow(target.value)}
+        >
+          {workflow === null && <option value="">Choose it…</option>}
+          {candidates.map((path) => (
+            <option key={path}>{path}</option>
+          ))}
+        </SelectField>
+      )}
+      <ul className={styles.list}>
+        {[...files].map(([path, file]) => (
+          <li key={path}>
+            <span className={`mono ${styles.path}`}>{path}</span>
+            {path === workflow && <span className={styles.own}>workflow</span>}
+            <span className={styles.size}>{size(file.size)}</span>
+            <Button
+              small
+              look="quiet"
+              icon={<X />}
+              aria-label={`Remove ${path}`}
+              onClick={({ currentTarget }) => {
+                focusBeside(currentTarget);
+                onRemove(path);
+              }}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Gives the focus to the next line, or the one before: the button that has it goes away. */
+function focusBeside(button: HTMLElement): void {
+  const line = button.closest("li");
+  const beside = line?.nextElementSibling ?? line?.previousElementSibling;
+  beside?.querySelector("button")?.focus();
+}
+
+/** What was dropped and is not sent. */
+export function LeftOut({ others }: { others: readonly string[] }) {
+  const [first, ...rest] = others;
+  if (first === undefined) return null;
+  const more = rest.length > 0 ? ` and ${counted(rest.length, "other")}` : "";
+  return (
+    <p className={styles.leftOut}>
+      Left out: {first}
+      {more}. Only what a workflow can import is sent: code, JSON, YAML, TOML and text.
+    </p>
+  );
+}

@@ -1,0 +1,185 @@
+import { useQuery } from "@tanstack/react-query";
+import { CircleX } from "lucide-react";
+import { counted } from "../../lib/format.ts";
+import { ApiError } from "../../lib/request.ts";
+import { SourceLine, type Token, tokensOf } from "../../ui/source-line.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import styles from "./add.module.css";
+import type { Upload } from "./files.ts";
+
+type Props = { error: Error; upload: Upload };
+
+/** Why files were refused, each thing at its file and line. */
+export function FileProblems({ error, upload: { workflow, files } }: Props) {
+  const problems = problemsOf(error, files.keys());
+  const placed = problems.filter(({ file, line }) => file !== null && line !== null);
+  if (placed.length === 0) return <FailureNotice error={error} />;
+  const byFile = Map.groupBy(placed, ({ file }) => file ?? workflow);
+  const hint = error instanceof ApiError ? error.hint : null;
+  return (
+    <section className={styles.problems} role="alert" aria-label="What is wrong">
+      <h2>
+        <CircleX aria-hidden />
+        {workflow} was not added: {counted(problems.length, "fault")}
+      </h2>
+      {hint && <p className={styles.hint}>{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
+      <ul>
+        {problems
+          .filter((problem) => !placed.includes(problem))
+          .map(({ message }) => (
+            <li key={message}>{message}</li>
+          ))}
+      </ul>
+      {[...byFile].map(([path, faults]) => (
+        <ProblemsIn
+          key={path}
+          path={path}
+          file={files.get(path)}
+          problems={faults}
+          isNamed={files.size > 1}
+        />
+      ))}
+    </section>
+  );
+}
+
+type InProps = {
+  path: string;
+  file: File | undefined;
+  problems: readonly Problem[];
+  isNamed: boolean;
+};
+
+function ProblemsIn({ path, file, problems, isNamed }: InProps) {
+  const { data: text = "" } = useQuery({
+    queryKey: ["file", path, file?.size, file?.lastModified],
+    queryFn: () => file?.text() ?? "",
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <>
+      {isNamed && <h3 className={`mono ${styles.path}`}>{path}</h3>}
+      <FileExcerpts path={path} text={text} problems={problems} />
+    </>
+  );
+}
+
+type FileExcerptsProps = {
+  path: string;
+  text: string;
+  /** Those of the file, each with its line. */
+  problems: readonly Problem[];
+};
+
+/** What is wrong with a file, each thing below its line; below them what stands at no line of it. */
+function FileExcerpts({ path, text, problems }: FileExcerptsProps) {
+  const lines = tokensOf(text, path);
+  const excerpts = excerptsOf(problems, lines.length);
+  const shown = new Set(excerpts.flatMap((excerpt) => excerpt.problems));
+  return (
+    <>
+      {excerpts.map((excerpt) => (
+        <ExcerptView key={excerpt.from} path={path} excerpt={excerpt} lines={lines} />
+      ))}
+      {problems
+        .filter((problem) => !shown.has(problem))
+        .map((problem) => (
+          <ProblemText key={`${problem.line} ${problem.message}`} problem={problem} />
+        ))}
+    </>
+  );
+}
+
+type ViewProps = { path: string; excerpt: Excerpt; lines: readonly Token[][] };
+
+function ExcerptView({ path, excerpt: { from, to, problems }, lines }: ViewProps) {
+  return (
+    <div className={styles.excerpt} role="group" aria-label={`${path}, line ${problems[0]?.line}`}>
+      {lines.slice(from - 1, to).map((tokens, at) => (
+        <ExcerptLine
+          key={from + at}
+          number={from + at}
+          tokens={tokens}
+          problems={problems.filter(({ line }) => line === from + at)}
+        />
+      ))}
+    </div>
+  );
+}
+
+type LineProps = { number: number; tokens: readonly Token[]; problems: readonly Problem[] };
+
+function ExcerptLine({ number, tokens, problems }: LineProps) {
+  return (
+    <>
+      <div className={styles.scroll}>
+        <SourceLine number={number} tokens={tokens} isMarked={problems.length > 0} />
+      </div>
+      {problems.map((problem) => (
+        <ProblemText key={`${problem.column} ${problem.message}`} problem={problem} />
+      ))}
+    </>
+  );
+}
+
+const ProblemText = ({ problem: { line, column, message } }: { problem: Problem }) => (
+  <p className={styles.problem}>
+    <span className={styles.place}>
+      Line {line}
+      {column !== null && `, column ${column}`}
+    </span>{" "}
+    {message}
+  </p>
+);
+
+/**
+ * One thing that is wrong. Lines and columns count from 1. `file` is null when no file is named, `line`
+ * and `column` when no place is.
+ */
+type Problem = {
+  file: string | null;
+  line: number | null;
+  column: number | null;
+  message: string;
+};
+
+/** What is wrong with files, in the order of their lines; what has no place comes first. */
+export function problemsOf(error: Error, files: Iterable<string>): Problem[] {
+  const details = error instanceof ApiError && error.details.length > 0 ? error.details : null;
+  const known = [...files];
+  const all = (details ?? [error.message]).map((text) => problemOf(text, known));
+  return all.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+function problemOf(text: string, files: readonly string[]): Problem {
+  const file = files.find((one) => text.startsWith(`${one}:`));
+  if (file === undefined) return { file: null, line: null, column: null, message: text };
+  const rest = text.slice(file.length + 1);
+  const place = /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
+  if (!place) return { file, line: null, column: null, message: rest.trim() };
+  return {
+    file,
+    line: Number(place[1]),
+    column: place[2] === undefined ? null : Number(place[2]),
+    message: rest.slice(place[0].length),
+  };
+}
+
+/** Lines of a file that are shown together, with those of them that are wrong. */
+type Excerpt = { from: number; to: number; problems: Problem[] };
+
+/** The places of a text of so many lines that its problems are shown at, each with lines around it. */
+export function excerptsOf(problems: readonly Problem[], lines: number, around = 2): Excerpt[] {
+  const excerpts: Excerpt[] = [];
+  for (const problem of problems) {
+    if (problem.line === null || problem.line > lines) continue;
+    const from = Math.max(1, problem.line - around);
+    const to = Math.min(lines, problem.line + around);
+    const last = excerpts.at(-1);
+    if (last && from <= last.to + 1) {
+      last.to = Math.max(last.to, to);
+      last.problems.push(problem);
+    } else excerpts.push({ from, to, problems: [problem] });
+  }
+  return excerpts;
+}

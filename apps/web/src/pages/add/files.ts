@@ -1,0 +1,121 @@
+/** The endings of the files that can be added. */
+const endings = [".esm.js", ".ts", ".mts", ".tsx", ".json", ".yaml", ".yml"] as const;
+
+/** What a file is, by its name. */
+export type FileKind = "bundle" | "source" | "steps";
+
+const endingOf = (file: string): string =>
+  endings.find((one) => file.toLowerCase().endsWith(one)) ?? "";
+
+/** What a file is taken for; null when it can't be added. */
+export function kindOf(file: string): FileKind | null {
+  const ending = endingOf(file);
+  if (/\.d\.m?ts$/.test(file) || ending === "") return null;
+  if (ending === ".esm.js") return "bundle";
+  return /ts/.test(ending) ? "source" : "steps";
+}
+
+/** The name that a file suggests for its workflow: `My review.ts` suggests `my-review`. */
+export const nameFor = (file: string): string =>
+  file
+    .slice(0, file.length - endingOf(file).length)
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[^a-z0-9]+|[-.]+$/g, "")
+    .slice(0, 64);
+
+/** What a single file is sent as: the server takes plain names alone. */
+export const sentNameOf = (file: string): string =>
+  file.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "") || "workflow";
+
+/** Files that were chosen, by their paths below what was dropped. */
+export type Files = ReadonlyMap<string, File>;
+
+/** The most files that the server takes, and the most bytes. */
+export const most = { files: 1_000, bytes: 32 * 1024 * 1024 };
+
+/** Folders that no source is in, and that may be very large. */
+const unread: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+
+/** Whether a folder is gone through. */
+export const isRead = (path: string): boolean => !path.split("/").some((part) => unread.has(part));
+
+/** Whether a file is of a kind that a workflow can be, or can import. */
+export const isTaken = (path: string): boolean =>
+  isRead(path) && /\.([cm]?[jt]sx?|jsonc?|ya?ml|toml|txt|md)$/i.test(path);
+
+/** The last part of a path. */
+export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
+
+// Files of a project that are JSON or YAML, and no step workflow.
+const ofProject =
+  /^(package|package-lock|tsconfig(\..+)?|biome|deno|pnpm-.+|\..+)\.(jsonc?|ya?ml)$/;
+
+/** The files that can be the workflow, those next to the top first. */
+export function candidatesOf(paths: Iterable<string>): string[] {
+  const depth = (path: string) => path.split("/").length;
+  return [...paths]
+    .filter((path) => kindOf(path) !== null && !ofProject.test(baseOf(path)))
+    .sort((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
+}
+
+/**
+ * The file that must be the workflow: the only one that can be; else of those at the top the one that
+ * is named `workflow`, `index` or as its folder, or the only source. Null when it can't be told.
+ */
+export function workflowAmong(paths: readonly string[]): string | null {
+  const candidates = candidatesOf(paths);
+  if (candidates.length === 1) return candidates[0] ?? null;
+  const top = commonFolder(paths);
+  const atTop = candidates.filter((path) => folderOf(path) === top);
+  const stem = (path: string) => nameFor(baseOf(path));
+  const rules: ((path: string) => boolean)[] = [
+    (path) => stem(path) === "workflow",
+    (path) => stem(path) === "index",
+    (path) => top !== "" && stem(path) === nameFor(baseOf(top)),
+    (path) => kindOf(path) === "source",
+    () => true,
+  ];
+  for (const rule of rules) {
+    const [only, second] = atTop.filter(rule);
+    if (only !== undefined && second === undefined) return only;
+  }
+  return null;
+}
+
+function commonFolder(paths: readonly string[]): string {
+  const [first = [], ...others] = paths.map((path) => folderOf(path).split("/"));
+  const parts = [...first];
+  const fits = (folder: readonly string[]) => parts.every((part, n) => folder[n] === part);
+  while (parts.length > 0 && !others.every(fits)) parts.pop();
+  return parts.join("/");
+}
+
+/** The name that a file among others suggests: that of its folder when its own says nothing. */
+export function suggestedName(path: string): string {
+  const folder = baseOf(folderOf(path));
+  const name = nameFor(baseOf(path));
+  return folder !== "" && (name === "workflow" || name === "index") ? nameFor(folder) : name;
+}
+
+/** What is sent: the files, and which of them is the workflow. A bundle needs no other file. */
+export type Upload = { workflow: string; kind: FileKind | null; files: Files };
+
+/** Files as they are sent. A file alone gets a plain name, and others keep their paths. */
+export function uploadOf(files: Files, workflow: string): Upload {
+  const kind = kindOf(workflow);
+  const file = files.get(workflow);
+  if (!file || (files.size > 1 && kind !== "bundle")) return { workflow, kind, files };
+  const name = sentNameOf(baseOf(workflow));
+  return { workflow: name, kind, files: new Map([[name, file]]) };
+}
+
+/** Why files can't be sent together; null when they can. */
+export function refusalOf(files: Files): string | null {
+  const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
+  if (files.size > most.files)
+    return `These are more than ${most.files.toLocaleString("en-US")} files.`;
+  return bytes > most.bytes ? "These files have more than 32 MB together." : null;
+}

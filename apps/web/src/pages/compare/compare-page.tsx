@@ -1,0 +1,245 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import type { Step, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
+import { ArrowLeftRight } from "lucide-react";
+import { useDeferredValue, useMemo, useState } from "react";
+import { StatusBadge } from "../../features/status/status.tsx";
+import { count, counted, roleName } from "../../lib/format.ts";
+import { laidOut } from "../../lib/json.ts";
+import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { Pieces, piecesOf } from "../../ui/diff.tsx";
+import { Page, useTitle } from "../../ui/page.tsx";
+import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import styles from "./compare.module.css";
+
+const readAgainMs = 2_000;
+
+/** Two threads side by side, with what differs marked. */
+export function ComparePage() {
+  const { id, other } = useParams({ from: "/threads/$id/compare/$other" });
+  useTitle("Compare");
+  const left = useQuery({ ...threadQuery(id), refetchInterval: readAgainMs });
+  const right = useQuery({ ...threadQuery(other), refetchInterval: readAgainMs });
+  const mayGrow = [left.data, right.data].some((thread) => thread && !isEnded(thread.status));
+  const diff = useQuery({ ...diffQuery(id, other), refetchInterval: mayGrow && readAgainMs });
+  const error = left.error ?? right.error ?? diff.error;
+  return (
+    <Page
+      title="Compare two threads"
+      note={diff.data && verdictOf(diff.data)}
+      actions={
+        <Link
+          to="/threads/$id/compare/$other"
+          params={{ id: other, other: id }}
+          className={buttonClass()}
+        >
+          <ArrowLeftRight aria-hidden />
+          Swap sides
+        </Link>
+      }
+    >
+      {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
+      {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
+      {left.data && right.data && diff.data && (
+        <div className={styles.compare}>
+          <div className={styles.heads}>
+            <ComparedThread thread={left.data} side="left" />
+            <ComparedThread thread={right.data} side="right" />
+          </div>
+          {!diff.data.prompt.same && (
+            <section className={styles.prompt} aria-label="Prompts">
+              <h2>Prompt</h2>
+              <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
+            </section>
+          )}
+          <PairList pairs={diff.data.steps} />
+        </div>
+      )}
+    </Page>
+  );
+}
+
+type ComparedThreadProps = { thread: Thread; side: "left" | "right" };
+
+/** One of two threads: which it is, and how it stands. */
+function ComparedThread({ thread, side }: ComparedThreadProps) {
+  const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
+  return (
+    <section className={`${styles.head} ${styles[side]}`} aria-label={`The ${side} thread`}>
+      <div className={styles.headLine}>
+        <StatusBadge status={status} />
+        <Link to="/threads/$id" params={{ id: threadId }} className="mono">
+          {threadId}
+        </Link>
+      </div>
+      <p className={styles.facts}>
+        <span>{workflow}</span>
+        <span className="mono">{hash.slice(0, 6)}</span>
+        <span>{counted(stepCount, "step")}</span>
+        {forkFrom && <span>forked after step {forkFrom.steps}</span>}
+      </p>
+    </section>
+  );
+}
+
+const atOnce = 50;
+
+/** The steps of two threads: those that differ in full, those that do not in a line. */
+function PairList({ pairs }: { pairs: readonly Pair[] }) {
+  const rows = useMemo(() => rowsOf(pairs), [pairs]);
+  const [shown, setShown] = useState(atOnce);
+  if (rows.length === 0) return <Empty title="Neither has a step yet" />;
+  return (
+    <>
+      {rows
+        .slice(0, shown)
+        .map((row) =>
+          row.kind === "same" ? (
+            <SameSteps key={row.pairs[0]?.number} pairs={row.pairs} />
+          ) : (
+            <StepPair key={row.pair.number} pair={row.pair} />
+          ),
+        )}
+      {rows.length > shown && (
+        <Button onClick={() => setShown(shown + atOnce)}>Show more of what differs</Button>
+      )}
+    </>
+  );
+}
+
+const mostNames = 200;
+
+function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
+  const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
+  const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
+  return (
+    <details className={styles.same}>
+      <summary>{title} the same</summary>
+      <ol>
+        {pairs.slice(0, mostNames).map(({ number, a }) => (
+          <li key={number}>
+            <span className={styles.number}>{number}</span> {roleName(a?.role ?? "")}
+            <span className={styles.excerpt}>{a?.content.slice(0, 160)}</span>
+          </li>
+        ))}
+        {pairs.length > mostNames && <li>and {count(pairs.length - mostNames)} more</li>}
+      </ol>
+    </details>
+  );
+}
+
+/** The steps of two threads with one number, which differ. */
+function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
+  // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
+  const isCompared = useDeferredValue(true, false);
+  const both = a !== null && b !== null && isCompared;
+  const content = useMemo(
+    () => both && piecesOf(a.content, b.content),
+    [both, a?.content, b?.content],
+  );
+  const meta = useMemo(() => both && piecesOf(metaOf(a), metaOf(b)), [both, a, b]);
+  return (
+    <section className={styles.pair} aria-label={`Step ${number}`}>
+      <Side step={a} number={number} side="left" isOther={both && a.role !== b.role}>
+        <Pieces pieces={content ? content.a : unmarked(a?.content)} side="left" />
+        <Meta step={a}>
+          <Pieces pieces={meta ? meta.a : unmarked(metaOf(a))} side="left" code />
+        </Meta>
+      </Side>
+      <Side step={b} number={number} side="right" isOther={both && a.role !== b.role}>
+        <Pieces pieces={content ? content.b : unmarked(b?.content)} side="right" />
+        <Meta step={b}>
+          <Pieces pieces={meta ? meta.b : unmarked(metaOf(b))} side="right" code />
+        </Meta>
+      </Side>
+    </section>
+  );
+}
+
+type SideProps = {
+  step: Step | null;
+  number: number;
+  side: "left" | "right";
+  /** Its role is not that of the other. */
+  isOther: boolean;
+  children: React.ReactNode;
+};
+
+function Side({ step, number, side, isOther, children }: SideProps) {
+  if (!step) return <div className={`${styles.side} ${styles.none}`}>No step {number}</div>;
+  return (
+    <div className={`${styles.side} ${styles[side]}`}>
+      <h2>
+        <span className={styles.number}>{number}</span>{" "}
+        {isOther ? (
+          <Pieces pieces={[{ text: roleName(step.role), isChanged: true }]} side={side} />
+        ) : (
+          roleName(step.role)
+        )}
+      </h2>
+      {children}
+    </div>
+  );
+}
+
+function Meta({ step, children }: { step: Step | null; children: React.ReactNode }) {
+  if (!step || Object.keys(step.meta).length === 0) return null;
+  return (
+    <div className={styles.meta}>
+      <h3>Meta</h3>
+      {children}
+    </div>
+  );
+}
+
+const unmarked = (text = "") => [{ text, isChanged: false }];
+
+const metaOf = (step: Step | null): string =>
+  step && Object.keys(step.meta).length > 0 ? (laidOut(step.meta) ?? "") : "";
+
+type TextPairProps = { a: string; b: string; code?: boolean };
+
+/** Two texts side by side, each with what the other has not got marked. */
+function TextPair({ a, b, code }: TextPairProps) {
+  const pieces = useMemo(() => piecesOf(a, b), [a, b]);
+  return (
+    <div className={styles.texts}>
+      <Pieces pieces={pieces.a} side="left" code={code} />
+      <Pieces pieces={pieces.b} side="right" code={code} />
+    </div>
+  );
+}
+
+/** The steps of two threads with the same number. */
+type Pair = ThreadDiff["steps"][number];
+
+/** A run of steps that are the same in both, or one pair that is not. */
+type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
+
+/** The rows of a comparison: what is the same stands together. */
+export function rowsOf(pairs: readonly Pair[]): Row[] {
+  const rows: Row[] = [];
+  for (const pair of pairs) {
+    const last = rows.at(-1);
+    if (!pair.same) rows.push({ kind: "different", pair });
+    else if (last?.kind === "same") last.pairs.push(pair);
+    else rows.push({ kind: "same", pairs: [pair] });
+  }
+  return rows;
+}
+
+/** What a comparison comes to, in a sentence. */
+export function verdictOf({ same, prompt, steps }: ThreadDiff): string {
+  if (same) return "The two are the same, step by step.";
+  const differing = steps.filter((pair) => !pair.same).length;
+  const first = steps.find((pair) => !pair.same)?.number;
+  const prompts = prompt.same ? "" : "Their prompts differ. ";
+  if (first === undefined) return `${prompts}Their steps are the same.`;
+  const until =
+    first === 1
+      ? "They differ from the first step on"
+      : `They are the same up to step ${first - 1}`;
+  const differ = differing === 1 ? "1 step differs" : `${differing} steps differ`;
+  return `${prompts}${until}; ${differ}.`;
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "bun:test";
+import { rowsOf, verdictOf } from "./compare-page.tsx";
+
+const pair = (number: number, same: boolean) => ({ number, a: null, b: null, same });
+const diff = (promptIsSame: boolean, ...same: boolean[]) => ({
+  same: promptIsSame && same.every(Boolean),
+  firstDifference: null,
+  prompt: { a: "", b: "", same: promptIsSame },
+  steps: same.map((one, index) => pair(index + 1, one)),
+});
+
+test("steps that are the same stand together", () => {
+  const rows = rowsOf(diff(true, true, true, false, false, true).steps);
+  expect(rows.map((row) => (row.kind === "same" ? row.pairs.length : -row.pair.number))).toEqual([
+    2, -3, -4, 1,
+  ]);
+});
+
+describe("a comparison comes to", () => {
+  test.each([
+    [diff(true, true), "The two are the same, step by step."],
+    [diff(true, true, true, false), "They are the same up to step 2; 1 step differs."],
+    [diff(false, true), "Their prompts differ. Their steps are the same."],
+    [diff(true, false, false), "They differ from the first step on; 2 steps differ."],
+  ])("%#", (told, sentence) => {
+    expect(verdictOf(told)).toBe(sentence);
+  });
+});

@@ -1,0 +1,236 @@
+import { useQuery } from "@tanstack/react-query";
+import {
+  type ErrorComponentProps,
+  Link,
+  Outlet,
+  useNavigate,
+  useRouterState,
+} from "@tanstack/react-router";
+import { CircleCheck, Keyboard, MapPinOff, Monitor, Moon, Sun, Unplug } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { moment } from "../lib/format.ts";
+import { useConnection } from "../lib/stream.ts";
+import { serverQuery } from "../lib/workflows.ts";
+import { Button, buttonClass } from "../ui/button.tsx";
+import { Dialog, DialogBody } from "../ui/dialog.tsx";
+import { Page, useKeys } from "../ui/page.tsx";
+import styles from "./shell.module.css";
+import { Empty, FailureNotice } from "../ui/states.tsx";
+import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
+
+const places = [
+  {
+    to: "/",
+    label: "Threads",
+    isHere: (path: string) => path === "/" || path.startsWith("/threads"),
+  },
+  { to: "/workflows", label: "Workflows", isHere: (path: string) => path.startsWith("/workflows") },
+  { to: "/add", label: "Add", isHere: (path: string) => path === "/add" },
+] as const;
+
+/** What stands around every page. */
+export function Shell() {
+  const [isHelping, setHelping] = useState(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const main = useRef<HTMLElement>(null);
+  const shown = useRouterState({
+    select: ({ resolvedLocation }) => resolvedLocation?.pathname ?? path,
+  });
+  useFocusOf(main, shown);
+  useGoKeys(() => setHelping(true));
+  return (
+    <>
+      <a className={styles.skip} href="#main">
+        Skip to the content
+      </a>
+      <header className={styles.header}>
+        <Link to="/" className={styles.brand} aria-label="uncaged-workflow, to the threads">
+          <img src="/icon.svg" alt="" width={22} height={22} />
+          <span className={styles.brandName}>uncaged-workflow</span>
+        </Link>
+        <nav className={styles.places} aria-label="Pages">
+          {places.map(({ to, label, isHere }) => (
+            <Link key={to} to={to} aria-current={isHere(path) ? "page" : undefined}>
+              {label}
+            </Link>
+          ))}
+        </nav>
+        <div className={styles.tools}>
+          <Button
+            look="quiet"
+            className={styles.keysButton}
+            icon={<Keyboard />}
+            aria-label="Keys"
+            title="Keys (?)"
+            onClick={() => setHelping(true)}
+          />
+          <ThemeButton />
+        </div>
+      </header>
+      <LostNotice />
+      <main ref={main} id="main" className={styles.main} tabIndex={-1}>
+        <Outlet />
+      </main>
+      <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
+    </>
+  );
+}
+
+const themes: Record<Theme, { next: Theme; icon: typeof Sun }> = {
+  system: { next: "light", icon: Monitor },
+  light: { next: "dark", icon: Sun },
+  dark: { next: "system", icon: Moon },
+};
+
+function ThemeButton() {
+  const theme = useTheme();
+  const { next, icon: Icon } = themes[theme];
+  return (
+    <Button
+      look="quiet"
+      icon={<Icon />}
+      aria-label={`Theme: ${theme}. Change to ${next}`}
+      title={`Theme: ${theme}`}
+      onClick={() => setTheme(next)}
+    />
+  );
+}
+
+/** On another page the focus begins at its content, not where the page before had it. */
+function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): void {
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    main.current?.focus({ preventScroll: true });
+  }, [main, path]);
+}
+
+/** `g` and then a letter goes to a page; `?` tells the keys. */
+function useGoKeys(onHelp: () => void): void {
+  const navigate = useNavigate();
+  const goneAt = useRef(0);
+  const go = (to: "/" | "/workflows") => {
+    if (Date.now() - goneAt.current < 1_000) void navigate({ to });
+  };
+  useKeys({
+    "?": onHelp,
+    g: () => {
+      goneAt.current = Date.now();
+    },
+    t: () => go("/"),
+    w: () => go("/workflows"),
+  });
+}
+
+const keys: [string, string][] = [
+  ["/", "Search"],
+  ["j  k", "Next, previous"],
+  ["Enter", "Open it"],
+  ["n", "Start a thread"],
+  ["End", "To the last step"],
+  ["f", "Follow a live thread, or let go"],
+  ["g t", "Go to the threads"],
+  ["g w", "Go to the workflows"],
+  ["?", "These keys"],
+  ["Esc", "Close what is open"],
+];
+
+/** The keys, told on `?`. */
+function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
+  return (
+    <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
+      <DialogBody>
+        <dl className={styles.keys}>
+          {keys.map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                {key.split(/ +/).map((one) => (
+                  <kbd key={one}>{one}</kbd>
+                ))}
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+        {server && (
+          <p>
+            uncaged-workflow {server.version}, served since {moment(server.startedAt)}
+          </p>
+        )}
+      </DialogBody>
+    </Dialog>
+  );
+}
+
+/** Short gaps, as when a stream is opened anew, are not worth a word. */
+const patienceMs = 700;
+const gladMs = 2_500;
+
+/** Tells when the server is not heard any more, and when it is again. */
+function LostNotice() {
+  const connection = useConnection();
+  const [shown, setShown] = useState<"lost" | "refused" | "back" | null>(null);
+  const wasTold = useRef(false);
+  useEffect(() => {
+    if (connection !== "open") {
+      const timer = setTimeout(() => {
+        wasTold.current = true;
+        setShown(connection);
+      }, patienceMs);
+      return () => clearTimeout(timer);
+    }
+    if (!wasTold.current) return;
+    wasTold.current = false;
+    setShown("back");
+    const timer = setTimeout(() => setShown(null), gladMs);
+    return () => clearTimeout(timer);
+  }, [connection]);
+  return (
+    <div className={styles.notice} aria-live="polite">
+      {shown === "lost" && (
+        <p className={styles.lost}>
+          <Unplug aria-hidden /> The server is not reached. This page shows what was last known, and
+          goes on by itself; the threads run without it.
+        </p>
+      )}
+      {shown === "refused" && (
+        <p className={styles.lost}>
+          <Unplug aria-hidden /> The server refuses to tell this page more. Load the page again: it
+          then says why.
+        </p>
+      )}
+      {shown === "back" && (
+        <p className={styles.back}>
+          <CircleCheck aria-hidden /> Connected again. Nothing was missed.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Stands in for a page that could not be shown. */
+export function PageFailure({ error }: ErrorComponentProps) {
+  return (
+    <Page title="This page could not be shown">
+      <FailureNotice
+        error={error instanceof Error ? error : new Error(String(error))}
+        onRetry={() => location.reload()}
+      />
+    </Page>
+  );
+}
+
+/** Stands where there is no page. */
+export function NoPage() {
+  return (
+    <Page title="Not found">
+      <Empty icon={<MapPinOff />} title="There is no such page">
+        <Link to="/" className={buttonClass()}>
+          To the threads
+        </Link>
+      </Empty>
+    </Page>
+  );
+}

@@ -1,0 +1,27 @@
+import type { Relative } from "@uncaged/workflow-server/api-types";
+import { expect, test } from "bun:test";
+import { treeOf } from "./about.tsx";
+
+const relative = (threadId: string, parent: string | null): Relative => ({
+  threadId,
+  workflow: "w",
+  hash: "h",
+  status: "completed",
+  steps: 3,
+  createdAt: 0,
+  forkFrom: parent === null ? null : { threadId: parent, steps: 1 },
+});
+
+test("a family is told in the order of its tree", () => {
+  const family = [relative("A", null), relative("B", "A"), relative("C", "A"), relative("D", "B")];
+  expect(treeOf(family).map(({ relative: { threadId }, depth }) => [threadId, depth])).toEqual([
+    ["A", 0],
+    ["B", 1],
+    ["D", 2],
+    ["C", 1],
+  ]);
+});
+
+test("a fork of a thread that was deleted begins a tree of its own", () => {
+  expect(treeOf([relative("B", "gone")])).toMatchObject([{ depth: 0 }]);
+});

@@ -1,0 +1,154 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
+import { StatusIcon } from "../../features/status/status.tsx";
+import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
+import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { Prose } from "../../ui/prose.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import { Nothing } from "../../ui/value.tsx";
+import styles from "./about.module.css";
+
+/** What a thread is: what it was told, its version, what it spent, and its family. */
+export function About({ thread }: { thread: Thread }) {
+  const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
+  const { data: ledger } = useQuery(ledgerQuery(threadId));
+  return (
+    <div className={styles.about}>
+      <section>
+        <h2>Prompt</h2>
+        {prompt ? <Prose text={prompt} /> : <Nothing>None was given.</Nothing>}
+      </section>
+      <section>
+        <h2>Thread</h2>
+        <dl className={styles.facts}>
+          <dt>Workflow</dt>
+          <dd>
+            <Link to="/workflows/$name" params={{ name: workflow }}>
+              {workflow}
+            </Link>
+          </dd>
+          <dt>Version</dt>
+          <dd className="mono">{hash}</dd>
+          <dt>Started</dt>
+          <dd>{moment(createdAt)}</dd>
+          <dt>Max rounds</dt>
+          <dd>{count(maxRounds)}</dd>
+          {pid !== null && (
+            <>
+              <dt>Worker</dt>
+              <dd>process {pid}</dd>
+            </>
+          )}
+        </dl>
+      </section>
+      <Spending ledger={ledger} />
+      <section>
+        <h2>Family</h2>
+        <FamilyTree threadId={threadId} />
+      </section>
+    </div>
+  );
+}
+
+function Spending({ ledger }: { ledger: Ledger | undefined }) {
+  const roles = Object.entries(ledger?.roles ?? {}).filter(([, { tokens: used }]) => used > 0);
+  if (!ledger || roles.length === 0) return null;
+  return (
+    <section>
+      <h2>Spent by role</h2>
+      <table className={styles.spent}>
+        <thead>
+          <tr>
+            <th scope="col">Role</th>
+            <th scope="col">Tokens</th>
+            <th scope="col">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          {roles.map(([role, tally]) => (
+            <tr key={role}>
+              <th scope="row">{roleName(role)}</th>
+              <td>{tokens(tally.tokens)}</td>
+              <td>{cost(tally.cost)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">In all</th>
+            <td>{tokens(ledger.total.tokens)}</td>
+            <td>{cost(ledger.total.cost)}</td>
+          </tr>
+        </tfoot>
+      </table>
+      {ledger.saved.tokens > 0 && (
+        <p className={styles.saved}>
+          {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved: a fork
+          brought those steps along.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const askEveryMs = 4_000;
+/** Forks of forks that are further away than this stand below each other. */
+const deepest = 6;
+
+/** The forks of a thread, and those that it comes from. */
+function FamilyTree({ threadId }: { threadId: string }) {
+  const { data: family, error } = useQuery({
+    ...familyQuery(threadId),
+    refetchInterval: ({ state }) =>
+      state.data?.some((one) => isLive(one.status)) === true && askEveryMs,
+  });
+  if (error) return <FailureNotice error={error} />;
+  if (!family) return null;
+  if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;
+  return (
+    <ul className={styles.tree}>
+      {treeOf(family).map(({ relative, depth }) => {
+        const { threadId: id, status, steps, forkFrom } = relative;
+        const from = forkFrom ? ` · kept ${forkFrom.steps}` : "";
+        return (
+          <li key={id} style={{ paddingLeft: `${Math.min(depth, deepest) * 1.1}rem` }}>
+            <Link
+              to="/threads/$id"
+              params={{ id }}
+              aria-current={id === threadId ? "page" : undefined}
+            >
+              <StatusIcon status={status} />
+              <span className={styles.id}>…{id.slice(-8)}</span>
+              <span className={styles.memberFacts}>
+                <span className="unseen">{status}, </span>
+                {counted(steps, "step")}
+                {from}
+              </span>
+            </Link>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** A thread of a family, and how many forks it is away from the first. */
+type Member = { relative: Relative; depth: number };
+
+/** A family in the order of a tree: each thread behind the one it was forked from. */
+export function treeOf(family: readonly Relative[]): Member[] {
+  const ids = new Set(family.map(({ threadId }) => threadId));
+  const parentOf = ({ forkFrom }: Relative) =>
+    forkFrom && ids.has(forkFrom.threadId) ? forkFrom.threadId : null;
+  const members: Member[] = [];
+  const walk = (parent: string | null, depth: number) => {
+    for (const relative of family) {
+      if (parentOf(relative) !== parent) continue;
+      members.push({ relative, depth });
+      walk(relative.threadId, depth + 1);
+    }
+  };
+  walk(null, 0);
+  return members;
+}

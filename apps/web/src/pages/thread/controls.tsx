@@ -1,0 +1,204 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import {
+  Columns2,
+  Ellipsis,
+  GitFork,
+  MessageSquareReply,
+  OctagonX,
+  Pause,
+  Play,
+  RotateCcw,
+  Trash2,
+} from "lucide-react";
+import { type SubmitEvent, useId, useRef, useState } from "react";
+import type { ForkPoint } from "../../features/fork/fork.ts";
+import {
+  familyQuery,
+  isEnded,
+  killThread,
+  pauseThread,
+  recentThreadsQuery,
+  removeThread,
+  resumeThread,
+  retryThread,
+  threadKeys,
+} from "../../lib/threads.ts";
+import { Button, useKeptFocus } from "../../ui/button.tsx";
+import { Confirm, Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import styles from "./thread-head.module.css";
+
+type Props = {
+  thread: Thread;
+  status: Status;
+  onFork: (point: ForkPoint) => void;
+  /** Goes to the question that a waiting thread asks. */
+  onAnswer: () => void;
+};
+type Asking = "kill" | "delete" | "compare" | null;
+
+/** What can be done with a thread, as it stands. */
+export function Controls({ thread, status, onFork, onAnswer }: Props) {
+  const { threadId, stepCount } = thread;
+  const navigate = useNavigate();
+  const [asking, ask] = useState<Asking>(null);
+  const go = useAct(threadId);
+  const buttons = useRef<HTMLDivElement>(null);
+  useKeptFocus(buttons);
+  const isEnd = isEnded(status);
+  const act = (perform: () => Promise<unknown>) => go.mutate(perform);
+  const retry = async () => {
+    const { threadId: id } = await retryThread(threadId);
+    await navigate({ to: "/threads/$id", params: { id } });
+  };
+  return (
+    <div ref={buttons} className={styles.controls}>
+      {status === "running" && (
+        <Button
+          icon={<Pause />}
+          isBusy={go.isPending}
+          onClick={() => act(() => pauseThread(threadId))}
+        >
+          Pause
+        </Button>
+      )}
+      {status === "waiting" && (
+        <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
+          Answer
+        </Button>
+      )}
+      {(status === "paused" || status === "interrupted") && (
+        <Button
+          look="solid"
+          icon={<Play />}
+          isBusy={go.isPending}
+          onClick={() => act(() => resumeThread(threadId))}
+        >
+          Resume
+        </Button>
+      )}
+      {(status === "failed" || status === "killed") && (
+        <Button look="solid" icon={<RotateCcw />} isBusy={go.isPending} onClick={() => act(retry)}>
+          Retry
+        </Button>
+      )}
+      {!isEnd && status !== "corrupt" && (
+        <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
+          Kill
+        </Button>
+      )}
+      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+        <MenuItem
+          icon={<GitFork />}
+          onClick={() => onFork({ kind: "fork", number: thread.stepCount })}
+        >
+          Fork…
+        </MenuItem>
+        <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
+          Compare with…
+        </MenuItem>
+        <MenuItem icon={<Trash2 />} danger onClick={() => ask("delete")}>
+          Delete…
+        </MenuItem>
+      </Menu>
+      {go.error && (
+        <div className={styles.failure}>
+          <FailureNotice error={go.error} />
+        </div>
+      )}
+      <Confirm
+        title="Kill this thread?"
+        action="Kill"
+        isOpen={asking === "kill"}
+        onClose={() => ask(null)}
+        perform={() => killThread(threadId)}
+      >
+        <p>
+          It ends now; the step at work is lost. The committed steps stay, and a retry goes on from
+          them.
+        </p>
+      </Confirm>
+      <Confirm
+        title="Delete this thread?"
+        action="Delete"
+        isOpen={asking === "delete"}
+        onClose={() => ask(null)}
+        perform={async () => {
+          await removeThread(threadId);
+          await navigate({ to: "/" });
+        }}
+      >
+        <p>
+          Its logs are deleted: {stepCount} steps, and all that was told of them. Its forks stay.
+        </p>
+        {!isEnd && <p>It has not ended. Kill it first.</p>}
+      </Confirm>
+      <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
+    </div>
+  );
+}
+
+function useAct(threadId: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (perform: () => Promise<unknown>) => perform(),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
+  });
+}
+
+type CompareDialogProps = { thread: Thread; isOpen: boolean; onClose: () => void };
+
+/** Asks which thread another is to be compared with. */
+function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
+  const { threadId, workflow, forkFrom } = thread;
+  const list = useId();
+  const navigate = useNavigate();
+  const [other, setOther] = useState(forkFrom?.threadId ?? "");
+  const { data: family = [] } = useQuery({ ...familyQuery(threadId), enabled: isOpen });
+  const { data: recent = [] } = useQuery({ ...recentThreadsQuery(workflow), enabled: isOpen });
+  const relatives = family.filter((one) => one.threadId !== threadId);
+  const known = new Set([threadId, ...relatives.map((one) => one.threadId)]);
+  const suggested = [...relatives, ...recent.filter((one) => !known.has(one.threadId))];
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (other.trim() === "") return;
+    onClose();
+    void navigate({
+      to: "/threads/$id/compare/$other",
+      params: { id: threadId, other: other.trim() },
+    });
+  };
+  return (
+    <Dialog title="Compare with another thread" isOpen={isOpen} onClose={onClose}>
+      <form onSubmit={submit}>
+        <DialogBody>
+          <TextField
+            label="The other thread"
+            className="mono"
+            list={list}
+            value={other}
+            hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
+            onChange={({ target }) => setOther(target.value)}
+          />
+          <datalist id={list}>
+            {suggested.map((one) => (
+              <option key={one.threadId} value={one.threadId}>
+                {one.workflow}, {one.status}
+              </option>
+            ))}
+          </datalist>
+        </DialogBody>
+        <DialogButtons>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="solid" type="submit" disabled={other.trim() === ""}>
+            Compare
+          </Button>
+        </DialogButtons>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,211 @@
+import type { NumberedStep, Status, Thread } from "@uncaged/workflow-server/api-types";
+import { ArrowDownToLine, Hourglass, LoaderCircle, RotateCcw } from "lucide-react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { AnswerForm } from "../../features/answer/answer-form.tsx";
+import type { ForkPoint } from "../../features/fork/fork.ts";
+import { StatusIcon } from "../../features/status/status.tsx";
+import { StepList } from "../../features/trace/step-list.tsx";
+import type { Card, ThreadLog } from "../../lib/thread-log.ts";
+import { isEnded, isLive } from "../../lib/threads.ts";
+import { Button } from "../../ui/button.tsx";
+import { useKeys } from "../../ui/page.tsx";
+import { Prose } from "../../ui/prose.tsx";
+import { Empty, Skeleton } from "../../ui/states.tsx";
+import styles from "./thread.module.css";
+
+type Props = {
+  thread: Thread;
+  log: ThreadLog;
+  status: Status;
+  shownStep: number | undefined;
+  /** How often the reader asked to be brought to the question. */
+  askedToAnswer: number;
+  onForkPoint: (point: ForkPoint) => void;
+};
+
+/** The steps of a thread as cards, and how it ended. */
+export function StepsView(props: Props) {
+  const { thread, log, status, shownStep, askedToAnswer, onForkPoint } = props;
+  const { cards, steps } = log;
+  const isRunning = status === "running";
+  const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
+  useKeys({ f: toggle });
+  const onFork = useCallback(
+    (number: number) => onForkPoint({ kind: "fork", number }),
+    [onForkPoint],
+  );
+  const onRerun = useCallback(
+    (number: number) => onForkPoint({ kind: "rerun", number }),
+    [onForkPoint],
+  );
+  const last = steps.at(-1);
+  const question = status === "waiting" && last?.role === "__wait__" ? last : null;
+  if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
+  return (
+    <div className={styles.steps}>
+      <h2 className="unseen">Steps</h2>
+      {cards.length > 0 && (
+        <StepList
+          cards={question ? cards.filter((card) => !isAsking(card, question)) : cards}
+          thread={{ isRunning, hasFailed: status === "failed", kept: thread.forkFrom?.steps ?? 0 }}
+          shownStep={shownStep}
+          shownTimes={askedToAnswer}
+          onFork={onFork}
+          onRerun={onRerun}
+          foot={
+            question && {
+              number: question.number,
+              node: (
+                <AnswerForm
+                  key={question.number}
+                  thread={thread}
+                  question={question}
+                  asked={askedToAnswer}
+                />
+              ),
+            }
+          }
+        />
+      )}
+      {isRunning && log.open.length === 0 && (
+        <p className={styles.working} role="status">
+          <LoaderCircle aria-hidden /> Working on step {steps.length + 1}…
+        </p>
+      )}
+      {cards.length === 0 && !isRunning && (
+        <Empty icon={<Hourglass />} title="There is no step">
+          <p>The thread has committed nothing.</p>
+        </Empty>
+      )}
+      <EndNote thread={thread} status={status} onRerun={() => onRerun(steps.length + 1)} />
+      {isLive(status) && (
+        <Button
+          className={styles.follow}
+          look={isFollowing ? "solid" : "plain"}
+          icon={<ArrowDownToLine />}
+          aria-pressed={isFollowing}
+          title="Keep the end in view (f)"
+          onClick={toggle}
+        >
+          {isFollowing ? "Following" : "Follow"}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** Whether a card is the step that waits for the answer: its question has a card of its own. */
+const isAsking = ({ step, activity }: Card, question: NumberedStep): boolean =>
+  step === null && activity?.stepID === question.meta.stepID;
+
+const told: Partial<Record<Status, string>> = {
+  interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",
+  corrupt: "A line of its log is broken. What stands before that line is shown.",
+  paused: "It is paused. Resume goes on with the next step.",
+};
+
+type EndNoteProps = {
+  thread: Thread;
+  status: Status;
+  /** Asks for a rerun of what failed. */
+  onRerun: () => void;
+};
+
+/** How a thread ended, or why it does not go on. */
+function EndNote({ thread, status, onRerun }: EndNoteProps) {
+  const { result, failure } = thread;
+  if (!isEnded(status)) {
+    return told[status] ? (
+      <div className={`${styles.end} ${styles[status]}`}>
+        <h3>
+          <StatusIcon status={status} /> {status}
+        </h3>
+        <p>{told[status]}</p>
+      </div>
+    ) : null;
+  }
+  if (!result) return null;
+  return (
+    <div className={`${styles.end} ${styles[status]}`}>
+      <h3>
+        <StatusIcon status={status} /> {status}
+        <span className={styles.code}>return code {result.returnCode}</span>
+      </h3>
+      {result.summary && <Prose text={result.summary} />}
+      {failure && (
+        <p className={styles.failure}>
+          {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
+          again; a rerun does so with other values.
+        </p>
+      )}
+      {(status === "failed" || status === "killed") && (
+        <div>
+          <Button small icon={<RotateCcw />} onClick={onRerun}>
+            Rerun from here…
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** So near the end the reader is at the end. */
+const nearPx = 48;
+
+const endsMs = 2_000;
+
+/** Who scrolls has moved a wheel, a finger, a key or the bar not longer ago than this. */
+const handMs = 1_000;
+const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
+
+const isAtEnd = (): boolean =>
+  window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
+
+/**
+ * Keeps the end of a page in view while it `canFollow`, until the reader scrolls away from it; who comes back
+ * to the end follows again. `begins` says whether to follow from the beginning.
+ */
+function useFollow(canFollow: boolean, begins: boolean) {
+  const [isFollowing, setFollowing] = useState(begins && canFollow);
+  const lastY = useRef(0);
+  const touchedAt = useRef(0);
+  useEffect(() => {
+    const onScroll = () => {
+      const isUp = window.scrollY < lastY.current - 2;
+      lastY.current = window.scrollY;
+      // The list scrolls too, when cards turn out to be lower than they were taken for.
+      const isByHand = Date.now() - touchedAt.current < handMs;
+      if (isUp && isByHand && !isAtEnd()) setFollowing(false);
+    };
+    const onHand = () => {
+      touchedAt.current = Date.now();
+    };
+    const onIntent = () => {
+      if (canFollow && isAtEnd()) setFollowing(true);
+    };
+    window.addEventListener("scroll", onScroll, { passive: true });
+    for (const hand of hands) window.addEventListener(hand, onHand, { passive: true });
+    window.addEventListener("wheel", onIntent, { passive: true });
+    return () => {
+      window.removeEventListener("scroll", onScroll);
+      for (const hand of hands) window.removeEventListener(hand, onHand);
+      window.removeEventListener("wheel", onIntent);
+    };
+  }, [canFollow]);
+  useEffect(() => {
+    if (canFollow) return;
+    // How it ended is shown a moment later than that it ended.
+    const timer = setTimeout(() => setFollowing(false), endsMs);
+    return () => clearTimeout(timer);
+  }, [canFollow]);
+  useEffect(() => {
+    if (!isFollowing) return;
+    const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight });
+    toEnd();
+    const watch = new ResizeObserver(toEnd);
+    watch.observe(document.body);
+    return () => watch.disconnect();
+  }, [isFollowing]);
+  const toggle = useCallback(() => setFollowing((before) => !before), []);
+  return { isFollowing: canFollow && isFollowing, toggle };
+}

@@ -1,0 +1,90 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import { ChevronRight } from "lucide-react";
+import type { ForkPoint } from "../../features/fork/fork.ts";
+import { StatusBadge } from "../../features/status/status.tsx";
+import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
+import type { ThreadLog } from "../../lib/thread-log.ts";
+import { isLive, ledgerQuery } from "../../lib/threads.ts";
+import { Copy } from "../../ui/button.tsx";
+import { Controls } from "./controls.tsx";
+import styles from "./thread-head.module.css";
+
+type Props = {
+  thread: Thread;
+  status: Status;
+  log: ThreadLog;
+  onFork: (point: ForkPoint) => void;
+  onAnswer: () => void;
+};
+
+/** What a thread is, how it stands, and what can be done with it. */
+export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
+  const { threadId, workflow, hash } = thread;
+  return (
+    <header className={styles.head}>
+      <nav className={styles.trail} aria-label="Where you are">
+        <Link to="/">Threads</Link>
+        <ChevronRight aria-hidden />
+        <span className={styles.id}>{threadId}</span>
+        <Copy text={threadId} what="the thread's id" />
+      </nav>
+      <div className={styles.line}>
+        <h1 className={styles.title}>
+          <Link to="/workflows/$name" params={{ name: workflow }}>
+            {workflow}
+          </Link>
+          <span className={styles.hash} title={`Version ${hash}`}>
+            {hash}
+          </span>
+          <StatusBadge status={status} large />
+        </h1>
+        <Controls thread={thread} status={status} onFork={onFork} onAnswer={onAnswer} />
+      </div>
+      <p role="status" className="unseen">
+        The thread is {status}.
+      </p>
+      <Facts thread={thread} status={status} log={log} />
+    </header>
+  );
+}
+
+function Facts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
+  const { createdAt, threadId, maxRounds } = thread;
+  const { data: ledger } = useQuery(ledgerQuery(threadId));
+  const now = useNow(isLive(status) ? 1_000 : 30_000);
+  const lastAt = Math.max(log.lastAt, thread.last?.timestamp ?? createdAt);
+  const elapsed = (isLive(status) ? now : lastAt) - createdAt;
+  const steps = Math.max(log.steps.length, thread.stepCount);
+  const { total } = ledger ?? {};
+  return (
+    <dl className={styles.facts}>
+      <div>
+        <dt>Steps</dt>
+        <dd title={`At most ${count(maxRounds)}`}>{count(steps)}</dd>
+      </div>
+      <div>
+        <dt>Elapsed</dt>
+        <dd>{duration(elapsed)}</dd>
+      </div>
+      <div>
+        <dt>Tokens</dt>
+        <dd>{total ? tokens(total.tokens) : "…"}</dd>
+      </div>
+      <div>
+        <dt>Cost</dt>
+        <dd
+          title={total && total.unpriced > 0 ? `${total.unpriced} steps have no known price` : ""}
+        >
+          {total ? cost(total.cost) : "…"}
+          {total && total.unpriced > 0 && "+"}
+        </dd>
+      </div>
+      <div>
+        <dt>Started</dt>
+        <dd title={moment(createdAt)}>{ago(createdAt, now)}</dd>
+      </div>
+    </dl>
+  );
+}

@@ -1,0 +1,169 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { ForkDialog } from "../../features/fork/fork-dialog.tsx";
+import type { ForkPoint } from "../../features/fork/fork.ts";
+import { ApiError } from "../../lib/request.ts";
+import type { View } from "../../lib/search.ts";
+import { useThreadLog } from "../../lib/thread-log.ts";
+import { threadQuery } from "../../lib/threads.ts";
+import { buttonClass } from "../../ui/button.tsx";
+import { Page, useTitle } from "../../ui/page.tsx";
+import { SectionsContext } from "../../ui/section.tsx";
+import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { addressOf, readValue } from "../../lib/values.ts";
+import { Tabs } from "../../ui/tabs.tsx";
+import { type ValueSource, ValueSourceContext } from "../../ui/value.tsx";
+import { About } from "./about.tsx";
+import { StepsView } from "./steps-view.tsx";
+import { ThreadHead } from "./thread-head.tsx";
+import styles from "./thread.module.css";
+
+/** One thread, live. */
+export function ThreadPage() {
+  const { id } = useParams({ from: "/threads/$id" });
+  const { data: thread, error, refetch } = useQuery(threadQuery(id));
+  useTitle(thread ? `${thread.workflow} ${thread.status}` : "Thread");
+  const isGone = error instanceof ApiError && error.status === 404;
+  if (thread && isGone) return <Deleted />;
+  if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
+  return (
+    <div className={styles.page}>
+      <h1>Thread {id}</h1>
+      {error ? (
+        <FailureNotice error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Skeleton lines={10} />
+      )}
+    </div>
+  );
+}
+
+const GraphView = lazy(async () => ({
+  default: (await import("../../features/graph/graph-view.tsx")).GraphView,
+}));
+const TimelineView = lazy(async () => ({
+  default: (await import("../../features/timeline/timeline-view.tsx")).TimelineView,
+}));
+
+const tabs = [
+  { value: "steps", label: "Steps" },
+  { value: "graph", label: "Graph" },
+  { value: "timeline", label: "Timeline" },
+  { value: "about", label: "About", className: styles.aboutTab },
+] as const;
+
+/** A thread: its head, its steps and the other views of it, and what it is. */
+function ThreadView({ thread }: { thread: Thread }) {
+  const { threadId, prompt } = thread;
+  const { view = "steps", step } = useSearch({ from: "/threads/$id" });
+  const navigate = useNavigate({ from: "/threads/$id" });
+  const log = useThreadLog(threadId);
+  const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
+  // Who goes back or on has left the dialog behind.
+  useEffect(() => setForkPoint(null), [view, step]);
+  const [askedToAnswer, setAskedToAnswer] = useState(0);
+  const sections = useMemo(() => new Map<string, boolean>(), []);
+  const values = useMemo(
+    (): ValueSource => ({
+      name: threadId,
+      read: (value, signal) => readValue(value, { threadId, prompt, steps: log.steps }, signal),
+      addressOf: (value) => addressOf(threadId, value),
+    }),
+    [threadId, prompt, log],
+  );
+  const status = log.status ?? thread.status;
+  const show = (next: View, shown?: number) =>
+    void navigate({
+      search: { view: next === "steps" ? undefined : next, step: shown },
+      // The step is scrolled to.
+      resetScroll: shown === undefined,
+    });
+  const answer = () => {
+    setAskedToAnswer((times) => times + 1);
+    show("steps", log.steps.at(-1)?.number);
+  };
+  if (log.isRemoved) return <Deleted />;
+  return (
+    <SectionsContext value={sections}>
+      <ValueSourceContext value={values}>
+        <div className={styles.page}>
+          <ThreadHead
+            thread={thread}
+            status={status}
+            log={log}
+            onFork={setForkPoint}
+            onAnswer={answer}
+          />
+          <div className={styles.columns}>
+            <div className={styles.views}>
+              <Tabs
+                label="Views of the thread"
+                tabs={tabs}
+                value={view}
+                onChange={(next) => show(next as View)}
+              >
+                <Suspense fallback={<Skeleton lines={8} />}>
+                  {view === "steps" && (
+                    <StepsView
+                      thread={thread}
+                      log={log}
+                      status={status}
+                      shownStep={step}
+                      askedToAnswer={askedToAnswer}
+                      onForkPoint={setForkPoint}
+                    />
+                  )}
+                  {view === "graph" && (
+                    <GraphView
+                      hash={thread.hash}
+                      log={log}
+                      isRunning={status === "running"}
+                      actions={{
+                        onDetails: (number) => show("steps", number),
+                        onRerun: (number) => setForkPoint({ kind: "rerun", number }),
+                        onFork: (number) => setForkPoint({ kind: "fork", number }),
+                      }}
+                    />
+                  )}
+                  {view === "timeline" && (
+                    <TimelineView
+                      log={log}
+                      isRunning={status === "running"}
+                      onStep={(number) => show("steps", number)}
+                    />
+                  )}
+                  {view === "about" && <About thread={thread} />}
+                </Suspense>
+              </Tabs>
+            </div>
+            <aside className={styles.aside} aria-label="About the thread">
+              <About thread={thread} />
+            </aside>
+          </div>
+        </div>
+        <ForkDialog
+          thread={thread}
+          steps={log.steps}
+          point={forkPoint}
+          onClose={() => setForkPoint(null)}
+        />
+      </ValueSourceContext>
+    </SectionsContext>
+  );
+}
+
+/** Stands where a thread was that somebody has deleted. */
+function Deleted() {
+  return (
+    <Page title="Thread">
+      <Empty title="This thread was deleted">
+        <p>Its logs are gone.</p>
+        <Link to="/" className={buttonClass()}>
+          To the threads
+        </Link>
+      </Empty>
+    </Page>
+  );
+}

@@ -1,0 +1,70 @@
+import { useQuery } from "@tanstack/react-query";
+import { StatusIcon } from "../../features/status/status.tsx";
+import type { ThreadsSearch } from "../../lib/search.ts";
+import { statuses } from "../../lib/threads.ts";
+import { workflowsQuery } from "../../lib/workflows.ts";
+import styles from "./threads-page.module.css";
+import { SearchField } from "../../ui/field.tsx";
+
+type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>) => void };
+
+/** What the list is narrowed to: a text, a workflow, statuses. */
+export function Filters({ search, onChange }: Props) {
+  return (
+    <search className={styles.filters}>
+      <SearchField
+        label="Search by id, workflow or role"
+        value={search.q ?? ""}
+        onChange={(q) => onChange({ q: q || undefined })}
+        onLeave={focusFirst}
+      />
+      <WorkflowFilter search={search} onChange={onChange} />
+      <StatusFilter search={search} onChange={onChange} />
+    </search>
+  );
+}
+
+/** From the search to what it found. */
+const focusFirst = () => document.querySelector<HTMLElement>("[role=row] a")?.focus();
+
+function WorkflowFilter({ search: { workflow }, onChange }: Props) {
+  const { data = [] } = useQuery(workflowsQuery);
+  const names = data.map(({ name }) => name);
+  return (
+    <select
+      className={styles.workflow}
+      aria-label="Workflow"
+      value={workflow ?? ""}
+      onChange={({ target }) => onChange({ workflow: target.value || undefined })}
+    >
+      <option value="">All workflows</option>
+      {workflow && !names.includes(workflow) && <option>{workflow}</option>}
+      {names.map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
+function StatusFilter({ search: { status = [] }, onChange }: Props) {
+  return (
+    <div className={styles.statuses} role="group" aria-label="Status">
+      {statuses.map((one) => {
+        const isOn = status.includes(one);
+        const next = isOn ? status.filter((other) => other !== one) : [...status, one];
+        return (
+          <button
+            key={one}
+            type="button"
+            className={styles.status}
+            aria-pressed={isOn}
+            onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
+          >
+            <StatusIcon status={one} />
+            {one}
+          </button>
+        );
+      })}
+    </div>
+  );
+}

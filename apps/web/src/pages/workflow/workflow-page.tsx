@@ -1,0 +1,147 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import type { Workflow } from "@uncaged/workflow-server/api-types";
+import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { Roles } from "../../features/roles/roles.tsx";
+import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
+import { useStoreEvents } from "../../lib/lists.ts";
+import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
+import { bundleQuery, removeWorkflow, workflowKeys, workflowQuery } from "../../lib/workflows.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { Page, useTitle } from "../../ui/page.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import styles from "./workflow-page.module.css";
+
+/** One workflow: its versions, its roles, its graph, its source. */
+export function WorkflowPage() {
+  const { name } = useParams({ from: "/workflows/$name" });
+  useTitle(name);
+  useStoreEvents();
+  const { data: workflow, error, refetch } = useQuery(workflowQuery(name));
+  if (!workflow) {
+    return (
+      <Page title={name}>
+        {error ? (
+          <FailureNotice error={error} onRetry={() => void refetch()} />
+        ) : (
+          <Skeleton lines={8} />
+        )}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={name}
+      note={workflow.descriptor?.description ?? "Its bundle can't be read."}
+      actions={<WorkflowActions name={name} />}
+    >
+      <WorkflowViews workflow={workflow} />
+    </Page>
+  );
+}
+
+const VersionGraph = lazy(async () => ({
+  default: (await import("../../features/graph/graph-view.tsx")).VersionGraph,
+}));
+const SourceView = lazy(async () => ({
+  default: (await import("../../features/source/source-view.tsx")).SourceView,
+}));
+
+const tabs = [
+  { value: "versions", label: "Versions" },
+  { value: "roles", label: "Roles" },
+  { value: "graph", label: "Graph" },
+  { value: "source", label: "Source" },
+] as const;
+
+/** The views of a workflow; all but the list of its versions are of one version. */
+function WorkflowViews({ workflow }: { workflow: Workflow }) {
+  const { view = "versions", version = workflow.hash } = useSearch({ from: "/workflows/$name" });
+  const navigate = useNavigate({ from: "/workflows/$name" });
+  const show = (change: WorkflowSearch) =>
+    void navigate({ search: (before) => ({ ...before, ...change }) });
+  return (
+    <Tabs
+      label="Views of the workflow"
+      tabs={tabs}
+      value={view}
+      onChange={(next) => show({ view: next === "versions" ? undefined : (next as WorkflowView) })}
+    >
+      <div className={styles.view}>
+        {view === "versions" ? (
+          <Versions name={workflow.name} />
+        ) : (
+          <>
+            <VersionChoice
+              workflow={workflow}
+              version={version}
+              onChange={(hash) => show({ version: hash === workflow.hash ? undefined : hash })}
+            />
+            <OneVersion hash={version} view={view} />
+          </>
+        )}
+      </div>
+    </Tabs>
+  );
+}
+
+function OneVersion({ hash, view }: { hash: string; view: WorkflowView }) {
+  const { data: bundle, error, refetch } = useQuery(bundleQuery(hash));
+  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+  if (!bundle) return <Skeleton lines={8} />;
+  return (
+    <Suspense fallback={<Skeleton lines={8} />}>
+      {view === "roles" && <Roles descriptor={bundle.descriptor} />}
+      {view === "graph" && <VersionGraph bundle={bundle} />}
+      {view === "source" && <SourceView bundle={bundle} />}
+    </Suspense>
+  );
+}
+
+/** What can be done with a workflow. */
+function WorkflowActions({ name }: { name: string }) {
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [isRemoving, setRemoving] = useState(false);
+  const remove = async () => {
+    await removeWorkflow(name);
+    await navigate({ to: "/workflows" });
+    void client.invalidateQueries({ queryKey: workflowKeys.all });
+  };
+  return (
+    <>
+      <Link to="/" search={{ workflow: name }} className={buttonClass()}>
+        <ListFilter aria-hidden />
+        Threads
+      </Link>
+      <Link to="/" search={{ start: name }} className={buttonClass("solid")}>
+        <Play aria-hidden />
+        Start
+      </Link>
+      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+        <MenuItem
+          icon={<FilePlus2 />}
+          onClick={() => void navigate({ to: "/add", search: { name } })}
+        >
+          Add a version…
+        </MenuItem>
+        <MenuItem icon={<Trash2 />} danger onClick={() => setRemoving(true)}>
+          Remove…
+        </MenuItem>
+      </Menu>
+      <Confirm
+        title={`Remove ${name}?`}
+        action="Remove"
+        isOpen={isRemoving}
+        onClose={() => setRemoving(false)}
+        perform={remove}
+      >
+        <p>The name is removed, and with it which versions it had. Its threads and bundles stay.</p>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { WorkflowRow } from "@uncaged/workflow-server/api-types";
+import { FilePlus2, Play, Workflow } from "lucide-react";
+import { useRef, useState } from "react";
+import { ago, count, moment, useNow } from "../../lib/format.ts";
+import { useStoreEvents } from "../../lib/lists.ts";
+import { workflowsQuery } from "../../lib/workflows.ts";
+import { buttonClass, Command } from "../../ui/button.tsx";
+import { SearchField } from "../../ui/field.tsx";
+import { Page, useKeys, useTitle } from "../../ui/page.tsx";
+import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import styles from "./workflows-page.module.css";
+
+/** All workflows. */
+export function WorkflowsPage() {
+  useTitle("Workflows");
+  useStoreEvents();
+  return (
+    <Page
+      title="Workflows"
+      actions={
+        <Link to="/add" className={buttonClass("solid")}>
+          <FilePlus2 aria-hidden />
+          Add
+        </Link>
+      }
+    >
+      <List />
+    </Page>
+  );
+}
+
+function List() {
+  const { data: workflows, error, refetch } = useQuery(workflowsQuery);
+  if (workflows && workflows.length > 0) return <WorkflowList workflows={workflows} />;
+  if (workflows) {
+    return (
+      <Empty icon={<Workflow />} title="No workflow yet">
+        <p>A workflow is a name for a bundle. Add a file here, or in a terminal:</p>
+        <Command>uncaged-workflow add greet greet.ts</Command>
+        <Link to="/add" className={buttonClass("solid")}>
+          Add a workflow
+        </Link>
+      </Empty>
+    );
+  }
+  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+  return <Skeleton lines={6} />;
+}
+
+/** The workflows, narrowed to those that a text is found in. */
+function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
+  const [text, setText] = useState("");
+  const rows = workflows.filter(({ name, description, hash }) =>
+    `${name} ${description} ${hash}`.toLowerCase().includes(text.trim().toLowerCase()),
+  );
+  return (
+    <>
+      <search>
+        <SearchField label="Search by name or description" value={text} onChange={setText} />
+      </search>
+      {rows.length === 0 ? (
+        <Empty title="No workflow fits">
+          <p>No name, description or hash has this text.</p>
+        </Empty>
+      ) : (
+        <Rows rows={rows} />
+      )}
+    </>
+  );
+}
+
+function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
+  const list = useRef<HTMLUListElement>(null);
+  const now = useNow(30_000);
+  const go = (by: number) => {
+    const links = [...(list.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLElement);
+    links[Math.min(Math.max(at < 0 ? 0 : at + by, 0), links.length - 1)]?.focus();
+  };
+  useKeys({ j: () => go(1), k: () => go(-1) });
+  return (
+    <ul ref={list} className={styles.list}>
+      {rows.map(({ name, description, hash, timestamp, versions }) => (
+        <li key={name} className={styles.row}>
+          <div className={styles.what}>
+            <Link to="/workflows/$name" params={{ name }} className={styles.name} data-row>
+              {name}
+            </Link>
+            <p className={styles.description}>{description}</p>
+          </div>
+          <dl className={styles.facts}>
+            <div>
+              <dt>Version</dt>
+              <dd className="mono">{hash}</dd>
+            </div>
+            <div>
+              <dt>Versions</dt>
+              <dd>{count(versions)}</dd>
+            </div>
+            <div>
+              <dt>Changed</dt>
+              <dd title={moment(timestamp)}>{ago(timestamp, now)}</dd>
+            </div>
+          </dl>
+          <Link to="/" search={{ start: name }} className={`${buttonClass()} ${styles.start}`}>
+            <Play aria-hidden />
+            Start<span className="unseen"> {name}</span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

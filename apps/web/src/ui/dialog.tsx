@@ -1,0 +1,122 @@
+import { Dialog as Base } from "@base-ui/react/dialog";
+import { useMutation } from "@tanstack/react-query";
+import { X } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { Button } from "./button.tsx";
+import styles from "./dialog.module.css";
+import { FailureNotice } from "./states.tsx";
+
+type Props = {
+  title: string;
+  description?: ReactNode;
+  isOpen: boolean;
+  onClose: () => void;
+  /** Wide enough for code. */
+  wide?: boolean;
+  children: ReactNode;
+};
+
+/**
+ * A dialog that holds the focus while it is open; Escape closes it. So does a press beside it, as long as
+ * nothing was typed that would be lost.
+ */
+export function Dialog({ title, description, isOpen, onClose, wide = false, children }: Props) {
+  const isTyped = useRef(false);
+  const finalFocus = useFinalFocus(isOpen);
+  const change = (open: boolean, { reason }: { reason: string }) => {
+    if (open || (reason === "outside-press" && isTyped.current)) return;
+    onClose();
+  };
+  return (
+    <Base.Root
+      open={isOpen}
+      onOpenChange={change}
+      onOpenChangeComplete={() => (isTyped.current = false)}
+    >
+      <Base.Portal>
+        <Base.Backdrop className={styles.backdrop} />
+        <Base.Popup
+          className={`${styles.popup} ${wide ? styles.wide : ""}`}
+          finalFocus={finalFocus}
+          onInput={() => (isTyped.current = true)}
+        >
+          <Base.Title className={styles.title}>{title}</Base.Title>
+          {description && (
+            <Base.Description className={styles.description} render={<div />}>
+              {description}
+            </Base.Description>
+          )}
+          {children}
+          {/* Last, so that the focus begins at what the dialog is about. */}
+          <Base.Close
+            className={styles.close}
+            render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
+          />
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+/** Where the focus goes when a dialog closes: what opened it, or the page when that is gone. */
+function useFinalFocus(isOpen: boolean) {
+  const opener = useRef<Element | null>(null);
+  const wasOpen = useRef(false);
+  // Not in an effect: by then what the dialog holds may have taken the focus.
+  if (isOpen && !wasOpen.current) opener.current = document.activeElement;
+  wasOpen.current = isOpen;
+  return () => {
+    const { current } = opener;
+    // A menu's button has got the focus back, or gets it.
+    if (current?.closest("[role=menu]")) return true;
+    return current instanceof HTMLElement && current.isConnected && current !== document.body
+      ? current
+      : document.getElementById("main");
+  };
+}
+
+/** What a dialog holds between its title and its buttons; it scrolls when it is long. */
+export function DialogBody({ children }: { children: ReactNode }) {
+  return <div className={styles.body}>{children}</div>;
+}
+
+/** The buttons at a dialog's foot, the one that does it last. */
+export function DialogButtons({ children }: { children: ReactNode }) {
+  return <footer className={styles.buttons}>{children}</footer>;
+}
+
+type ConfirmProps = {
+  title: string;
+  /** What will happen. */
+  children: ReactNode;
+  /** The button that does it. */
+  action: string;
+  isOpen: boolean;
+  onClose: () => void;
+  /** What it does; its failure is shown, and the dialog stays. */
+  perform: () => Promise<unknown>;
+};
+
+/** Asks before something is done that can't be undone. */
+export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
+  const done = useMutation({ mutationFn: perform, onSuccess: onClose });
+  // What failed once is not told when it is asked again.
+  const close = () => {
+    done.reset();
+    onClose();
+  };
+  return (
+    <Dialog title={title} isOpen={isOpen} onClose={close}>
+      <DialogBody>
+        {children}
+        {done.error && <FailureNotice error={done.error} />}
+      </DialogBody>
+      <DialogButtons>
+        <Button onClick={close}>Cancel</Button>
+        <Button look="danger" isBusy={done.isPending} onClick={() => done.mutate()}>
+          {action}
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}

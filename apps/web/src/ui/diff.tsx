@@ -1,0 +1,124 @@
+import { diffLines, diffWordsWithSpace } from "diff";
+import { useMemo } from "react";
+import { counted } from "../lib/format.ts";
+import styles from "./diff.module.css";
+
+const signs = { same: " ", added: "+", removed: "−" } as const;
+
+type LineDiffProps = { before: string; after: string; label: string };
+
+/** What changed from one text to another, as a patch. */
+export function LineDiff({ before, after, label }: LineDiffProps) {
+  const lines = useMemo(() => diffOf(before, after), [before, after]);
+  if (!lines) return <p className={styles.note}>The two are too different to be compared.</p>;
+  if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
+    return <p className={styles.note}>The two are the same.</p>;
+  }
+  return (
+    <div className={styles.patch} role="region" aria-label={label} tabIndex={0}>
+      <div className={styles.lines}>
+        {lines.map((line) => (
+          <Line key={line.key} line={line} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Line({ line }: { line: DiffLine }) {
+  if (line.kind === "skipped") {
+    return <div className={styles.skipped}>{counted(line.count, "line")} as before</div>;
+  }
+  return (
+    <div className={`${styles.line} ${styles[line.kind]}`}>
+      <span className={styles.sign} aria-hidden>
+        {signs[line.kind]}
+      </span>
+      {line.kind !== "same" && <span className="unseen">{line.kind}: </span>}
+      {line.text}
+    </div>
+  );
+}
+
+/** One line of a comparison, or a run of lines that both texts have and that is not shown. */
+type DiffLine =
+  | { kind: "same" | "added" | "removed"; text: string; key: number }
+  | { kind: "skipped"; count: number; key: number };
+
+/** Texts that differ in more than this are not compared: it would hold the page up. */
+const most = { maxEditLength: 2_000, timeout: 500 };
+
+/**
+ * The lines of two texts, one below the other as in a patch. Of the lines that both have, `around` are
+ * kept on each side of a change. Null when the texts are too different to be compared.
+ */
+export function diffOf(before: string, after: string, around = 3): DiffLine[] | null {
+  const parts = diffLines(before, after, most);
+  if (!parts) return null;
+  const lines: DiffLine[] = [];
+  for (const [index, { value, added, removed }] of parts.entries()) {
+    const texts = value.replace(/\n$/, "").split("\n");
+    const kind = added ? "added" : removed ? "removed" : "same";
+    const shown =
+      kind === "same" ? folded(texts, index > 0, index < parts.length - 1, around) : texts;
+    for (const one of shown) {
+      const key = lines.length;
+      lines.push(
+        typeof one === "number" ? { kind: "skipped", count: one, key } : { kind, text: one, key },
+      );
+    }
+  }
+  return lines;
+}
+
+function folded(
+  texts: string[],
+  isAfterChange: boolean,
+  isBeforeChange: boolean,
+  around: number,
+): (string | number)[] {
+  const head = isAfterChange ? around : 0;
+  const tail = isBeforeChange ? around : 0;
+  const skipped = texts.length - head - tail;
+  if (skipped <= 1) return texts;
+  return [...texts.slice(0, head), skipped, ...(tail > 0 ? texts.slice(-tail) : [])];
+}
+
+type PiecesProps = { pieces: readonly Piece[]; side: "left" | "right"; code?: boolean };
+
+/** One of two texts, with what the other has not got marked. */
+export function Pieces({ pieces, side, code = false }: PiecesProps) {
+  return (
+    <div className={`${styles.pieces} ${code ? "mono" : ""}`}>
+      {pieces.map(({ text, isChanged }, at) =>
+        isChanged ? (
+          <mark key={at} className={styles[side]}>
+            {text}
+          </mark>
+        ) : (
+          <span key={at}>{text}</span>
+        ),
+      )}
+    </div>
+  );
+}
+
+/** A part of a text; `isChanged` when the other text has not got it. */
+type Piece = { text: string; isChanged: boolean };
+
+/** Longer texts are shown without what differs in them being marked. */
+const longest = 40_000;
+const mostMs = 50;
+
+/** Two texts, each in the parts that both have and those that it has alone. */
+export function piecesOf(a: string, b: string): { a: Piece[]; b: Piece[] } {
+  const whole = { a: [{ text: a, isChanged: a !== b }], b: [{ text: b, isChanged: a !== b }] };
+  if (a === b || a.length + b.length > longest) return whole;
+  const parts = diffWordsWithSpace(a, b, { timeout: mostMs });
+  if (!parts) return whole;
+  const side = (leftOut: "added" | "removed") =>
+    parts
+      .filter((part) => !part[leftOut])
+      .map(({ value, added, removed }) => ({ text: value, isChanged: added || removed }));
+  return { a: side("added"), b: side("removed") };
+}

@@ -1,0 +1,198 @@
+import { Search } from "lucide-react";
+import { type ComponentProps, type ReactNode, useId, useRef } from "react";
+import { flushSync } from "react-dom";
+import { ownIn } from "../lib/json.ts";
+import type { Draft, Drafts, FormField } from "../lib/schema.ts";
+import styles from "./field.module.css";
+import { useKeys } from "./page.tsx";
+
+type Around = {
+  label: ReactNode;
+  hint?: ReactNode;
+  /** What is wrong with the value. */
+  problem?: string | null;
+};
+
+type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
+
+type FieldProps = Around & { children: (wiring: Wiring) => ReactNode };
+
+/** A label, a control, and below it a hint or what is wrong. */
+function Field({ label, hint, problem, children }: FieldProps) {
+  const id = useId();
+  const note = problem ?? hint;
+  const wiring: Wiring = {
+    id,
+    ...(note !== undefined && note !== null && { "aria-describedby": `${id}-note` }),
+    ...(problem && { "aria-invalid": true }),
+  };
+  return (
+    <div className={styles.field}>
+      <label className={styles.label} htmlFor={id}>
+        {label}
+      </label>
+      {children(wiring)}
+      {note && (
+        <div id={`${id}-note`} className={problem ? styles.problem : styles.hint}>
+          {note}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A field of one line. */
+export function TextField({ label, hint, problem, ...rest }: Around & ComponentProps<"input">) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(wiring) => <input type="text" {...rest} {...wiring} className={styles.input} />}
+    </Field>
+  );
+}
+
+type AreaProps = Around & ComponentProps<"textarea"> & { code?: boolean };
+
+/** A field of many lines; `code` in a font of one width, without the help of a spelling checker. */
+export function TextArea({ label, hint, problem, code = false, ...rest }: AreaProps) {
+  const look = `${styles.input} ${styles.area} ${code ? styles.code : ""}`;
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(wiring) => <textarea spellCheck={!code} {...rest} {...wiring} className={look} />}
+    </Field>
+  );
+}
+
+/** A field with a few values to choose from. */
+export function SelectField({ label, hint, problem, ...rest }: Around & ComponentProps<"select">) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(wiring) => <select {...rest} {...wiring} className={styles.input} />}
+    </Field>
+  );
+}
+
+type SearchProps = {
+  label: string;
+  value: string;
+  onChange: (text: string) => void;
+  /** Enter or the arrow down was pressed: the reader goes on to what was found. */
+  onLeave?: () => void;
+};
+
+/** A field that narrows a list; `/` goes to it, Escape leaves it. */
+export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
+  const input = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => input.current?.focus() });
+  return (
+    <div className={styles.search}>
+      <Search aria-hidden />
+      <input
+        ref={input}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={value}
+        onChange={({ target }) => onChange(target.value)}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key === "Escape") currentTarget.blur();
+          if (key === "Enter" || key === "ArrowDown") onLeave?.();
+        }}
+      />
+      <kbd aria-hidden>/</kbd>
+    </div>
+  );
+}
+
+type CheckProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hint?: ReactNode };
+
+/** A box to tick. */
+function CheckField({ label, hint, ...rest }: CheckProps) {
+  return (
+    <label className={styles.check}>
+      <input type="checkbox" {...rest} />
+      <span>
+        {label}
+        {hint && <span className={styles.checkHint}>{hint}</span>}
+      </span>
+    </label>
+  );
+}
+
+/**
+ * Shows what is wrong in a form, and brings its reader to the first of it: in a long form it would not be
+ * seen. `show` makes the problems appear.
+ */
+export function showProblems(form: HTMLElement | null, show: () => void): void {
+  flushSync(show);
+  form?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+}
+
+type SchemaFieldsProps = {
+  fields: readonly FormField[];
+  drafts: Drafts;
+  problems: Readonly<Record<string, string>>;
+  onChange: (drafts: Drafts) => void;
+};
+
+/** The controls of a form that was made from a schema. */
+export function SchemaFields({ fields, drafts, problems, onChange }: SchemaFieldsProps) {
+  return fields.map((field) => (
+    <SchemaField
+      key={field.name}
+      field={field}
+      draft={ownIn(drafts, field.name) ?? field.draft}
+      problem={ownIn(problems, field.name)}
+      onChange={(draft) => onChange({ ...drafts, [field.name]: draft })}
+    />
+  ));
+}
+
+type SchemaFieldProps = {
+  field: FormField;
+  draft: Draft;
+  problem: string | undefined;
+  onChange: (draft: Draft) => void;
+};
+
+function SchemaField({ field, draft, problem, onChange }: SchemaFieldProps) {
+  const { kind, label, hint, isRequired, choices } = field;
+  if (kind === "boolean") {
+    return (
+      <CheckField
+        label={label}
+        hint={hint}
+        checked={draft === true}
+        onChange={({ target }) => onChange(target.checked)}
+      />
+    );
+  }
+  const around = {
+    label: isRequired ? label : `${label} (optional)`,
+    hint: hint ?? undefined,
+    problem,
+    value: String(draft),
+  };
+  const change = ({ target }: { target: { value: string } }) => onChange(target.value);
+  switch (kind) {
+    case "choice":
+      return (
+        <SelectField {...around} onChange={change}>
+          <option value="">{isRequired ? "Choose…" : "–"}</option>
+          {choices.map((choice) => (
+            <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
+              {typeof choice === "string" ? choice : JSON.stringify(choice)}
+            </option>
+          ))}
+        </SelectField>
+      );
+    case "json":
+      return <TextArea code rows={4} placeholder="JSON" {...around} onChange={change} />;
+    case "long-text":
+      return <TextArea rows={4} {...around} onChange={change} />;
+    case "number":
+    case "integer":
+      return <TextField inputMode="decimal" {...around} onChange={change} />;
+    default:
+      return <TextField {...around} onChange={change} />;
+  }
+}

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import MarkdownText from "./markdown.tsx";
+import { isLight } from "./prose.tsx";
+
+describe("a text is laid out as Markdown", () => {
+  test("when it is as long and as rich as what people read", () => {
+    const item = "- **item** with a [link](https://example.org) and `code`\n";
+    expect(isLight(item.repeat(200))).toBe(true);
+    expect(isLight("- - > 1. nested\n---\n> - - -\n")).toBe(true);
+  });
+
+  test.each([
+    ["it is very long", "a word ".repeat(5_000)],
+    ["emphasis is begun without an end", "*a_ ".repeat(1_500)],
+    ["it is nested deeply", `a\n${"> ".repeat(500)}b`],
+    ["its lists are nested deeply in one line", `${"1. - ".repeat(100)}b`],
+  ])("not when %s", (_, text) => {
+    expect(isLight(text)).toBe(false);
+  });
+});
+
+const shown = (text: string): string => renderToStaticMarkup(createElement(MarkdownText, { text }));
+
+describe("a model's text", () => {
+  test("is laid out", () => {
+    expect(shown("**bold** and `code`")).toContain("<strong>bold</strong> and <code>code</code>");
+    expect(shown("| a |\n| - |\n| 1 |")).toContain("<td>1</td>");
+  });
+
+  test("makes no HTML of what it writes as such", () => {
+    const html = shown('<script>alert(1)</script>\n\n<img src=x onerror="alert(1)"> <b>x</b>');
+    expect(html).not.toMatch(/<(script|img|b)\b/);
+  });
+
+  test("leads nowhere by a program in a link", () => {
+    for (const link of [
+      "javascript:alert(1)",
+      "JaVaScRiPt:alert(1)",
+      "data:text/html,x",
+      "vbscript:x",
+    ]) {
+      expect(shown(`[here](${link})`)).not.toContain(link);
+    }
+    expect(shown("[here](https://example.org)")).toContain('rel="noreferrer noopener"');
+  });
+
+  test("fetches no picture", () => {
+    expect(shown("![a cat](https://example.org/cat.png)")).not.toContain("<img");
+  });
+});

@@ -1,0 +1,52 @@
+import { type ReactNode, useEffect } from "react";
+import styles from "./page.module.css";
+
+type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
+
+/** A page: its heading, what can be done there, and what it shows. */
+export function Page({ title, note, actions, children }: Props) {
+  return (
+    <div className={styles.page}>
+      <div className={styles.heading}>
+        <div>
+          <h1>{title}</h1>
+          {note && <p className={styles.note}>{note}</p>}
+        </div>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** Names the page in the browser's tab. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · uncaged-workflow`;
+  }, [title]);
+}
+
+/** What single keys do on a page, by the key. */
+export type Keys = Record<string, () => void>;
+
+/** Hears single keys, but not where the reader types or a dialog or a menu is open. */
+export function useKeys(keys: Keys): void {
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (isTyping(event.target) || document.querySelector("[role=dialog],[role=menu]")) return;
+      const act = keys[event.key];
+      if (!act) return;
+      // Else the key is also typed into the field that gets the focus.
+      event.preventDefault();
+      act();
+    };
+    document.addEventListener("keydown", hear);
+    return () => document.removeEventListener("keydown", hear);
+  });
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}

@@ -1,0 +1,80 @@
+import { lazy, Suspense, useMemo, useState } from "react";
+import { count, size } from "../lib/format.ts";
+import { laidOut, readJson } from "../lib/json.ts";
+import { Button } from "./button.tsx";
+import styles from "./value.module.css";
+
+const MarkdownText = lazy(() => import("./markdown.tsx"));
+
+const mostLines = 24;
+const mostLetters = 2_400;
+const mostGrowing = 20_000;
+
+type Props = {
+  text: string;
+  /** More of it is coming: it is shown as it is, with a cursor. */
+  isGrowing?: boolean;
+  /** Laid out as Markdown when it is whole, unless that would take too long. */
+  isMarkdown?: boolean;
+};
+
+/** A text of any length: what is long is cut until it is asked for, what is JSON is laid out. */
+export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
+  const [isWhole, setWhole] = useState(false);
+  const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
+  const shown = json ?? (isGrowing ? endOf(text) : text);
+  const lines = useMemo(() => shown.split("\n"), [shown]);
+  const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
+  const isCut = isLong && !isWhole;
+  const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
+  const plain = (
+    <div className={json === null ? styles.text : styles.json}>
+      {part}
+      {isGrowing && <span className={styles.cursor} aria-hidden />}
+    </div>
+  );
+  return (
+    <div className={styles.prose}>
+      {isMarkdown && !isGrowing && json === null && isLight(part) ? (
+        <Suspense fallback={plain}>
+          <MarkdownText text={part} />
+        </Suspense>
+      ) : (
+        plain
+      )}
+      {isLong && (
+        <Button small onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "Show less" : `Show all ${amountOf(shown, lines.length)}`}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** The end of a text that grows: laying a long one out anew with each word would hold the page up. */
+function endOf(text: string): string {
+  const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
+  return left > 0 ? `…${text.slice(left)}` : text;
+}
+
+const amountOf = (text: string, lines: number): string =>
+  lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
+
+/** A text that is JSON, laid out; null when it is none. */
+function jsonIn(text: string): string | null {
+  if (!/^\s*[{[]/.test(text)) return null;
+  const { value, problem } = readJson(text);
+  return problem === null ? laidOut(value) : null;
+}
+
+/** What takes longer to lay out than a reader waits: it grows with the square of these. */
+const most = { letters: 20_000, marks: 2_000 };
+
+const marks = /[*_~`[\]<|]/g;
+const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
+
+/** Whether a text can be laid out as Markdown while its reader looks on; else it is shown as it is. */
+export const isLight = (text: string): boolean =>
+  text.length <= most.letters &&
+  (text.match(marks)?.length ?? 0) <= most.marks &&
+  !nestedTooDeeply.test(text);

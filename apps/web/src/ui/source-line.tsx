@@ -1,0 +1,58 @@
+import { classHighlighter, highlightCode } from "@lezer/highlight";
+import { parser as javascript } from "@lezer/javascript";
+import { parser as json } from "@lezer/json";
+import styles from "./source.module.css";
+
+type Props = { number: number; tokens: readonly Token[]; isMarked?: boolean };
+
+/** One line of a source, with its number. */
+export function SourceLine({ number, tokens, isMarked = false }: Props) {
+  return (
+    <div className={`${styles.line} ${isMarked ? styles.marked : ""}`}>
+      <span className={styles.number} aria-hidden>
+        {number}
+      </span>
+      <code>
+        {tokens.map(({ text, look }, at) =>
+          look === "" ? (
+            text
+          ) : (
+            <span key={at} className={look}>
+              {text}
+            </span>
+          ),
+        )}
+      </code>
+    </div>
+  );
+}
+
+/** A piece of a line; `look` is what it is: "tok-keyword", "tok-string"; empty for plain text. */
+export type Token = { text: string; look: string };
+
+/** Longer texts are shown plain: to read their grammar would hold the page up. */
+const longest = 600_000;
+
+const typescript = javascript.configure({ dialect: "ts" });
+
+/** The lines of a text, each in the pieces that its grammar tells apart. */
+export function tokensOf(text: string, file: string): Token[][] {
+  const parser = file.endsWith(".json")
+    ? json
+    : /\.(m?ts|tsx)$/.test(file)
+      ? typescript
+      : javascript;
+  if (text.length > longest || /\.ya?ml$/.test(file)) return plain(text);
+  const lines: Token[][] = [[]];
+  highlightCode(
+    text,
+    parser.parse(text),
+    classHighlighter,
+    (piece, look) => lines.at(-1)?.push({ text: piece, look }),
+    () => lines.push([]),
+  );
+  return lines;
+}
+
+const plain = (text: string): Token[][] =>
+  text.split("\n").map((line) => [{ text: line, look: "" }]);

@@ -1,0 +1,110 @@
+import { useQuery } from "@tanstack/react-query";
+import { FileText } from "lucide-react";
+import { createContext, type ReactNode, useContext, useState } from "react";
+import { size } from "../lib/format.ts";
+import { laidOut } from "../lib/json.ts";
+import { filePathOf, isTruncated, type Truncated } from "../lib/values.ts";
+import { Button } from "./button.tsx";
+import { FailureNotice, Skeleton } from "./states.tsx";
+import styles from "./value.module.css";
+
+/** A value as a reader takes it in: text as text, all else as JSON; what stands in part opens in full. */
+export function Value({ value }: { value: unknown }) {
+  const path = filePathOf(value);
+  if (path !== null) {
+    return (
+      <span className={styles.file}>
+        <FileText aria-hidden /> {path}
+      </span>
+    );
+  }
+  if (isTruncated(value)) return <Whole value={value}>{(full) => <Value value={full} />}</Whole>;
+  if (typeof value === "string") return <span className={styles.text}>{value || "“”"}</span>;
+  return <code className={styles.json}>{jsonOf(value)}</code>;
+}
+
+/** Named values, each below the one before. */
+export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
+  const entries = Object.entries(values);
+  if (entries.length === 0) return <Nothing>Nothing.</Nothing>;
+  return (
+    <dl className={styles.values}>
+      {entries.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Value value={value} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Stands where there is nothing to show. */
+export function Nothing({ children }: { children: ReactNode }) {
+  return <p className={styles.nothing}>{children}</p>;
+}
+
+const shortest = 72;
+
+const jsonOf = (value: unknown): string =>
+  laidOut(value, shortest) ?? "It is nested too deeply to be shown.";
+
+/** Finds in full what stands in part. */
+export type ValueSource = {
+  /** Names the source: the same value of two threads need not be the same. */
+  name: string;
+  read: (value: Truncated, signal: AbortSignal) => Promise<{ value: unknown } | null>;
+  /** Where a browser can open it; null where it can't. */
+  addressOf: (value: Truncated) => string | null;
+};
+
+/** Where the values that are shown are found in full. */
+export const ValueSourceContext = createContext<ValueSource>({
+  name: "",
+  read: () => Promise.resolve(null),
+  addressOf: () => null,
+});
+
+type WholeProps = { value: Truncated; children: (full: unknown) => ReactNode };
+
+// A page that lays out more than this of one value stands still.
+const mostInPage = 1024 * 1024;
+
+/** The start of a value; `children` shows all of it once that is asked for. */
+function Whole({ value, children }: WholeProps) {
+  const source = useContext(ValueSourceContext);
+  const [isOpen, setIsOpen] = useState(false);
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: ["values", source.name, value],
+    queryFn: ({ signal }) => source.read(value, signal),
+    enabled: isOpen,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    retry: false,
+  });
+  if (data) return children(data.value);
+  const address = value.length > mostInPage ? source.addressOf(value) : null;
+  const all = `(${size(value.length)})`;
+  return (
+    <div className={styles.start}>
+      <code className={styles.json}>{value.preview}</code>
+      {!isOpen && address !== null && (
+        <a href={address} target="_blank" rel="noreferrer">
+          Open all of it {all}
+        </a>
+      )}
+      {!isOpen && address === null && (
+        <Button small onClick={() => setIsOpen(true)}>
+          Show all {all}
+        </Button>
+      )}
+      {isFetching && <Skeleton lines={2} what="Reading the value" />}
+      {error && !isFetching && <FailureNotice error={error} onRetry={() => void refetch()} />}
+      {data === null && (
+        <em>{size(value.length)} in all. The log keeps no more of it than this.</em>
+      )}
+    </div>
+  );
+}
