@@ -11,7 +11,7 @@ const readEveryMs = 1_500;
 const atOnceMs = 50;
 
 /** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
-export function useStoreEvents(): void {
+export function useHostEvents(): void {
   const client = useQueryClient();
   useEffect(() => {
     const lists = new Lists(client);

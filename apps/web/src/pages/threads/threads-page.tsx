@@ -4,7 +4,7 @@ import type { Thread, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Play, Workflow } from "lucide-react";
 import { StartDialog } from "../../features/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
-import { useStoreEvents } from "../../lib/lists.ts";
+import { useHostEvents } from "../../lib/lists.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
 import { threadQuery, threadsQuery } from "../../lib/threads.ts";
 import { Button, Command } from "../../ui/button.tsx";
@@ -17,7 +17,7 @@ import styles from "./threads-page.module.css";
 /** All threads, live. */
 export function ThreadsPage() {
   useTitle("Threads");
-  useStoreEvents();
+  useHostEvents();
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
   const setSearch = (change: Partial<ThreadsSearch>) =>

@@ -5,7 +5,7 @@ import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Roles } from "../../features/roles/roles.tsx";
 import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
-import { useStoreEvents } from "../../lib/lists.ts";
+import { useHostEvents } from "../../lib/lists.ts";
 import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
 import { bundleQuery, removeWorkflow, workflowKeys, workflowQuery } from "../../lib/workflows.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
@@ -20,7 +20,7 @@ import styles from "./workflow-page.module.css";
 export function WorkflowPage() {
   const { name } = useParams({ from: "/workflows/$name" });
   useTitle(name);
-  useStoreEvents();
+  useHostEvents();
   const { data: workflow, error, refetch } = useQuery(workflowQuery(name));
   if (!workflow) {
     return (

@@ -4,7 +4,7 @@ import type { WorkflowRow } from "@uncaged/workflow-server/api-types";
 import { FilePlus2, Play, Workflow } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
-import { useStoreEvents } from "../../lib/lists.ts";
+import { useHostEvents } from "../../lib/lists.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
 import { buttonClass, Command } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/field.tsx";
@@ -15,7 +15,7 @@ import styles from "./workflows-page.module.css";
 /** All workflows. */
 export function WorkflowsPage() {
   useTitle("Workflows");
-  useStoreEvents();
+  useHostEvents();
   return (
     <Page
       title="Workflows"
