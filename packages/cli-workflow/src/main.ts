@@ -1,6 +1,6 @@
-import { startAhead } from "./program/ahead.ts";
+import { prewarm } from "./program/prewarm.ts";
 
 const umask = process.umask(0o077);
-const ahead = await startAhead(process.argv.slice(2), process.env);
+const prewarmed = await prewarm(process.argv.slice(2), process.env);
 const { main } = await import("./program/main.ts");
-process.exit(await main(umask, ahead));
+process.exit(await main(umask, prewarmed));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { entries } from "../src/program/catalogue.ts";
-import { defineAll, makeProgram } from "../src/program/program.ts";
+import { loadAll, makeProgram } from "../src/program/program.ts";
 import { Store, removeFolders } from "./program.ts";
 
 afterAll(removeFolders);
@@ -25,7 +25,7 @@ beforeAll(async () => {
     output: { results: sink, notes: sink },
     interruption: () => new AbortController().signal,
   }).command;
-  await defineAll(program);
+  await loadAll(program);
   const visit = (command: Command, before: string) => {
     const words = command.registeredArguments.map((argument) => {
       const name = argument.name() + (argument.variadic ? "..." : "");

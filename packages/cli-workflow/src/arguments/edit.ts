@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   type Keep,
   keptSteps,
@@ -6,8 +9,8 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import type { Session } from "../program/session.ts";
-import { jsonOf } from "./json.ts";
+import type { Session } from "../session/session.ts";
+import { jsonOf } from "./values.ts";
 
 /** What a fork changes of its last kept step. */
 export type Edit = { content?: string; meta?: Record<string, unknown> };
@@ -35,7 +38,6 @@ export async function editOf(
       hint: "keep one with --at-step or --from-role",
     });
   }
-  const { editText } = await import("./editor.ts");
   return changeOf(step, await editText(session, `step-${last + 1}.txt`, stepText(step, last + 1)));
 }
 
@@ -116,3 +118,48 @@ function cancelled(): WorkflowError {
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * The text as a person has left it in `$VISUAL` or `$EDITOR`.
+ * @throws WorkflowError `NO_EDITOR` (usage), `EDITOR_FAILED`.
+ */
+async function editText(session: Session, name: string, text: string): Promise<string> {
+  const editor = session.env.VISUAL || session.env.EDITOR;
+  if (!editor) {
+    throw new WorkflowError({
+      code: "NO_EDITOR",
+      kind: "usage",
+      message: "there is no editor: neither VISUAL nor EDITOR is set",
+      hint: 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'',
+    });
+  }
+  const folder = mkdtempSync(join(tmpdir(), "uncaged-workflow-"));
+  try {
+    const path = join(folder, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    await openEditor(session, editor, path);
+    return readFileSync(path, "utf8");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+// $EDITOR is a command line and no path (`code --wait`): a shell reads it, as git has it read.
+async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
+  const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "sh", path], {
+    stdio: ["inherit", "inherit", "inherit"],
+    env,
+    cwd,
+  });
+  const exitCode = await child.exited;
+  if (exitCode === 0) return;
+  throw new WorkflowError({
+    code: "EDITOR_FAILED",
+    kind: "failed",
+    message:
+      exitCode === 127
+        ? `the editor was not found: ${editor}`
+        : `the editor ended with exit code ${exitCode}: ${editor}`,
+    hint: "nothing was forked; set EDITOR to an editor that works",
+  });
+}

@@ -1,8 +1,8 @@
 import { addWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { sourcesFor } from "../arguments/sources.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { sourcesFor } from "../arguments/names.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command

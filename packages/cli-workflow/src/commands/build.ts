@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { buildSource, show, WorkflowError } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { sourcesFor } from "../arguments/sources.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { sourcesFor } from "../arguments/names.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 const bundleEnding = ".esm.js";
 

@@ -9,18 +9,19 @@ import type { Command } from "commander";
 import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
 import { ago } from "../output/time.ts";
-import type { Perform } from "../program/command.ts";
-import { defineCommand } from "../program/program.ts";
-import type { Session } from "../program/session.ts";
+import type { Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 const shownThreads = 50;
 
-export function define(command: Command, perform: Perform): void {
+export function define(
+  command: Command,
+  perform: Perform,
+  load: (other: Command) => Promise<void>,
+): void {
   const program = command.parent ?? command;
   command.argument("[words...]", "the words up to the cursor").action(
     perform(async (session: Session, _options: unknown, words: string[]) => {
-      const none: Perform = () => async () => {};
-      const load = (each: Command) => defineCommand(each, none);
       const found = await candidatesFor(program, words, load, stored(session, words));
       const document = found === files ? [{ value: ":files", about: "" }] : found;
       session.show(document, () => document.map(lineOf).join(""));
@@ -62,7 +63,7 @@ function stored(session: Session, words: string[]): Dynamic {
   };
 }
 
-// A shell that completes shows no error: what can't be read has no candidates.
+// Completion shows no error: what can't be read has no candidates.
 async function quietly(list: () => Promise<Candidate[]>): Promise<Candidate[]> {
   try {
     return await list();

@@ -1,8 +1,8 @@
 import { diffThreads, findThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { diffText } from "../output/diff.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command

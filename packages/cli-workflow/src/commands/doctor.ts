@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { examine } from "../doctor/doctor.ts";
-import { foldProblems } from "../doctor/fold.ts";
+import { examine, foldProblems } from "../doctor/doctor.ts";
 import { count, oneLine } from "../output/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.action(perform(doctor));

@@ -1,8 +1,8 @@
 import { findThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { followLive } from "../follow/follow.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { followThread } from "../follow/follow.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<id>", "the thread, or @last").action(perform(follow));
@@ -14,5 +14,5 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function follow(session: Session, _options: unknown, id: string): Promise<number> {
-  return await followLive(session, await findThread(session.root, id));
+  return await followThread(session, await findThread(session.root, id));
 }

@@ -1,17 +1,23 @@
 import { findThread, forkThread, type Keep } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { type Edit, editOf } from "../arguments/edit.ts";
-import { inputOf } from "../arguments/input.ts";
-import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
-import { withName } from "../arguments/name.ts";
-import { wholeNumber } from "../arguments/number.ts";
-import { maxRoundsOption } from "../arguments/rounds.ts";
-import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
+import { inputOf } from "../arguments/values.ts";
+import {
+  type LimitOptions,
+  limitOptions,
+  limitsOf,
+  wholeNumber,
+  maxRoundsOption,
+  type StartOptions,
+  startOptions,
+} from "../arguments/options.ts";
+import { withName } from "../arguments/names.ts";
+import { afterStart } from "../follow/started.ts";
 import { promptOf } from "../arguments/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
-type Options = StartingOptions &
+type Options = StartOptions &
   LimitOptions & {
     fromRole?: string;
     atStep?: number;
@@ -40,7 +46,7 @@ export function define(command: Command, perform: Perform): void {
     .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
     .option("--input <text>", "put an answer after the kept steps; - reads it from stdin")
     .option("--on <workflow>", "go on with another version: a name, name@hash or a hash");
-  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(fork));
+  startOptions(limitOptions(command, "default: that of the thread")).action(perform(fork));
   examples(
     command,
     "uncaged-workflow fork @last --from-role planner --follow",

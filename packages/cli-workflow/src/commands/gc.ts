@@ -1,11 +1,11 @@
 import { collectGarbage } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { count } from "../output/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { count, sizeText } from "../output/text.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
-  command.option("--dry-run", "tell what would go, and take nothing away").action(perform(gc));
+  command.option("--dry-run", "show what would go, and move nothing").action(perform(gc));
   examples(command, "uncaged-workflow gc --dry-run");
 }
 
@@ -19,11 +19,4 @@ async function gc(session: Session, options: { dryRun?: boolean }): Promise<void
   session.note(
     `${count(removed.length, "bundle")}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`,
   );
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`;
-  return bytes < 1_000_000
-    ? `${(bytes / 1000).toFixed(1)} kB`
-    : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

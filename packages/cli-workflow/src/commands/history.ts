@@ -1,10 +1,10 @@
 import { historyOf, type VersionRow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { withName } from "../arguments/name.ts";
+import { withName } from "../arguments/names.ts";
 import { type Column, table } from "../output/table.ts";
 import { ago, isoTime } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<name>", "the workflow").action(perform(history));
@@ -15,7 +15,6 @@ async function history(session: Session, _options: unknown, name: string): Promi
   const rows = await withName(session, name, () => historyOf(session.root, name));
   session.show(rows, () => {
     const now = Date.now();
-    const { columns } = session.output.results;
     const shown: Column<VersionRow>[] = [
       { title: " ", cell: ({ current }) => (current ? "*" : ""), style: () => "green" },
       {
@@ -29,6 +28,6 @@ async function history(session: Session, _options: unknown, name: string): Promi
         cell: ({ timestamp }) => `${ago(timestamp, now)}  ${isoTime(timestamp)}`,
       },
     ];
-    return table(shown, rows, { paint: session.paint, columns });
+    return table(shown, rows, session.look);
   });
 }

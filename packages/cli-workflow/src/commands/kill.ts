@@ -1,8 +1,8 @@
 import { killThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { forEachThread } from "../arguments/ids.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { forEachThread } from "../arguments/names.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command

@@ -1,11 +1,10 @@
 import { listWorkflows, type WorkflowRow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { shortHash } from "../output/short.ts";
+import { shortHash, oneLine } from "../output/text.ts";
 import { type Column, table } from "../output/table.ts";
-import { oneLine } from "../output/text.ts";
 import { ago } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.action(perform(list));
@@ -23,7 +22,7 @@ async function list(session: Session): Promise<void> {
 function text(session: Session, rows: WorkflowRow[]): string {
   if (rows.length === 0) return "";
   if (session.quiet) return rows.map(({ name }) => `${name}\n`).join("");
-  const { terminal, columns } = session.output.results;
+  const { terminal } = session.look;
   const now = Date.now();
   const shown: Column<WorkflowRow>[] = [
     { title: "NAME", cell: ({ name }) => name, style: () => "bold" },
@@ -32,5 +31,5 @@ function text(session: Session, rows: WorkflowRow[]): string {
     { title: "VERSIONS", cell: ({ versions }) => String(versions), right: true },
     { title: "DESCRIPTION", cell: ({ description }) => oneLine(description) },
   ];
-  return table(shown, rows, { paint: session.paint, columns });
+  return table(shown, rows, session.look);
 }

@@ -1,12 +1,11 @@
 import { findThread, type InfoRecord, readInfo } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { momentOf } from "../arguments/moment.ts";
-import { wholeNumber } from "../arguments/number.ts";
-import { interruptedExitCode } from "../follow/outcome.ts";
+import { timeOf, wholeNumber } from "../arguments/options.ts";
+import { interruptedExitCode } from "../output/outcome.ts";
 import { oneLine } from "../output/text.ts";
 import { isoTime } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Options = { since?: string; tail?: number; follow?: boolean };
 
@@ -24,7 +23,7 @@ async function logs(session: Session, options: Options, id: string): Promise<num
   const { tail } = options;
   const follow = options.follow === true;
   const since =
-    options.since === undefined ? undefined : momentOf("--since", options.since, Date.now());
+    options.since === undefined ? undefined : timeOf("--since", options.since, Date.now());
   const ref = await findThread(session.root, id);
   const signal = follow ? session.interruption() : undefined;
   for await (const record of readInfo(session.root, ref, { since, tail, follow, signal })) {

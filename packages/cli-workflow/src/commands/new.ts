@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { makeProject, type TemplateName, templateNames } from "../new/new.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { createProject, type TemplateName, templateNames } from "../project/project.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command
@@ -26,7 +26,7 @@ type Options = { name?: string; template?: TemplateName };
 
 async function create(session: Session, options: Options, dir: string): Promise<void> {
   const { source, ...project } = session.withUsersUmask(() =>
-    makeProject(dir, session.cwd, options),
+    createProject(dir, session.cwd, options),
   );
   const { name, files } = project;
   session.show(project, () => files.map((file) => `${project.dir}/${file}\n`).join(""));

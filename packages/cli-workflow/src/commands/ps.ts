@@ -2,14 +2,12 @@ import { type LiveRow, listLive } from "@uncaged/workflow/host";
 import { type Ledger, noTally } from "@uncaged/workflow-agents/ledger";
 import type { Command } from "commander";
 import { readWhole } from "../ledger/ledger.ts";
-import { statusStyle, statusText } from "../output/status.ts";
-import { shortIds, versionText } from "../output/short.ts";
-import { costCell, tokensText } from "../output/spent.ts";
-import { type Column, table } from "../output/table.ts";
-import { oneLine } from "../output/text.ts";
+import { grouped, oneLine } from "../output/text.ts";
+import { costCell } from "../output/ledger.ts";
+import { type Column, idAndStatus, table, versionColumn } from "../output/table.ts";
 import { elapsed } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.action(perform(ps));
@@ -39,23 +37,16 @@ async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, S
 function text(session: Session, rows: LiveRow[], spent: Map<string, Spent>): string {
   if (rows.length === 0) return "";
   if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
-  const { terminal, columns } = session.output.results;
-  const idText = terminal ? shortIds(rows.map(({ threadId }) => threadId)) : (id: string) => id;
   const shown: Column<LiveRow>[] = [
-    { title: "ID", cell: ({ threadId }) => idText(threadId), style: () => "bold" },
-    {
-      title: "STATUS",
-      cell: ({ status }) => statusText(status, terminal),
-      style: ({ status }) => statusStyle(status),
-    },
+    ...idAndStatus(rows, session.look),
     { title: "PID", cell: ({ pid }) => String(pid), right: true },
     { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
     { title: "LAST ROLE", cell: ({ role }) => oneLine(role ?? "-") },
     { title: "ELAPSED", cell: ({ elapsedMs }) => elapsed(elapsedMs), right: true },
     ...spentColumns(spent),
-    { title: "WORKFLOW", cell: ({ workflow, hash }) => versionText(workflow, hash, terminal) },
+    versionColumn(session.look),
   ];
-  return table(shown, rows, { paint: session.paint, columns });
+  return table(shown, rows, session.look);
 }
 
 /** Tokens and cost, where any thread has spent some. */
@@ -73,4 +64,4 @@ const isNothing = ({ total: { tokens, cost }, unknown }: Spent): boolean =>
 
 /** Tokens in a table; `?` stands for those that calls which broke off had not told. */
 const tokensCell = ({ total, unknown }: Spent): string =>
-  `${tokensText(total.tokens)}${unknown > 0 ? " + ?" : ""}`;
+  `${grouped(total.tokens)}${unknown > 0 ? " + ?" : ""}`;

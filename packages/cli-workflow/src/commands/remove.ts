@@ -1,8 +1,8 @@
 import { removeWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { withName } from "../arguments/name.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { withName } from "../arguments/names.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<name>", "the workflow").action(perform(remove));

@@ -6,15 +6,22 @@ import {
   type Root,
 } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
-import { withName } from "../arguments/name.ts";
-import { maxRoundsOption } from "../arguments/rounds.ts";
-import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
+import {
+  collect,
+  type LimitOptions,
+  limitOptions,
+  limitsOf,
+  maxRoundsOption,
+  type StartOptions,
+  startOptions,
+} from "../arguments/options.ts";
+import { withName } from "../arguments/names.ts";
+import { afterStart } from "../follow/started.ts";
 import { promptOf } from "../arguments/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
-type Options = StartingOptions &
+type Options = StartOptions &
   LimitOptions & {
     fromStep: string;
     set?: string[];
@@ -27,20 +34,17 @@ type Options = StartingOptions &
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<id>", "a thread of a step workflow, or @last")
-    .requiredOption(
-      "--from-step <step>",
-      "begin with this step's last run; step#2: with its second",
-    )
+    .requiredOption("--from-step <step>", "start at this step's last run; step#2: at its second")
     .option(
       "--set <name=value>",
       "give a variable or a param another value, as JSON or text; may be repeated",
-      (pair: string, pairs: string[] | undefined) => [...(pairs ?? []), pair],
+      collect,
     )
     .option("--prompt <text>", "another prompt; - reads it from stdin")
     .option("--prompt-file <file>", "another prompt: the text of this file");
   maxRoundsOption(command, "default: those of the thread");
   command.option("--on <workflow>", "on another version: a name, name@hash or a hash");
-  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(rerun));
+  startOptions(limitOptions(command, "default: that of the thread")).action(perform(rerun));
   examples(
     command,
     "uncaged-workflow rerun @last --from-step LLM_Write --follow",
@@ -53,9 +57,7 @@ export function define(command: Command, perform: Perform): void {
 async function rerun(session: Session, options: Options, id: string): Promise<number> {
   const { env, root } = session;
   const { rerunInput } = await import("@uncaged/workflow-steps");
-  const { documentsIn } = await import("../steps/documents.ts");
-  const { overridesOf } = await import("../steps/overrides.ts");
-  const { placeOf } = await import("../steps/place.ts");
+  const { documentsIn, overridesOf, rerunStart } = await import("../arguments/steps.ts");
   const prompt = await promptOf(options);
   const ref = await findThread(root, id);
   const { maxRounds, durability, on } = options;
@@ -63,7 +65,7 @@ async function rerun(session: Session, options: Options, id: string): Promise<nu
   const { document } = await documentsIn(root, runs);
   const { steps } = await readThread(root, ref);
   const ids = document.steps.map((step) => step.id);
-  const { stepID, kept } = placeOf(options.fromStep, ids, steps);
+  const { stepID, kept } = rerunStart(options.fromStep, ids, steps);
   const overrides = overridesOf(options.set ?? [], document);
   const started = await forkThread(root, ref, {
     env,

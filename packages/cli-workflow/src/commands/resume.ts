@@ -7,20 +7,21 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { forEachThread } from "../arguments/ids.ts";
-import { inputOf } from "../arguments/input.ts";
-import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { forEachThread } from "../arguments/names.ts";
+import { inputOf } from "../arguments/values.ts";
+import { type StartOptions, startOptions } from "../arguments/options.ts";
+import { afterStart } from "../follow/started.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
-type Options = StartingOptions & { input?: string; token?: string };
+type Options = StartOptions & { input?: string; token?: string };
 
 export function define(command: Command, perform: Perform): void {
   command
     .argument("<ids...>", "the threads, or @last")
     .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
     .option("--token <token>", "the question's token: an answer to another question is refused");
-  startingOptions(command).action(perform(resume));
+  startOptions(command).action(perform(resume));
   examples(
     command,
     "uncaged-workflow resume @last --follow",

@@ -1,17 +1,23 @@
 import { findThread, retryThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
-import { maxRoundsOption } from "../arguments/rounds.ts";
-import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import {
+  type LimitOptions,
+  limitOptions,
+  limitsOf,
+  maxRoundsOption,
+  type StartOptions,
+  startOptions,
+} from "../arguments/options.ts";
+import { afterStart } from "../follow/started.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
-type Options = StartingOptions & LimitOptions & { maxRounds?: number };
+type Options = StartOptions & LimitOptions & { maxRounds?: number };
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<id>", "a thread that failed, was killed, or ran out of rounds; or @last");
   maxRoundsOption(command, "default: those of the thread");
-  startingOptions(limitOptions(command, "default: that of the thread")).action(perform(retry));
+  startOptions(limitOptions(command, "default: that of the thread")).action(perform(retry));
   examples(
     command,
     "uncaged-workflow retry @last --follow",

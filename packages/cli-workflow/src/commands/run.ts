@@ -1,15 +1,22 @@
 import { startThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { jsonOf, optionsOf } from "../arguments/json.ts";
-import { type LimitOptions, limitOptions, limitsOf } from "../arguments/limits.ts";
-import { withName } from "../arguments/name.ts";
-import { maxRoundsOption } from "../arguments/rounds.ts";
-import { afterStart, type StartingOptions, startingOptions } from "../arguments/starting.ts";
+import { jsonOf, optionsOf } from "../arguments/values.ts";
+import {
+  collect,
+  type LimitOptions,
+  limitOptions,
+  limitsOf,
+  maxRoundsOption,
+  type StartOptions,
+  startOptions,
+} from "../arguments/options.ts";
+import { withName } from "../arguments/names.ts";
+import { afterStart } from "../follow/started.ts";
 import { promptOf } from "../arguments/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
-type Options = StartingOptions &
+type Options = StartOptions &
   LimitOptions & {
     prompt?: string;
     promptFile?: string;
@@ -29,10 +36,10 @@ export function define(command: Command, perform: Perform): void {
     .option(
       "--option <name=value>",
       "an option for the workflow, as JSON or text; may be repeated",
-      (pair: string, pairs: string[] | undefined) => [...(pairs ?? []), pair],
+      collect,
     )
     .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
-  startingOptions(limitOptions(command)).action(perform(run));
+  startOptions(limitOptions(command)).action(perform(run));
   examples(
     command,
     "uncaged-workflow run review --prompt 'Look at src' --follow",
@@ -58,7 +65,7 @@ async function run(session: Session, options: Options, workflow: string): Promis
       cwd: session.cwd,
       env: session.env,
       durability,
-      ahead: session.ahead,
+      ahead: session.prewarmed,
     }),
   );
   return await afterStart(session, options, started);

@@ -2,10 +2,9 @@ import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
 import type { Command } from "commander";
 import manifest from "../../package.json" with { type: "json" };
-import { wholeNumber } from "../arguments/number.ts";
-import { openBrowser } from "../browser/browser.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { wholeNumber } from "../arguments/options.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Options = { port: number; host: string; open?: boolean };
 
@@ -68,6 +67,20 @@ async function alreadyServed(session: Session, port: number, error: unknown) {
   const { code, kind, message } = error;
   const hint = `this storage root is served there already: ${url}/?token=${token}`;
   return new WorkflowError({ code, kind, message, hint });
+}
+
+const openers: Partial<Record<NodeJS.Platform, string[]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/** Opens a URL in the user's browser. False when there is no program for that. */
+function openBrowser(url: string): boolean {
+  const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
+  if (!Bun.which(program)) return false;
+  const options = { stdin: "ignore", stdout: "ignore", stderr: "ignore" } as const;
+  Bun.spawn([program, ...args, url], options).unref();
+  return true;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
 import { showWorkflow, type WorkflowView } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { withName } from "../arguments/name.ts";
+import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
 import { count, oneLine, plain } from "../output/text.ts";
 import { ago, isoTime } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.argument("<name>", "the workflow").action(perform(show));

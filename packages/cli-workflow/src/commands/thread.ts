@@ -1,12 +1,12 @@
-import { findThread, readValue, type ThreadRef } from "@uncaged/workflow/host";
+import { findThread, readThread, readValue, type ThreadRef } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
-import { wholeNumber } from "../arguments/number.ts";
-import { whatNext } from "../follow/outcome.ts";
+import { wholeNumber } from "../arguments/options.ts";
+import { whatNext } from "../output/outcome.ts";
 import { readWhole } from "../ledger/ledger.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { stepsText, threadText } from "../output/thread.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 import { defineRemove } from "./thread-rm.ts";
 
 type Options = {
@@ -24,7 +24,7 @@ export function define(command: Command, perform: Perform): void {
     .argument("<id>", "the thread, or @last")
     .option("--full", "every step whole, with its meta")
     .option("--steps", "the steps alone")
-    .addOption(new Option("--ledger", "what it spent alone").conflicts("steps"))
+    .addOption(new Option("--ledger", "only what it spent").conflicts("steps"))
     .addOption(
       new Option(
         "--checkpoint",
@@ -32,7 +32,7 @@ export function define(command: Command, perform: Perform): void {
       ).conflicts(["steps", "ledger"]),
     )
     .addOption(
-      new Option("--value <at>", "a value that its events cut, in full, as JSON")
+      new Option("--value <at>", "a value that was too long for its event, in full, as JSON")
         .argParser(wholeNumber("--value", 0, mostAt))
         .conflicts(["steps", "ledger", "checkpoint"]),
     )
@@ -54,14 +54,7 @@ async function thread(session: Session, options: Options, id: string): Promise<v
   if (options.checkpoint) return await showCheckpoint(session, ref);
   const whole = await readWhole(session.root, ref);
   const { view, ledger } = whole;
-  const { terminal, columns } = session.output.results;
-  const look = {
-    paint: session.paint,
-    terminal,
-    columns,
-    full: options.full === true,
-    now: Date.now(),
-  };
+  const look = { ...session.look, full: options.full === true, now: Date.now() };
   if (options.ledger) {
     session.show(ledger, () => ledgerText(ledger, look) || "it has called no model\n");
   } else if (options.steps) {
@@ -74,8 +67,13 @@ async function thread(session: Session, options: Options, id: string): Promise<v
 }
 
 async function showCheckpoint(session: Session, ref: ThreadRef): Promise<void> {
-  const { checkpointOf } = await import("../steps/checkpoint.ts");
-  const checkpoint = await checkpointOf(session.root, ref);
+  const { recordedCheckpoint } = await import("@uncaged/workflow-steps");
+  const { documentsIn } = await import("../arguments/steps.ts");
+  const { root } = session;
+  const checkpoint = recordedCheckpoint(
+    await documentsIn(root, ref.hash),
+    await readThread(root, ref),
+  );
   session.show(checkpoint, () => `${JSON.stringify(checkpoint, null, 2)}\n`);
 }
 

@@ -7,14 +7,12 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
-import { withName } from "../arguments/name.ts";
-import { wholeNumber } from "../arguments/number.ts";
-import { statusStyle, statusText } from "../output/status.ts";
-import { shortIds, versionText } from "../output/short.ts";
-import { type Column, table } from "../output/table.ts";
+import { withName } from "../arguments/names.ts";
+import { wholeNumber } from "../arguments/options.ts";
+import { type Column, idAndStatus, table, versionColumn } from "../output/table.ts";
 import { ago } from "../output/time.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Options = { limit: number; offset: number; status?: Status[]; workflow?: string };
 
@@ -77,23 +75,13 @@ async function checkKnown(session: Session, workflow: string): Promise<void> {
 function text(session: Session, rows: ThreadRow[]): string {
   if (rows.length === 0) return "";
   if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
-  const { terminal, columns } = session.output.results;
-  const idText = terminal ? shortIds(rows.map(({ threadId }) => threadId)) : (id: string) => id;
   const now = Date.now();
   const shown: Column<ThreadRow>[] = [
-    { title: "ID", cell: ({ threadId }) => idText(threadId), style: () => "bold" },
-    {
-      title: "STATUS",
-      cell: ({ status }) => statusText(status, terminal),
-      style: ({ status }) => statusStyle(status),
-    },
+    ...idAndStatus(rows, session.look),
     { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
     { title: "STARTED", cell: ({ createdAt }) => ago(createdAt, now) },
     { title: "UPDATED", cell: ({ updatedAt }) => ago(updatedAt, now) },
-    {
-      title: "WORKFLOW",
-      cell: ({ workflow, hash }) => versionText(workflow, hash, terminal),
-    },
+    versionColumn(session.look),
   ];
-  return table(shown, rows, { paint: session.paint, columns });
+  return table(shown, rows, session.look);
 }

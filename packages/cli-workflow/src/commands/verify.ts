@@ -1,9 +1,9 @@
 import { verifyStore } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { startSpinner } from "../follow/spinner.ts";
+import { startSpinner } from "../output/spinner.ts";
 import { count, oneLine } from "../output/text.ts";
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Problem = { path: string; line?: number; offset?: number; message: string };
 

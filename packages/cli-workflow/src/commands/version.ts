@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import manifest from "../../package.json" with { type: "json" };
-import { examples, type Perform } from "../program/command.ts";
-import type { Session } from "../program/session.ts";
+import { examples, type Perform } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 export function define(command: Command, perform: Perform): void {
   command.action(perform(version));

@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from "commander";
 
-/** What may stand next: a word, and what it means. */
+/** A word that may come next, and what it means. */
 export type Candidate = { value: string; about: string };
 
-/** What is not known from the program itself: the store's names and ids. */
+/** What the program itself doesn't know: the store's names and ids. */
 export type Dynamic = {
   workflows(): Promise<Candidate[]>;
   threads(): Promise<Candidate[]>;
@@ -11,12 +11,12 @@ export type Dynamic = {
   steps(): Promise<Candidate[]>;
 };
 
-/** Said instead of candidates where a path stands: the shell completes those best. */
+/** Stands for candidates where a path is expected: the shell completes those best. */
 export const files = "files" as const;
 
 /**
- * What may stand in the place of the last word, which may be empty. `words` are those after the
- * program's name; `load` makes a command know its arguments and options.
+ * What the last word, which may be empty, can be completed to. `words` are those after the program's
+ * name; `load` declares a command's arguments and options.
  */
 export async function candidatesFor(
   program: Command,
@@ -25,43 +25,43 @@ export async function candidatesFor(
   dynamic: Dynamic,
 ): Promise<Candidate[] | typeof files> {
   const current = words.at(-1) ?? "";
-  const place = await placeOf(program, words.slice(0, -1), load);
-  if (place.option) return matching(await valuesOf(place.option, dynamic), current);
-  if (current.startsWith("-")) return matching(optionsOf(place.command), current);
-  const argument = argumentAt(place.command, place.operands);
-  const subcommands = place.operands === 0 ? commandsOf(place.command) : [];
+  const position = await positionOf(program, words.slice(0, -1), load);
+  if (position.option) return matching(await valuesOf(position.option, dynamic), current);
+  if (current.startsWith("-")) return matching(optionsOf(position.command), current);
+  const argument = argumentAt(position.command, position.operands);
+  const subcommands = position.operands === 0 ? commandsOf(position.command) : [];
   const values = argument ? await argumentValues(argument, dynamic) : [];
   if (values === files) return files;
   return matching([...subcommands, ...values], current);
 }
 
-type Place = { command: Command; operands: number; option: Option | null };
+type Position = { command: Command; operands: number; option: Option | null };
 
-async function placeOf(
+async function positionOf(
   program: Command,
   before: readonly string[],
   load: (command: Command) => Promise<void>,
-): Promise<Place> {
-  const place: Place = { command: program, operands: 0, option: null };
+): Promise<Position> {
+  const position: Position = { command: program, operands: 0, option: null };
   for (const word of before) {
-    if (place.option) {
-      place.option = null;
+    if (position.option) {
+      position.option = null;
       continue;
     }
     if (word.startsWith("-")) {
-      const option = findOption(place.command, word);
-      place.option = option?.required && !word.includes("=") ? option : null;
+      const option = findOption(position.command, word);
+      position.option = option?.required && !word.includes("=") ? option : null;
       continue;
     }
-    const sub = place.operands === 0 ? findCommand(place.command, word) : undefined;
+    const sub = position.operands === 0 ? findCommand(position.command, word) : undefined;
     if (sub) {
-      place.command = sub;
+      position.command = sub;
       if (sub.parent === program) await load(sub);
     } else {
-      place.operands += 1;
+      position.operands += 1;
     }
   }
-  return place;
+  return position;
 }
 
 const findOption = (command: Command, word: string): Option | undefined =>
@@ -70,10 +70,10 @@ const findOption = (command: Command, word: string): Option | undefined =>
 const findCommand = (command: Command, word: string): Command | undefined =>
   command.commands.find((each) => each.name() === word);
 
-function argumentAt(command: Command, place: number): Argument | undefined {
+function argumentAt(command: Command, index: number): Argument | undefined {
   const list = command.registeredArguments;
   const last = list.at(-1);
-  return list[place] ?? (last?.variadic ? last : undefined);
+  return list[index] ?? (last?.variadic ? last : undefined);
 }
 
 function commandsOf(command: Command): Candidate[] {
@@ -103,7 +103,7 @@ async function argumentValues(
   return await valuesNamed(argument.name(), dynamic);
 }
 
-// The word in the brackets of a declaration says what stands there.
+// The word in the brackets of a declaration names what is expected there.
 async function valuesNamed(name: string, dynamic: Dynamic): Promise<Candidate[] | typeof files> {
   switch (name) {
     case "id":

@@ -1,13 +1,17 @@
 import { isWorkflowError, type Root } from "@uncaged/workflow/host";
-import { checkBun, checkDisk, checkSocketPath } from "./machine.ts";
-import { checkRegistry, checkThreads, checkWorkers } from "./store.ts";
-
-/** Something that stands in the way, and what to do about it. */
-export type Problem = { code: string; message: string; hint: string };
+import {
+  checkBun,
+  checkDisk,
+  checkRegistry,
+  checkSocketPath,
+  checkThreads,
+  checkWorkers,
+  type Problem,
+} from "./checks.ts";
 
 const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
 
-/** What stands in the way of running threads; nothing when all is well. It changes nothing. */
+/** What prevents threads from running; nothing when all is well. It changes nothing. */
 export async function examine(root: () => Root): Promise<Problem[]> {
   const problems = checkBun(Bun.version);
   let opened: Root;
@@ -30,4 +34,25 @@ function problemOf(error: unknown): Problem {
   if (!isWorkflowError(error)) throw error;
   const { code, message, hint } = error;
   return { code, message, hint: hint ?? "" };
+}
+
+/** How many problems of one kind are read by a person one by one. */
+const shown = 5;
+
+/** What to do about all problems of a kind at once, where that can be said. */
+const hintForAll: Record<string, (number: number) => string> = {
+  THREAD_INTERRUPTED: (number) =>
+    `let all go on: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
+  LOG_CORRUPT: () => "see where: uncaged-workflow verify",
+};
+
+/** The problems as a person reads them: of many that are alike the first few, and how many more. */
+export function foldProblems(problems: readonly Problem[]): Problem[] {
+  const kinds = Map.groupBy(problems, ({ code }) => code);
+  return [...kinds].flatMap(([code, alike]) => {
+    const hint = hintForAll[code]?.(alike.length);
+    if (alike.length <= shown || hint === undefined) return alike;
+    const message = `and ${alike.length - shown} more, ${alike.length} in all`;
+    return [...alike.slice(0, shown), { code, message, hint }];
+  });
 }

@@ -1,34 +1,60 @@
-import { type FollowItem, followThread, readThread, type ThreadRef } from "@uncaged/workflow/host";
+import * as host from "@uncaged/workflow/host";
 import { readWhole } from "../ledger/ledger.ts";
-import type { Session } from "../program/session.ts";
+import { ledgerLine } from "../output/ledger.ts";
 import {
   hintOf,
   interruptedExitCode,
   type Outcome,
   outcomeExitCode,
   outcomeText,
+  questionOf,
   whatNext,
-} from "./outcome.ts";
-import { startSpinner } from "./spinner.ts";
-import { ledgerLine } from "../output/ledger.ts";
-import { beginView, showItem, type View, waitLine } from "./view.ts";
+} from "../output/outcome.ts";
+import { startSpinner } from "../output/spinner.ts";
+import type { Session } from "../session/session.ts";
+import type { Started } from "./started.ts";
+import { beginView, showItem, waitLine } from "./view.ts";
 
 /**
- * Shows a thread until it has ended or waits for somebody, and returns the exit code. Ctrl-C leaves
+ * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves
  * the view and not the thread.
  */
-export async function followLive(session: Session, ref: ThreadRef): Promise<number> {
+export async function followThread(session: Session, ref: host.ThreadRef): Promise<number> {
   const signal = session.interruption();
-  const items = followThread(session.root, ref, { signal, events: true });
+  const items = host.followThread(session.root, ref, { signal, events: true });
   const outcome = session.json
     ? await streamItems(session, ref, items)
     : await drawItems(session, ref, items);
-  if (!outcome) return leave(session, ref);
+  return outcome ? outcomeExitCode(outcome) : leave(session, ref);
+}
+
+/** Waits silently until a thread has ended or waits for an answer, and returns the exit code. */
+export async function waitForThread(
+  session: Session,
+  ref: host.ThreadRef,
+  started: Started,
+): Promise<number> {
+  const signal = session.interruption();
+  const view = await host.waitThread(session.root, ref, { signal });
+  const { status, result } = view;
+  if (signal.aborted && (status === "running" || status === "paused")) return leave(session, ref);
+  const question = status === "waiting" ? questionOf(view.steps.at(-1)) : null;
+  const outcome = { threadId: ref.threadId, status, result, question };
+  if (session.json) session.show({ ...started, status, result }, () => "");
+  else {
+    const { notes } = session.output;
+    session.note(outcomeText(outcome, session.notePaint, notes.terminal).trimEnd());
+    noteRemedies(
+      session,
+      outcome,
+      status === "failed" ? host.readFailure(session.root, ref) : null,
+    );
+  }
   return outcomeExitCode(outcome);
 }
 
-/** Tells that the thread goes on without us. */
-export function leave(session: Session, { threadId }: ThreadRef): number {
+/** Reports that the thread goes on without us. */
+function leave(session: Session, { threadId }: host.ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} goes on; see it again: uncaged-workflow follow ${threadId}\n`);
   return interruptedExitCode;
@@ -36,8 +62,8 @@ export function leave(session: Session, { threadId }: ThreadRef): number {
 
 async function streamItems(
   session: Session,
-  { threadId }: ThreadRef,
-  items: AsyncIterable<FollowItem>,
+  { threadId }: host.ThreadRef,
+  items: AsyncIterable<host.FollowItem>,
 ): Promise<Outcome | null> {
   let outcome: Outcome | null = null;
   for await (const item of items) {
@@ -49,31 +75,34 @@ async function streamItems(
 
 async function drawItems(
   session: Session,
-  ref: ThreadRef,
-  items: AsyncIterable<FollowItem>,
+  ref: host.ThreadRef,
+  items: AsyncIterable<host.FollowItem>,
 ): Promise<Outcome | null> {
-  const { results, notes } = session.output;
-  const { paint } = session;
-  const look = { paint, terminal: results.terminal, columns: results.columns };
-  const { createdAt, forkFrom } = await readThread(session.root, ref);
+  const { notes } = session.output;
+  const { threadId } = ref;
+  const { createdAt, forkFrom } = await host.readThread(session.root, ref);
   let view = beginView(createdAt, forkFrom?.steps ?? 0);
   const spinner = startSpinner(notes, session.env.TERM === "dumb", () =>
     view.inside.midLine ? null : waitLine(view, Date.now()),
   );
   try {
     for await (const item of items) {
-      const shown = showItem(view, item, look);
+      const shown = showItem(view, item, session.look);
       view = shown.view;
       if (shown.text) {
         spinner.clear();
         session.write(shown.text);
       }
-      if (isPaused(item) && !notes.terminal) {
-        session.note(`paused; let it go on: uncaged-workflow resume ${ref.threadId}`);
+      // Where there is no spinner to show it.
+      if (item.kind === "status" && item.status === "paused" && !notes.terminal) {
+        session.note(`paused; let it go on: uncaged-workflow resume ${threadId}`);
       }
       if (item.kind === "end") {
         spinner.stop();
-        return await endView(session, ref, view, item);
+        const { status, result } = item;
+        const outcome = { threadId, status, result, question: view.question };
+        await endView(session, ref, outcome);
+        return outcome;
       }
     }
   } finally {
@@ -82,26 +111,20 @@ async function drawItems(
   return null;
 }
 
-// Where there is no spinner to say so.
-const isPaused = (item: FollowItem): boolean => item.kind === "status" && item.status === "paused";
-
-type EndItem = Extract<FollowItem, { kind: "end" }>;
-
-async function endView(
-  session: Session,
-  ref: ThreadRef,
-  { question }: View,
-  { status, result }: EndItem,
-): Promise<Outcome> {
-  const outcome = { threadId: ref.threadId, status, result, question };
-  session.write(outcomeText(outcome, session.paint, session.output.results.terminal));
-  // Removed since, it is told without what it spent.
+async function endView(session: Session, ref: host.ThreadRef, outcome: Outcome): Promise<void> {
+  const { paint, terminal } = session.look;
+  session.write(outcomeText(outcome, paint, terminal));
+  // A thread that was removed since is reported without what it spent.
   const whole = await readWhole(session.root, ref).catch(() => null);
   const spent = whole && ledgerLine(whole.ledger);
   if (spent) session.note(spent);
-  const hint = hintOf(whole?.failure ?? null);
-  if (hint) session.note(hint);
-  const next = whatNext(outcome);
-  if (next) session.note(next);
-  return outcome;
+  noteRemedies(session, outcome, whole?.failure ?? null);
+}
+
+function noteRemedies(
+  session: Session,
+  outcome: Outcome,
+  failure: host.FailureRecord | null,
+): void {
+  for (const line of [hintOf(failure), whatNext(outcome)]) if (line !== null) session.note(line);
 }

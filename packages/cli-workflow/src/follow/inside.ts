@@ -1,11 +1,11 @@
 import type { InfoRecord, Step } from "@uncaged/workflow/host";
 import { addTally, noTally, type Tally, tallyOf, usageOf } from "@uncaged/workflow-agents/ledger";
-import { tookBy } from "../output/said.ts";
-import { cut, oneLine, plain } from "../output/text.ts";
+import { ownDuration } from "../output/thread.ts";
+import { truncate, oneLine, plain } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
 import { isObject, type Payload, textOf } from "./payload.ts";
 import { remarkOf } from "./remark.ts";
-import type { Look } from "./view.ts";
+import type { Look } from "../output/style.ts";
 
 /**
  * A tool that runs in a step. `id` is the model's for its call, null for one that the workflow itself
@@ -80,7 +80,7 @@ export function closeInside(inside: Inside, look: Look): string {
  * it. `over` is what belongs to the step itself.
  */
 export function partedBy(inside: Inside, step: Step): { over: Inside; rest: Inside } {
-  if (tookBy(step) === null) return { over: inside, rest: noInside };
+  if (ownDuration(step) === null) return { over: inside, rest: noInside };
   const isOwn = ({ step: id }: { step: StepID }): boolean => id === step.role;
   const { thinking, calls, working } = inside;
   const isThought = thinking !== null && isOwn(thinking);
@@ -224,9 +224,9 @@ function finish(
 /** A tool with what it was given and what came of it; what it was given has half of the line. */
 function toolLine(name: string, given: string, result: string, look: Look): string {
   const room = look.columns - indent.length;
-  const call = cut(`> ${name} ${given}`.trimEnd(), Math.max(20, Math.floor(room / 2)));
+  const call = truncate(`> ${name} ${given}`.trimEnd(), Math.max(20, Math.floor(room / 2)));
   const whole = result === "" ? call : `${call} → ${result}`;
-  return `${look.paint("dim", `${indent}${cut(whole, room)}`)}\n`;
+  return `${look.paint("dim", `${indent}${truncate(whole, room)}`)}\n`;
 }
 
 function fail(inside: Inside, error: string, look: Look): Shown {
@@ -235,7 +235,7 @@ function fail(inside: Inside, error: string, look: Look): Shown {
 }
 
 function write(inside: Inside, line: string, look: Look): Shown {
-  const shown = look.paint("dim", cut(`${indent}${line}`, look.columns));
+  const shown = look.paint("dim", truncate(`${indent}${line}`, look.columns));
   const text = `${inside.midLine ? "\n" : ""}${shown}\n`;
   return { inside: { ...inside, midLine: false }, text };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { FollowItem } from "@uncaged/workflow/host";
-import { noPaint } from "../output/colour.ts";
-import { beginView, type Look, showItem, type View, waitLine } from "./view.ts";
+import { type Look, noPaint } from "../output/style.ts";
+import { beginView, showItem, type View, waitLine } from "./view.ts";
 
 const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 const screen: Look = { paint: noPaint, terminal: true, columns: 40 };

@@ -1,15 +1,12 @@
 import type { FollowItem, Step } from "@uncaged/workflow/host";
 import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
-import type { Paint } from "../output/colour.ts";
-import { saidBy, tookBy } from "../output/said.ts";
-import { spentText } from "../output/spent.ts";
-import { cut, firstLine, oneLine } from "../output/text.ts";
+import type { Look } from "../output/style.ts";
+import { contentText, ownDuration } from "../output/thread.ts";
+import { spentText } from "../output/ledger.ts";
+import { truncate, firstLine, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
 import { closeInside, type Inside, insideText, noInside, partedBy, showEvent } from "./inside.ts";
-import { questionOf } from "./outcome.ts";
-
-/** How a live view is drawn: `terminal` also shows what happens inside a step. */
-export type Look = { paint: Paint; terminal: boolean; columns: number };
+import { questionOf } from "../output/outcome.ts";
 
 /** What a live view has to remember between two items. Times are in milliseconds since the epoch. */
 export type View = {
@@ -75,9 +72,9 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const { paint, columns } = look;
   const role = oneLine(step.role);
   const isKept = number <= view.kept;
-  const span = isKept ? "kept" : elapsed(tookBy(step) ?? step.timestamp - view.previousAt);
+  const span = isKept ? "kept" : elapsed(ownDuration(step) ?? step.timestamp - view.previousAt);
   const { over, rest } = partedBy(view.inside, step);
-  const told = tookBy(step) === null ? over.told : noTally;
+  const told = ownDuration(step) === null ? over.told : noTally;
   const spent = isKept ? noTally : spentBy(step, told);
   const width = Bun.stringWidth(role);
   const roleWidth = Math.min(widestRole, Math.max(view.roleWidth, width));
@@ -86,7 +83,10 @@ function showStep(view: View, { number, step }: StepItem, look: Look) {
   const price = spentText(spent);
   if (price !== "") cells.push(price);
   const head = `${cells.join("  ")}  `;
-  const said = cut(firstLine(saidBy(step)), Math.max(10, columns - Bun.stringWidth(head)));
+  const said = truncate(
+    firstLine(contentText(step)),
+    Math.max(10, columns - Bun.stringWidth(head)),
+  );
   const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
   const text = `${closeInside(over, look)}${`${painted}  ${said}`.trimEnd()}\n`;
   return {

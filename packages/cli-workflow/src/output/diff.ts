@@ -1,11 +1,11 @@
 import type { Step, ThreadDiff } from "@uncaged/workflow/host";
-import type { Paint, Style } from "./colour.ts";
+import type { Paint, Style } from "./style.ts";
 import { count, oneLine, plain } from "./text.ts";
 
 const context = 3;
 const styles: Record<string, Style> = { "+": "green", "-": "red", "@": "cyan" };
 
-/** Two threads side by side: the first difference, then each step that differs as a unified diff. */
+/** Two threads compared: the first difference, then each step that differs as a unified diff. */
 export async function diffText(
   { same, firstDifference, prompt, steps }: ThreadDiff,
   [a, b]: [string, string],

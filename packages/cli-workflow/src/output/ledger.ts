@@ -1,17 +1,34 @@
 import type { Ledger, Tally } from "@uncaged/workflow-agents/ledger";
-import type { Paint } from "./colour.ts";
-import { costCell, spentText, tokensText } from "./spent.ts";
+import type { Paint } from "./style.ts";
 import { type Column, table } from "./table.ts";
-import { count, oneLine } from "./text.ts";
+import { count, grouped, oneLine } from "./text.ts";
+
+/** An amount of dollars: four decimals below one dollar, two above. */
+export const costText = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+
+/** A cost in a table; `?` stands for a price that is not known. */
+export function costCell({ cost, unpriced }: Tally): string {
+  if (unpriced === 0) return costText(cost);
+  return cost > 0 ? `${costText(cost)} + ?` : "?";
+}
+
+/** What was spent, in a few words: `12,340 tokens, $0.0125`; "" for nothing. */
+export function spentText({ tokens, cost, unpriced }: Omit<Tally, "usage">): string {
+  const parts: string[] = [];
+  if (tokens > 0) parts.push(count(tokens, "token"));
+  if (cost > 0) parts.push(costText(cost));
+  if (unpriced > 0) parts.push("a price is not known");
+  return parts.join(", ");
+}
 
 type Row = Tally & { name: string; kind: "role" | "model" | "sum" };
 
 const columnsOf = (several: boolean): Column<Row>[] => [
   { title: several ? "ROLE, MODEL" : "ROLE", cell: ({ name }) => oneLine(name), style: styleOf },
-  { title: "INPUT", cell: ({ usage }) => tokensText(usage.input_tokens), right: true },
-  { title: "CACHED", cell: ({ usage }) => tokensText(cachedOf(usage)), right: true },
-  { title: "OUTPUT", cell: ({ usage }) => tokensText(usage.output_tokens), right: true },
-  { title: "THINKING", cell: ({ usage }) => tokensText(usage.thinking_tokens), right: true },
+  { title: "INPUT", cell: ({ usage }) => grouped(usage.input_tokens), right: true },
+  { title: "CACHED", cell: ({ usage }) => grouped(cachedOf(usage)), right: true },
+  { title: "OUTPUT", cell: ({ usage }) => grouped(usage.output_tokens), right: true },
+  { title: "THINKING", cell: ({ usage }) => grouped(usage.thinking_tokens), right: true },
   { title: "COST", cell: costCell, right: true },
 ];
 
@@ -19,11 +36,11 @@ const columnsOf = (several: boolean): Column<Row>[] => [
 export const ledgerLine = ({ total, unknown }: Ledger): string =>
   [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
 
-/** How many calls broke off before all of their tokens were told; "" for none. */
+/** How many calls broke off before all of their tokens were reported; "" for none. */
 export const unknownText = (unknown: number): string =>
   unknown === 0
     ? ""
-    : `what ${count(unknown, "call")} had not told when ${unknown === 1 ? "it" : "they"} broke off`;
+    : `what ${count(unknown, "call")} had not reported when ${unknown === 1 ? "it" : "they"} broke off`;
 
 /**
  * What a thread spent, a line a role, then a line a model when there are several, then all of it, what

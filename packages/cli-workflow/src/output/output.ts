@@ -5,14 +5,14 @@ import { WorkflowError } from "@uncaged/workflow/host";
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
-  /** The width of the terminal in columns; endless where there is none, for nothing is cut in a pipe. */
+  /** The width of the terminal in columns; endless where there is none: a pipe gets everything whole. */
   readonly columns: number;
 };
 
 /** Where a command writes: what it found goes to `results` (stdout), the rest to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
-/** Thrown when whoever read our results has gone (`… | head -1`): there is nobody left to tell. */
+/** Thrown when the reader of the results has gone (`… | head -1`): nobody is left to report to. */
 export class ReaderGone extends Error {}
 
 /** The streams of this process. */
@@ -87,4 +87,14 @@ function goneOr(error: unknown): unknown {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+/** The one JSON document of a command: on a terminal laid out for reading, in a pipe on one line. */
+export function jsonDocument(value: unknown, terminal: boolean): string {
+  return `${JSON.stringify(value, null, terminal ? 2 : 0)}\n`;
+}
+
+/** One object of a stream, on a line of its own. */
+export function jsonLine(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
 }

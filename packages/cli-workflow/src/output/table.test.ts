@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { noPaint } from "./colour.ts";
-import { shortIds } from "./short.ts";
+import { noPaint } from "./style.ts";
+import { shortIds } from "./text.ts";
 import { type Column, pairs, table } from "./table.ts";
 
 type Row = { name: string; steps: number; about: string };

@@ -1,5 +1,6 @@
-import type { Paint, Style } from "./colour.ts";
-import { cut } from "./text.ts";
+import type { Status } from "@uncaged/workflow/host";
+import { type Look, type Paint, statusStyle, statusText, type Style } from "./style.ts";
+import { shortIds, truncate, versionText } from "./text.ts";
 
 /** A column: its title, the text of a row's cell, and the style of that text. */
 export type Column<Row> = {
@@ -11,7 +12,7 @@ export type Column<Row> = {
 
 const gap = "  ";
 
-/** Rows as aligned columns under their titles. Only the last column is cut, and only to `columns`. */
+/** Rows as aligned columns under their titles. Only the last column is truncated, to `columns`. */
 export function table<Row>(
   columns: Column<Row>[],
   rows: Row[],
@@ -27,7 +28,7 @@ export function table<Row>(
     texts
       .map((text, at) => {
         const last = at === texts.length - 1;
-        const shown = last ? cut(text, room) : text;
+        const shown = last ? truncate(text, room) : text;
         const space = " ".repeat(Math.max(0, (widths[at] ?? 0) - Bun.stringWidth(shown)));
         const style = styleOf(at);
         const painted = style === null ? shown : look.paint(style, shown);
@@ -45,6 +46,30 @@ export function table<Row>(
   );
   return `${[titles, ...lines].join("\n")}\n`;
 }
+
+type Thread = { threadId: string; status: Status; workflow: string; hash: string };
+
+/** The columns that every list of threads begins with. */
+export function idAndStatus<Row extends Thread>(
+  rows: readonly Row[],
+  { terminal }: Look,
+): Column<Row>[] {
+  const idText = terminal ? shortIds(rows.map(({ threadId }) => threadId)) : (id: string) => id;
+  return [
+    { title: "ID", cell: ({ threadId }) => idText(threadId), style: () => "bold" },
+    {
+      title: "STATUS",
+      cell: ({ status }) => statusText(status, terminal),
+      style: ({ status }) => statusStyle(status),
+    },
+  ];
+}
+
+/** The column that every list of threads ends with. */
+export const versionColumn = <Row extends Thread>({ terminal }: Look): Column<Row> => ({
+  title: "WORKFLOW",
+  cell: ({ workflow, hash }) => versionText(workflow, hash, terminal),
+});
 
 /** Pairs of a name and a text, the texts aligned; a text of several lines hangs under its first. */
 export function pairs(entries: [name: string, text: string][], paint: Paint): string {

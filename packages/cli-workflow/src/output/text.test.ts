@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { count, cut, firstLine, oneLine, plain } from "./text.ts";
+import { count, truncate, firstLine, oneLine, plain } from "./text.ts";
 
 test("what would steer a terminal is written out", () => {
   expect(plain("\u001b[2Jred\u0007 \u202etxt")).toBe("\\u001b[2Jred\\u0007 \\u202etxt");
@@ -23,10 +23,10 @@ test("one line holds all lines", () => {
 });
 
 test("a text is cut by its width in columns, never inside a character", () => {
-  expect(cut("abcdef", 6)).toBe("abcdef");
-  expect(cut("abcdefg", 6)).toBe("abcde…");
-  expect(cut("日本語日本", 6)).toBe("日本…");
-  expect(cut("👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧", 5)).toBe("👨‍👩‍👧👨‍👩‍👧…");
+  expect(truncate("abcdef", 6)).toBe("abcdef");
+  expect(truncate("abcdefg", 6)).toBe("abcde…");
+  expect(truncate("日本語日本", 6)).toBe("日本…");
+  expect(truncate("👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧", 5)).toBe("👨‍👩‍👧👨‍👩‍👧…");
 });
 
 test("a number of things has its plural", () => {

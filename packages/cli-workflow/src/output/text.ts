@@ -12,7 +12,7 @@ export function plain(text: string): string {
     .toWellFormed();
 }
 
-/** The first line that says something. */
+/** The first line that is not blank. */
 export function firstLine(text: string): string {
   const line = plain(text)
     .split("\n")
@@ -21,14 +21,12 @@ export function firstLine(text: string): string {
 }
 
 /** The text on one line, its line breaks as spaces. */
-export function oneLine(text: string): string {
-  return plain(text).replace(/\s+/g, " ").trim();
-}
+export const oneLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
-/** The text, cut to a width in columns with an ellipsis at its end. */
-export function cut(text: string, columns: number): string {
+/** The text, truncated to a width in columns with an ellipsis at its end. */
+export function truncate(text: string, columns: number): string {
   if (Bun.stringWidth(text) <= columns) return text;
-  // Made when it is needed: it brings in the Unicode tables.
+  // Created when it is needed: it loads the Unicode tables.
   const segmenter = new Intl.Segmenter();
   let kept = "";
   let width = 0;
@@ -40,7 +38,39 @@ export function cut(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** `1 step`, `3 steps`. */
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+/** `1 step`, `3,000 steps`. */
+export const count = (number: number, noun: string): string =>
+  `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** A number with its thousands apart: `12,340`. */
+export const grouped = (number: number): string => number.toLocaleString("en-US");
+
+/** A number of bytes: `512 bytes`, `1.5 kB`, `2.0 MB`. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1000) return count(bytes, "byte");
+  return bytes < 1_000_000
+    ? `${(bytes / 1000).toFixed(1)} kB`
+    : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
+
+const idDigits = 8;
+const hashDigits = 7;
+
+/**
+ * How each thread id is shown on a terminal: its ending, for ids of one hour begin alike; so many
+ * digits that no two of those listed are the same. An ending is accepted wherever an id is.
+ */
+export function shortIds(ids: readonly string[]): (id: string) => string {
+  const all = new Set(ids);
+  const distinct = (digits: number) => new Set([...all].map((id) => id.slice(-digits))).size;
+  let digits = idDigits;
+  while (distinct(digits) < all.size) digits += 1;
+  return (id) => id.slice(-digits);
+}
+
+/** The beginning of a hash, as a terminal shows it. */
+export const shortHash = (hash: string): string => hash.slice(0, hashDigits);
+
+/** A workflow's name and its hash: `review (C9NMV6V)` on a terminal, whole in a pipe. */
+export const versionText = (name: string, hash: string, terminal: boolean): string =>
+  `${name} (${terminal ? shortHash(hash) : hash})`;

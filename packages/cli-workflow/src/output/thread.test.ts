@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ThreadView } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { noPaint } from "./colour.ts";
+import { noPaint } from "./style.ts";
 import { type ThreadLook, threadText } from "./thread.ts";
 
 const now = Date.UTC(2026, 4, 6, 12);

@@ -1,24 +1,14 @@
 import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
 import { addTally, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import type { WholeThread } from "../ledger/ledger.ts";
-import type { Paint } from "./colour.ts";
-import { ledgerLine, ledgerText } from "./ledger.ts";
-import { saidBy, tookBy } from "./said.ts";
-import { spentText } from "./spent.ts";
-import { statusStyle, statusText } from "./status.ts";
-import { versionText } from "./short.ts";
+import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
+import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { count, cut, oneLine, plain } from "./text.ts";
+import { count, oneLine, plain, truncate, versionText } from "./text.ts";
 import { ago, elapsed, isoTime } from "./time.ts";
 
 /** How a thread is shown: on a terminal its texts are cut, unless it is to be shown in full. */
-export type ThreadLook = {
-  paint: Paint;
-  terminal: boolean;
-  columns: number;
-  full: boolean;
-  now: number;
-};
+export type ThreadLook = Look & { full: boolean; now: number };
 
 const shownLines = 4;
 const indent = "     ";
@@ -51,7 +41,7 @@ export function threadText({ view, failure, ledger }: WholeThread, look: ThreadL
   return `${pairs(entries, paint)}${steps}${table && `\n${table}`}`;
 }
 
-/** What to do about a failure, and what a role said that could not be understood. */
+/** What to do about a failure, and an agent's reply that could not be parsed. */
 function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): [string, string][] {
   const entries: [string, string][] = [];
   if (code) entries.push(["error", oneLine(code)]);
@@ -78,7 +68,7 @@ export function stepsText(
   const texts = view.steps.map((step, index) => {
     if (index < kept) return stepText(step, index + 1, "kept", look);
     const facts = [
-      elapsed(tookBy(step) ?? step.timestamp - before),
+      elapsed(ownDuration(step) ?? step.timestamp - before),
       spentText(spent.get(index + 1) ?? noTally),
     ];
     const text = stepText(step, index + 1, facts.filter(Boolean).join("  "), look);
@@ -91,10 +81,10 @@ export function stepsText(
 function stepText(step: Step, number: number, facts: string, look: ThreadLook): string {
   const { paint } = look;
   const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", facts)}`;
-  const body = shortened(saidBy(step), look, indent.length);
-  const said = body === "" ? "" : `${hanging(body)}\n`;
+  const body = shortened(contentText(step), look, indent.length);
+  const content = body === "" ? "" : `${hanging(body)}\n`;
   const meta = look.full ? `${paint("dim", hanging(JSON.stringify(step.meta, null, 2)))}\n` : "";
-  return `${head}\n${said}${meta}`;
+  return `${head}\n${content}${meta}`;
 }
 
 function resultText(result: NonNullable<ThreadView["result"]>, look: ThreadLook): string {
@@ -106,7 +96,7 @@ function shortened(text: string, look: ThreadLook, before: number): string {
   const whole = plain(text).replace(/\n+$/, "");
   if (look.full || !look.terminal) return whole;
   const lines = whole.split("\n");
-  const shown = lines.slice(0, shownLines).map((line) => cut(line, look.columns - before));
+  const shown = lines.slice(0, shownLines).map((line) => truncate(line, look.columns - before));
   const hidden = lines.length - shown.length;
   return hidden > 0
     ? `${shown.join("\n")}\n… ${count(hidden, "more line")} (--full)`
@@ -115,4 +105,21 @@ function shortened(text: string, look: ThreadLook, before: number): string {
 
 function hanging(text: string): string {
   return text.replace(/^(?=.)/gm, indent);
+}
+
+/**
+ * A step's content as it stands beside its role and its duration: that of a step workflow begins with the
+ * one and ends with the other. An answer that nobody gave has no content.
+ */
+export function contentText(step: Pick<Step, "role" | "content" | "meta">): string {
+  const { role, content } = step;
+  if (role === "__input__" && step.meta.timedOut === true) return "nobody answered in time";
+  const text = content.startsWith(`${role}: `) ? content.slice(role.length + 2) : content;
+  return ownDuration(step) === null ? text : text.replace(/(, |^)\d+(\.\d+)? s$/, "");
+}
+
+/** How long a step took by its own meta, in milliseconds; null when it has none. */
+export function ownDuration({ meta }: Pick<Step, "meta">): number | null {
+  const { durationMs } = meta;
+  return typeof durationMs === "number" && durationMs >= 0 ? durationMs : null;
 }

@@ -1,196 +1,105 @@
-import type { CommandFile } from "./command.ts";
+import type { CommandFile } from "../session/command.ts";
+
+/** The commands by their summaries, in the groups and the order that help shows them in. */
+const groups = {
+  Workflows: {
+    add: "register a bundle, or build a source and register it",
+    list: "list the workflows",
+    show: "show a workflow: its roles and versions",
+    history: "list the versions of a workflow, newest first",
+    rollback: "go back to an earlier version, or to a named one",
+    remove: "remove a workflow's name; its threads stay",
+  },
+  Threads: {
+    run: "start a thread and print its id",
+    threads: "list threads, newest first",
+    thread: "show a thread, or delete one (thread rm)",
+    ps: "list the threads that a worker runs now",
+    follow: "watch a thread live",
+    logs: "show a thread's debug log",
+    diff: "compare two threads step by step",
+  },
+  Control: {
+    pause: "pause threads after the current step",
+    resume: "continue paused, interrupted or waiting threads",
+    kill: "end threads now",
+    fork: "start a new thread from the steps of another",
+    retry: "continue a failed or killed thread in a new one",
+    rerun: "run a step workflow again from one of its steps, in a new thread",
+  },
+  Console: {
+    serve: "serve the API and the console to this machine",
+  },
+  Authoring: {
+    new: "create a project with a small workflow",
+    build: "build a source into one bundle file",
+  },
+  Upkeep: {
+    verify: "check every bundle and log of the storage root",
+    gc: "move bundles that nothing needs to the trash",
+    doctor: "check this machine and storage root for problems",
+    completion: "print the completion script of a shell",
+    version: "print the version",
+    __complete: "what may come next on a command line",
+  },
+} as const;
+
+type Names<Group> = Group extends unknown ? keyof Group : never;
+type Name = Names<(typeof groups)[keyof typeof groups]>;
+
+/** Each command's file, loaded when the command is called. */
+const files: Record<Name, () => Promise<CommandFile>> = {
+  add: () => import("../commands/add.ts"),
+  list: () => import("../commands/list.ts"),
+  show: () => import("../commands/show.ts"),
+  history: () => import("../commands/history.ts"),
+  rollback: () => import("../commands/rollback.ts"),
+  remove: () => import("../commands/remove.ts"),
+  run: () => import("../commands/run.ts"),
+  threads: () => import("../commands/threads.ts"),
+  thread: () => import("../commands/thread.ts"),
+  ps: () => import("../commands/ps.ts"),
+  follow: () => import("../commands/follow.ts"),
+  logs: () => import("../commands/logs.ts"),
+  diff: () => import("../commands/diff.ts"),
+  pause: () => import("../commands/pause.ts"),
+  resume: () => import("../commands/resume.ts"),
+  kill: () => import("../commands/kill.ts"),
+  fork: () => import("../commands/fork.ts"),
+  retry: () => import("../commands/retry.ts"),
+  rerun: () => import("../commands/rerun.ts"),
+  serve: () => import("../commands/serve.ts"),
+  new: () => import("../commands/new.ts"),
+  build: () => import("../commands/build.ts"),
+  verify: () => import("../commands/verify.ts"),
+  gc: () => import("../commands/gc.ts"),
+  doctor: () => import("../commands/doctor.ts"),
+  completion: () => import("../commands/completion.ts"),
+  version: () => import("../commands/version.ts"),
+  __complete: () => import("../commands/complete.ts"),
+};
+
+/** Those that take `-q`: ids or names alone, one a line. */
+const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);
 
 /** A command as the program knows it before its file is loaded. */
 export type Entry = {
   name: string;
+  group: string;
   summary: string;
   load: () => Promise<CommandFile>;
-  /** Takes `-q`: ids or names alone, one a line. */
-  quiet?: true;
-  hidden?: true;
+  quiet: boolean;
+  hidden: boolean;
 };
 
-/** The commands, in the groups and the order that help shows them in. */
-export const catalogue: { group: string; entries: Entry[] }[] = [
-  {
-    group: "Workflows",
-    entries: [
-      {
-        name: "add",
-        summary: "register a bundle, or build a source and register it",
-        load: () => import("../commands/add.ts"),
-      },
-      {
-        name: "list",
-        summary: "list the workflows",
-        load: () => import("../commands/list.ts"),
-        quiet: true,
-      },
-      {
-        name: "show",
-        summary: "show a workflow: its roles and versions",
-        load: () => import("../commands/show.ts"),
-      },
-      {
-        name: "history",
-        summary: "list the versions of a workflow, newest first",
-        load: () => import("../commands/history.ts"),
-      },
-      {
-        name: "rollback",
-        summary: "go back to an earlier version, or to a named one",
-        load: () => import("../commands/rollback.ts"),
-      },
-      {
-        name: "remove",
-        summary: "remove a workflow's name; its threads stay",
-        load: () => import("../commands/remove.ts"),
-      },
-    ],
-  },
-  {
-    group: "Threads",
-    entries: [
-      {
-        name: "run",
-        summary: "start a thread and print its id",
-        load: () => import("../commands/run.ts"),
-        quiet: true,
-      },
-      {
-        name: "threads",
-        summary: "list threads, newest first",
-        load: () => import("../commands/threads.ts"),
-        quiet: true,
-      },
-      {
-        name: "thread",
-        summary: "show a thread, or delete one (thread rm)",
-        load: () => import("../commands/thread.ts"),
-      },
-      {
-        name: "ps",
-        summary: "list the threads that a worker runs now",
-        load: () => import("../commands/ps.ts"),
-        quiet: true,
-      },
-      {
-        name: "follow",
-        summary: "watch a thread live",
-        load: () => import("../commands/follow.ts"),
-      },
-      {
-        name: "logs",
-        summary: "show a thread's debug log",
-        load: () => import("../commands/logs.ts"),
-      },
-      {
-        name: "diff",
-        summary: "compare two threads step by step",
-        load: () => import("../commands/diff.ts"),
-      },
-    ],
-  },
-  {
-    group: "Control",
-    entries: [
-      {
-        name: "pause",
-        summary: "pause threads after the step they are at",
-        load: () => import("../commands/pause.ts"),
-      },
-      {
-        name: "resume",
-        summary: "go on with paused, interrupted or waiting threads",
-        load: () => import("../commands/resume.ts"),
-      },
-      {
-        name: "kill",
-        summary: "end threads now",
-        load: () => import("../commands/kill.ts"),
-      },
-      {
-        name: "fork",
-        summary: "start a new thread from the steps of another",
-        load: () => import("../commands/fork.ts"),
-        quiet: true,
-      },
-      {
-        name: "retry",
-        summary: "take up a failed or killed thread in a new one",
-        load: () => import("../commands/retry.ts"),
-        quiet: true,
-      },
-      {
-        name: "rerun",
-        summary: "run a step workflow again from one of its steps, in a new thread",
-        load: () => import("../commands/rerun.ts"),
-        quiet: true,
-      },
-    ],
-  },
-  {
-    group: "Console",
-    entries: [
-      {
-        name: "serve",
-        summary: "serve the API and the console to this machine",
-        load: () => import("../commands/serve.ts"),
-      },
-    ],
-  },
-  {
-    group: "Authoring",
-    entries: [
-      {
-        name: "new",
-        summary: "make a project with a small workflow",
-        load: () => import("../commands/new.ts"),
-      },
-      {
-        name: "build",
-        summary: "build a source into one bundle file",
-        load: () => import("../commands/build.ts"),
-      },
-    ],
-  },
-  {
-    group: "Upkeep",
-    entries: [
-      {
-        name: "verify",
-        summary: "check every bundle and log of the storage root",
-        load: () => import("../commands/verify.ts"),
-      },
-      {
-        name: "gc",
-        summary: "put bundles that nothing needs into the trash",
-        load: () => import("../commands/gc.ts"),
-      },
-      {
-        name: "doctor",
-        summary: "look for what stands in the way",
-        load: () => import("../commands/doctor.ts"),
-      },
-      {
-        name: "completion",
-        summary: "print the completion script of a shell",
-        load: () => import("../commands/completion.ts"),
-      },
-      {
-        name: "version",
-        summary: "print the version",
-        load: () => import("../commands/version.ts"),
-      },
-      {
-        name: "__complete",
-        summary: "what may stand next on a command line",
-        load: () => import("../commands/complete.ts"),
-        hidden: true,
-      },
-    ],
-  },
-];
-
 /** Every command, in the order of help. */
-export const entries: Entry[] = catalogue.flatMap((group) => group.entries);
+export const entries: Entry[] = Object.entries(groups).flatMap(([group, members]) =>
+  Object.entries(members).map(([name, summary]) => ({
+    name,
+    group,
+    summary,
+    load: files[name as Name],
+    quiet: quiet.has(name),
+    hidden: name.startsWith("__"),
+  })),
+);

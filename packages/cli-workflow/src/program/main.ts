@@ -1,15 +1,16 @@
 import type { Ahead } from "@uncaged/workflow/host";
 import { processOutput, ReaderGone } from "../output/output.ts";
-import { errorText, isHelp, recordOf, reportFailure } from "./failure.ts";
+import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.ts";
+import type { World } from "../session/session.ts";
+import { entries } from "./catalogue.ts";
 import { makeProgram } from "./program.ts";
-import type { World } from "./session.ts";
 
-/** What a shell reports of a program that SIGPIPE has ended. */
+/** The exit code that a shell reports for a program that SIGPIPE has ended. */
 const brokenPipe = 141;
 
 /** Runs the command that this process was called for, and gives its exit code. */
-export async function main(umask: number, ahead: Ahead | null): Promise<number> {
-  const world = processWorld(umask, ahead);
+export async function main(umask: number, prewarmed: Ahead | null): Promise<number> {
+  const world = processWorld(umask, prewarmed);
   try {
     const program = makeProgram(world);
     if (world.argv.length === 0) {
@@ -27,7 +28,8 @@ function failed(thrown: unknown, world: World): number {
   if (isHelp(thrown)) return 0;
   if (thrown instanceof ReaderGone) return brokenPipe;
   try {
-    return reportFailure(thrown, world);
+    const command = entries.find(({ name }) => world.argv.includes(name))?.name;
+    return reportFailure(thrown, world, command);
   } catch (error) {
     if (error instanceof ReaderGone) return brokenPipe;
     // The stdout that takes no result takes no `--json` error either.
@@ -46,7 +48,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return [...argv];
 }
 
-function processWorld(umask: number, ahead: Ahead | null): World {
+function processWorld(umask: number, prewarmed: Ahead | null): World {
   let interruption: AbortController | null = null;
   return {
     argv: process.argv.slice(2),
@@ -54,7 +56,7 @@ function processWorld(umask: number, ahead: Ahead | null): World {
     cwd: () => process.cwd(),
     output: processOutput(),
     umask,
-    ahead,
+    prewarmed,
     interruption() {
       if (!interruption) {
         const controller = new AbortController();

@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import { catalogue, type Entry, entries } from "./catalogue.ts";
-import { type Perform, performer } from "./command.ts";
-import type { World } from "./session.ts";
+import { type CommandFile, type Perform, performer } from "../session/command.ts";
+import type { World } from "../session/session.ts";
+import { entries } from "./catalogue.ts";
 
 const about = "Run, watch, stop, resume, fork and roll back workflows.";
 
@@ -18,7 +18,7 @@ export function makeProgram(world: World): Program {
     exitCode = code;
   });
   const program = new Command("uncaged-workflow");
-  quietly(program, world)
+  silence(program, world)
     .description(about)
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name(), showGlobalOptions: false })
@@ -30,35 +30,32 @@ export function makeProgram(world: World): Program {
       "\nExample:\n  uncaged-workflow run review --prompt 'Look at src' --follow",
     );
   addCommonOptions(program, false);
-  for (const { group, entries: members } of catalogue) {
+  for (const { name, group, summary, hidden } of entries) {
     program.commandsGroup(`${group}:`);
-    for (const { name, summary, hidden } of members) {
-      quietly(program.command(name, { hidden: hidden === true }), world).description(summary);
-    }
+    silence(program.command(name, { hidden }), world).description(summary);
   }
-  program.hook("preSubcommand", (_program, command) => defineCommand(command, perform));
+  program.hook("preSubcommand", (_program, command) => load(command, perform));
   return { command: program, exitCode: () => exitCode };
 }
 
-/** Loads the files of all commands, for who must know every option. */
-export async function defineAll(program: Command): Promise<void> {
-  const perform: Perform = () => async () => {};
-  for (const command of program.commands) await defineCommand(command, perform);
+const doNothing: Perform = () => async () => {};
+
+/** Loads the files of all commands, for a caller that must know every option. */
+export async function loadAll(program: Command): Promise<void> {
+  for (const command of program.commands) await load(command, doNothing);
 }
 
-/** Loads a command's file and makes the command know its arguments and options. */
-export async function defineCommand(command: Command, perform: Perform): Promise<void> {
+/** Loads a command's file and declares the command's arguments and options. */
+async function load(command: Command, perform: Perform): Promise<void> {
   const entry = entries.find(({ name }) => name === command.name());
   if (!entry) return;
-  const file = await entry.load();
-  file.define(command, perform);
-  for (const each of [command, ...command.commands]) finish(each, entry);
-}
-
-function finish(command: Command, entry: Entry): void {
-  command.copyInheritedSettings(command.parent ?? command);
-  if (command.commands.length > 0) command.enablePositionalOptions();
-  addCommonOptions(command, entry.quiet === true);
+  const file: CommandFile = await entry.load();
+  file.define(command, perform, (other) => load(other, doNothing));
+  for (const each of [command, ...command.commands]) {
+    each.copyInheritedSettings(each.parent ?? each);
+    if (each.commands.length > 0) each.enablePositionalOptions();
+    addCommonOptions(each, entry.quiet);
+  }
 }
 
 function addCommonOptions(command: Command, quiet: boolean): void {
@@ -71,7 +68,8 @@ function addCommonOptions(command: Command, quiet: boolean): void {
   command.helpOption("-h, --help", "show this help");
 }
 
-function quietly(command: Command, world: World): Command {
+// Commander prints help alone: what it has to report is thrown.
+function silence(command: Command, world: World): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => world.output.results.write(text),
     writeErr: () => {},

@@ -13,16 +13,21 @@ export type Perform = <Options, Args extends unknown[]>(
   action: Action<Options, Args>,
 ) => (...given: unknown[]) => Promise<void>;
 
-/** A command's file: it declares arguments, options and examples, and names its action. */
-export type CommandFile = { define(command: Command, perform: Perform): void };
+/**
+ * A command's file: it declares arguments, options and examples, and names its action. `load` declares
+ * those of another command.
+ */
+export type CommandFile = {
+  define(command: Command, perform: Perform, load: (other: Command) => Promise<void>): void;
+};
 
-/** Adds examples to a command's help: what each does, under it the line to type. */
+/** Adds examples to a command's help. */
 export function examples(command: Command, ...lines: string[]): void {
   const list = lines.map((line) => `  ${line}`).join("\n");
   command.addHelpText("after", `\nExample${lines.length === 1 ? "" : "s"}:\n${list}`);
 }
 
-/** The {@link Perform} of a program; `done` is told each exit code. */
+/** The {@link Perform} of a program; `done` gets each exit code. */
 export function performer(world: World, done: (exitCode: number) => void): Perform {
   return (action) =>
     async (...given) => {

@@ -5,18 +5,18 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
 
 /**
- * Starts the worker of a plain `run <workflow>` before the command line is even loaded: the two then
- * begin side by side. Only where nothing can be wrong with the arguments, for a command that is
- * refused must leave no trace; any other `run` starts its worker when it has been read.
+ * Prewarms the worker of a plain `run <workflow>`: it starts while the command line is still loading.
+ * Only where nothing can be wrong with the arguments, for a command that is refused must leave no
+ * trace; any other `run` starts its worker when its arguments have been parsed.
  */
-export async function startAhead(argv: readonly string[], env: Environment): Promise<Ahead | null> {
+export async function prewarm(argv: readonly string[], env: Environment): Promise<Ahead | null> {
   const plain = readPlain(argv);
   if (!plain) return null;
   try {
     process.cwd();
     return await startWorkerAhead(openRoot({ path: plain.root, env }), plain.workflow);
   } catch {
-    // The command itself comes upon the same and tells of it.
+    // The command meets the same error and reports it.
     return null;
   }
 }

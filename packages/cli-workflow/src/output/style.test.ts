@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { paintFor } from "./colour.ts";
+import { paintFor } from "./style.ts";
 
 test("there is colour on a terminal alone, and not where it is turned off", () => {
   const painted = (wanted: boolean, terminal: boolean, env: Record<string, string>) =>

@@ -1,8 +1,7 @@
 import { CommanderError } from "commander";
 import { isWorkflowError, toErrorRecord, type ErrorRecord } from "@uncaged/workflow/host";
-import { jsonDocument } from "../output/json.ts";
+import { jsonDocument } from "../output/output.ts";
 import { oneLine } from "../output/text.ts";
-import { entries } from "./catalogue.ts";
 import type { World } from "./session.ts";
 
 const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
@@ -30,11 +29,11 @@ export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
 }
 
 /**
- * Tells of whatever a command threw and returns the exit code. A user's error is one line on stderr,
+ * Reports whatever a command threw and returns the exit code. A user's error is one line on stderr,
  * or with `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
  */
-export function reportFailure(thrown: unknown, world: World): number {
-  const error = recordOf(thrown, world.argv);
+export function reportFailure(thrown: unknown, world: World, command?: string): number {
+  const error = recordOf(thrown, command);
   const { results, notes } = world.output;
   if (asksForJson(world.argv)) results.write(jsonDocument(errorEnvelope(error), results.terminal));
   else if (error.code !== "INTERNAL") notes.write(errorText(error));
@@ -42,30 +41,29 @@ export function reportFailure(thrown: unknown, world: World): number {
   return exitCodeOf(error);
 }
 
-/** Any error as a record; commander's as wrong usage, an unknown one as `INTERNAL`. */
-export function recordOf(thrown: unknown, argv: readonly string[] = []): ErrorRecord {
-  if (thrown instanceof CommanderError) return usageRecord(thrown, argv);
+/** Any error as a record; commander's as wrong usage of a command, an unknown one as `INTERNAL`. */
+export function recordOf(thrown: unknown, command?: string): ErrorRecord {
+  if (thrown instanceof CommanderError) return usageRecord(thrown, command);
   const missing = missingPackage(thrown);
   if (missing !== null) return missingRecord(missing);
   if (isWorkflowError(thrown) || !isDiskError(thrown)) return toErrorRecord(thrown);
   return { ...toErrorRecord(thrown), code: "DISK_ERROR" };
 }
 
-/** Whether commander threw only to say that it has shown the help that was asked for. */
+/** Whether commander threw only because it has shown the help that was asked for. */
 export function isHelp(thrown: unknown): boolean {
   return thrown instanceof CommanderError && thrown.exitCode === 0;
 }
 
-function usageRecord({ message }: CommanderError, argv: readonly string[]): ErrorRecord {
+function usageRecord({ message }: CommanderError, command: string | undefined): ErrorRecord {
   const [first = "", didYouMean] = message.replace(/^error: /, "").split("\n");
   const what = first.replace(/\.$/, "");
-  const meant = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
-  const command = entries.find(({ name }) => argv.includes(name))?.name;
+  const suggestion = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
-  return { code: "USAGE", kind: "usage", message: what, hint: meant ?? help };
+  return { code: "USAGE", kind: "usage", message: what, hint: suggestion ?? help };
 }
 
-// A checkout that was updated and not installed again lacks what has come to it since.
+// A checkout that was updated and not installed again lacks the dependencies that were added since.
 function missingPackage(thrown: unknown): string | null {
   if (!(thrown instanceof Error && "specifier" in thrown)) return null;
   const { specifier } = thrown;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Status } from "@uncaged/workflow/host";
-import { noPaint } from "../output/colour.ts";
+import { noPaint } from "./style.ts";
 import { outcomeExitCode, outcomeText, questionOf, whatNext } from "./outcome.ts";
 
 const outcome = (status: Status, returnCode: number | null) => ({
@@ -30,7 +30,7 @@ test("a thread that nobody drives on has failed", () => {
   expect(outcomeExitCode(outcome("corrupt", null))).toBe(1);
 });
 
-test("the last line tells the status, the return code and the summary", () => {
+test("the last line has the status, the return code and the summary", () => {
   expect(outcomeText(outcome("failed", 7), noPaint, false)).toBe(
     "failed (return code 7): it is over\n",
   );
@@ -44,7 +44,7 @@ test("what a person can do is a command to type", () => {
   expect(whatNext(outcome("completed", 0))).toBeNull();
 });
 
-test("a question tells until when it can be answered", () => {
+test("a question shows until when it can be answered", () => {
   const asked = (meta: Record<string, unknown>, role = "__wait__") =>
     questionOf({ role, content: "Go on?", meta, timestamp: 1 });
   expect(asked({ expiresAt: Date.UTC(2026, 4, 6, 12) })).toBe(

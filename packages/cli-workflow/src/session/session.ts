@@ -1,7 +1,6 @@
 import { type Ahead, openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
-import { noPaint, type Paint, paintFor } from "../output/colour.ts";
-import { jsonDocument, jsonLine } from "../output/json.ts";
-import type { Output, Sink } from "../output/output.ts";
+import { jsonDocument, jsonLine, type Output, type Sink } from "../output/output.ts";
+import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
@@ -11,8 +10,8 @@ export type World = {
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
-  /** The worker that was started before the command line was read. */
-  ahead?: Ahead | null;
+  /** The worker that was started before the command line was loaded. */
+  prewarmed?: Ahead | null;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
 };
@@ -20,7 +19,7 @@ export type World = {
 /** The options that every command has, each from the command or from before it. */
 export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
 
-/** One command at work: what surrounds it, read by its common options. */
+/** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
@@ -49,6 +48,12 @@ export class Session {
     return this.#paintFor(this.output.notes);
   }
 
+  /** How results are shown to people. */
+  get look(): Look {
+    const { terminal, columns } = this.output.results;
+    return { paint: this.paint, terminal, columns };
+  }
+
   #paintFor({ terminal }: Sink): Paint {
     return paintFor(this.#colour, terminal, this.#world.env);
   }
@@ -66,8 +71,8 @@ export class Session {
     return this.#root;
   }
 
-  get ahead(): Ahead | null {
-    return this.#world.ahead ?? null;
+  get prewarmed(): Ahead | null {
+    return this.#world.prewarmed ?? null;
   }
 
   get env(): Record<string, string> {
@@ -122,7 +127,7 @@ export class Session {
     this.output.results.write(text);
   }
 
-  /** A remark beside the results, on stderr. Programs (`--json`, `--quiet`) get none. */
+  /** A note beside the results, on stderr. Programs (`--json`, `--quiet`) get none. */
   note(text: string): void {
     if (!this.json && !this.quiet) this.output.notes.write(`${text}\n`);
   }

@@ -1,5 +1,5 @@
-import type { Sink } from "../output/output.ts";
-import { cut } from "../output/text.ts";
+import type { Sink } from "./output.ts";
+import { truncate } from "./text.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const frameMs = 100;
@@ -25,7 +25,7 @@ export function startSpinner(sink: Sink, dumb: boolean, line: () => string | nul
     const text = line();
     if (text === null) return clear();
     frame = (frame + 1) % frames.length;
-    sink.write(`${eraseLine}${cut(`${frames[frame]} ${text}`, sink.columns - 1)}`);
+    sink.write(`${eraseLine}${truncate(`${frames[frame]} ${text}`, sink.columns - 1)}`);
     shown = true;
   }, frameMs);
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { foldProblems } from "./fold.ts";
+import { foldProblems } from "./doctor.ts";
 
 const alike = (code: string, number: number) =>
   Array.from({ length: number }, (_, at) => ({ code, message: `${code} ${at}`, hint: "mend it" }));

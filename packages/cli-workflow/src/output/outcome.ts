@@ -1,10 +1,9 @@
 import type { FailureRecord, Status, Step } from "@uncaged/workflow/host";
-import type { Paint } from "../output/colour.ts";
-import { statusStyle, statusText } from "../output/status.ts";
-import { plain } from "../output/text.ts";
-import { isoTime } from "../output/time.ts";
+import { type Paint, statusStyle, statusText } from "./style.ts";
+import { plain } from "./text.ts";
+import { isoTime } from "./time.ts";
 
-/** How a thread stands that nobody drives on: it has ended, waits, or needs a person. */
+/** A thread that nobody drives on: it has ended, waits, or needs a person. */
 export type Outcome = {
   threadId: string;
   status: Status;
@@ -48,12 +47,12 @@ export function questionOf(step: Step | undefined): string | null {
   return isTimed ? `${step.content} (until ${isoTime(expiresAt)})` : step.content;
 }
 
-/** What the error that a thread failed by says is to be done, or null. */
+/** The remedy that the error of a failed thread names, or null. */
 export function hintOf(failure: FailureRecord | null): string | null {
   return failure?.hint === undefined ? null : plain(failure.hint);
 }
 
-/** What a person can do about a thread that does not go on by itself, or null. */
+/** What a person can do about a thread that does not go on automatically, or null. */
 export function whatNext({ threadId, status }: Omit<Outcome, "result">): string | null {
   switch (status) {
     case "waiting":

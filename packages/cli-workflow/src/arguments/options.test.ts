@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { isWorkflowError } from "@uncaged/workflow/host";
 import { changeOf, stepText } from "./edit.ts";
-import { optionsOf } from "./json.ts";
-import { momentOf } from "./moment.ts";
-import { wholeNumber } from "./number.ts";
+import { timeOf, wholeNumber } from "./options.ts";
+import { optionsOf } from "./values.ts";
 
 function codeOf(act: () => unknown): string {
   try {
@@ -63,11 +62,11 @@ test("an option cannot reach an object's prototype", () => {
 
 test("a time is a span before now or an ISO time", () => {
   const now = Date.UTC(2026, 4, 6, 12);
-  expect(momentOf("--since", "5m", now)).toBe(now - 300_000);
-  expect(momentOf("--since", "1d", now)).toBe(now - 86_400_000);
-  expect(momentOf("--since", "2026-05-06T11:00:00Z", now)).toBe(now - 3_600_000);
+  expect(timeOf("--since", "5m", now)).toBe(now - 300_000);
+  expect(timeOf("--since", "1d", now)).toBe(now - 86_400_000);
+  expect(timeOf("--since", "2026-05-06T11:00:00Z", now)).toBe(now - 3_600_000);
   for (const text of ["5", "m", "-5m", "yesterday", "2026", "1.5h", ""]) {
-    expect(codeOf(() => momentOf("--since", text, now))).toBe("BAD_OPTION");
+    expect(codeOf(() => timeOf("--since", text, now))).toBe("BAD_OPTION");
   }
 });
 

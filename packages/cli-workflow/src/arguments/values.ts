@@ -1,5 +1,6 @@
 import { show, WorkflowError } from "@uncaged/workflow/host";
-import { readText } from "./text.ts";
+import { badOption } from "./options.ts";
+import { readText, textOrStdin } from "./text.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
@@ -21,20 +22,17 @@ export async function jsonOf(option: string, text: string): Promise<unknown> {
  * What begins like JSON (`{`, `[` or `"`) and is none is refused.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(pairs.map(optionOf));
-}
-
-function optionOf(pair: string): [string, unknown] {
-  const [, name = "", value = ""] = /^([^=]*)=([\s\S]*)$/.exec(pair) ?? [];
-  if (!optionName.test(name)) {
-    throw new WorkflowError({
-      code: "BAD_OPTION",
-      kind: "usage",
-      message: `--option can't be ${show(pair)}`,
-      hint: "give a name and its value: --option model=fast, or --option 'limit=3'",
-    });
-  }
-  return [name, looseJson(`--option ${name}`, value)];
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name = "", value = ""] = /^([^=]*)=([\s\S]*)$/.exec(pair) ?? [];
+      if (optionName.test(name)) return [name, looseJson(`--option ${name}`, value)];
+      throw badOption(
+        "--option",
+        pair,
+        "give a name and its value: --option model=fast, or --option 'limit=3'",
+      );
+    }),
+  );
 }
 
 /** A text as JSON when it is JSON, else itself. @throws WorkflowError `BAD_JSON` for what begins like JSON and is none. */
@@ -44,15 +42,6 @@ export function looseJson(option: string, text: string): unknown {
   } catch (error) {
     if (/^\s*[{["]/.test(text)) throw badJson(option, text, error);
     return text;
-  }
-}
-
-/** A text's JSON value, or undefined when it is none. */
-export function jsonValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 
@@ -67,4 +56,37 @@ function badJson(option: string, text: string, error: unknown): WorkflowError {
     },
     { cause: error },
   );
+}
+
+/** An answer to a waiting thread: its text, what it is as JSON when it is JSON, and the question's token. */
+export type Input = { content: string; value?: unknown; meta?: { token: string } };
+
+/**
+ * The answer that `--input` and `--token` give, or undefined for none.
+ *
+ * @throws WorkflowError `BAD_OPTION` (usage) for a token without an answer.
+ */
+export async function inputOf(
+  text: string | undefined,
+  token?: string,
+): Promise<Input | undefined> {
+  if (text === undefined) {
+    if (token === undefined) return undefined;
+    throw new WorkflowError({
+      code: "BAD_OPTION",
+      kind: "usage",
+      message: "--token belongs to an answer, and there is none",
+      hint: "give the answer too: --input TEXT",
+    });
+  }
+  const content = await textOrStdin(text, "--input");
+  return { content, ...valueOf(content), ...(token === undefined ? {} : { meta: { token } }) };
+}
+
+function valueOf(text: string): { value?: unknown } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return {};
+  }
 }

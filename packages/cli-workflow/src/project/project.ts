@@ -1,7 +1,14 @@
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { checkWorkflowName, show, WorkflowError } from "@uncaged/workflow/host";
-import { type OwnPackage, ownPackage } from "./own-package.ts";
+import cli from "../../package.json" with { type: "json" };
 import gitignore from "./template/gitignore.template" with { type: "text" };
 import manifest from "./template/package.json.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
@@ -11,7 +18,7 @@ import stepsReadme from "./template/steps/README.md.template" with { type: "text
 import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** The kinds of projects that can be made. */
+/** The kinds of projects that can be created. */
 export const templateNames = ["typescript", "steps"] as const;
 export type TemplateName = (typeof templateNames)[number];
 
@@ -41,16 +48,16 @@ const templates: Record<TemplateName, Template> = {
   },
 };
 
-/** A project that was made: its folder, the workflow's name, its files, and which of them to add. */
+/** A project that was created: its folder, the workflow's name, its files, and which of them to add. */
 export type Project = { name: string; dir: string; files: string[]; source: string };
 
 /**
- * Makes a project with a small workflow. It builds and type-checks at once: where this program's own
- * copy of the package that it needs is at hand the project's `node_modules` points to it.
+ * Creates a project with a small workflow. It builds and type-checks at once: where this program has
+ * its own copy of the package that it needs, the project's `node_modules` links to it.
  *
  * @throws WorkflowError `BAD_NAME`, `DIR_NOT_EMPTY`, `NOT_A_DIR` (usage); nothing is then written.
  */
-export function makeProject(
+export function createProject(
   path: string,
   cwd: string,
   { name, template = "typescript" }: { name?: string; template?: TemplateName },
@@ -98,4 +105,34 @@ function linkOwn(dir: string, name: string, { folder }: OwnPackage): void {
   const link = join(dir, "node_modules", name);
   mkdirSync(dirname(link), { recursive: true, mode: 0o777 });
   symlinkSync(folder, link, "dir");
+}
+
+/** A package of ours that is installed beside this program, and its version for a package.json. */
+type OwnPackage = { folder: string | null; spec: string };
+
+/** Finds it by its name. A copy that is not published (a checkout) can only be named by its folder. */
+function ownPackage(name: string): OwnPackage {
+  const folder = folderOf(name);
+  const spec = `^${cli.version}`;
+  if (folder === null) return { folder, spec };
+  return { folder, spec: manifestIn(folder)?.private === true ? `file:${folder}` : spec };
+}
+
+function folderOf(name: string): string | null {
+  try {
+    let folder = dirname(Bun.resolveSync(name, import.meta.dir));
+    while (manifestIn(folder)?.name !== name) {
+      if (dirname(folder) === folder) return null;
+      folder = dirname(folder);
+    }
+    return folder;
+  } catch {
+    return null;
+  }
+}
+
+function manifestIn(folder: string): { name?: string; private?: boolean } | null {
+  const path = join(folder, "package.json");
+  if (!existsSync(path)) return null;
+  return JSON.parse(readFileSync(path, "utf8")) as { name?: string; private?: boolean };
 }

@@ -1,0 +1,107 @@
+import { defaultMaxRounds, mostRounds, show, WorkflowError } from "@uncaged/workflow/host";
+import { type Command, Option } from "commander";
+import { grouped } from "../output/text.ts";
+
+/**
+ * A parser for an option that takes a whole number within bounds, both included.
+ * It throws `BAD_OPTION` (usage), which names the option and the range.
+ */
+export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\+?[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw badOption(option, text, `give a whole number from ${grouped(least)} to ${grouped(most)}`);
+  };
+}
+
+const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * The time that an option names, in milliseconds since the epoch: a span before now (`30s`, `5m`,
+ * `2h`, `1d`) or an ISO 8601 date or time. @throws WorkflowError `BAD_OPTION` (usage).
+ */
+export function timeOf(option: string, text: string, now: number): number {
+  const [, amount, unit = ""] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
+  if (amount !== undefined) return now - Number(amount) * (units[unit] ?? 0);
+  const time = /^[0-9]{4}-[0-9]{2}-[0-9]{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw badOption(option, text, "give a span (30s, 5m, 2h, 1d) or a time (2026-05-06T12:00:00Z)");
+}
+
+/** For an option that may be repeated: all of its values. */
+export const collect = (value: string, values: string[] | undefined): string[] => [
+  ...(values ?? []),
+  value,
+];
+
+/** Adds `--max-rounds`, with the default that it has when it is left out. */
+export function maxRoundsOption(
+  command: Command,
+  without = `default: the workflow's own, else ${defaultMaxRounds}`,
+): Command {
+  return command.option(
+    "--max-rounds <n>",
+    `the most steps that the thread may have (${without})`,
+    wholeNumber("--max-rounds", 1, mostRounds),
+  );
+}
+
+/** What a thread may spend on models. */
+export type LimitOptions = { maxCost?: number; maxTokens?: number };
+
+const mostTokens = 1_000_000_000_000;
+
+/** Adds `--max-cost` and `--max-tokens`; `without` is the default that help names. */
+export function limitOptions(command: Command, without = "default: no limit"): Command {
+  return command
+    .option(
+      "--max-cost <dollars>",
+      `stop before the model call that could cost more in all (${without})`,
+      dollars,
+    )
+    .option(
+      "--max-tokens <n>",
+      `stop before the model call that could take more tokens in all (${without})`,
+      wholeNumber("--max-tokens", 1, mostTokens),
+    );
+}
+
+/** The limits as options of a thread; none when none was given. */
+export function limitsOf({ maxCost, maxTokens }: LimitOptions): Record<string, number> {
+  return {
+    ...(maxCost === undefined ? {} : { maxCost }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+  };
+}
+
+function dollars(text: string): number {
+  const number = /^\$?[0-9]{0,9}(\.[0-9]{1,9})?$/.test(text) ? Number(text.replace("$", "")) : 0;
+  if (number > 0) return number;
+  throw badOption("--max-cost", text, "give US dollars: --max-cost 2.50");
+}
+
+/** The options of every command that starts a thread or continues one. */
+export type StartOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };
+
+/** Adds `--durability`, `--wait` and `--follow`. */
+export function startOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--durability <level>",
+        "a step is committed when the disk has it (step), or the system (os)",
+      ).choices(["step", "os"]),
+    )
+    .addOption(new Option("--wait", "wait for the end and exit with its return code"))
+    .addOption(new Option("--follow", "show the thread live").conflicts("wait"));
+}
+
+/** The error for an option's value that can't be. */
+export function badOption(option: string, value: string, hint: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_OPTION",
+    kind: "usage",
+    message: `${option} can't be ${show(value)}`,
+    hint,
+  });
+}

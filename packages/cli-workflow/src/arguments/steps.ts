@@ -1,0 +1,94 @@
+import { descriptorOf, type Root, show, type Step, WorkflowError } from "@uncaged/workflow/host";
+import {
+  type Documents,
+  documentsOf,
+  Registry,
+  stepsBefore,
+  type WorkflowDocument,
+} from "@uncaged/workflow-steps";
+import { badOption } from "./options.ts";
+import { looseJson } from "./values.ts";
+
+/*
+ * What only step workflows have. It is loaded for them alone: the package is large.
+ */
+
+/**
+ * The documents of the step workflow that a bundle of the storage root was built from.
+ *
+ * @throws WorkflowError those of `documentsOf`.
+ */
+export const documentsIn = async (root: Root, hash: string): Promise<Documents> =>
+  documentsOf(hash, await descriptorOf(root, hash));
+
+/**
+ * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is JSON, else as
+ * the text. What begins like JSON and is none is refused.
+ *
+ * @throws WorkflowError `BAD_OPTION`, `BAD_JSON` (usage), `NOT_DECLARED` (missing).
+ */
+export function overridesOf(
+  pairs: readonly string[],
+  { registry }: WorkflowDocument,
+): Record<string, unknown> {
+  const { vars, params } = new Registry(registry);
+  const declared = [...vars, ...params].map(({ name }) => name);
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name, value = ""] = /^(\$?[A-Za-z_]\w*)=([\s\S]*)$/.exec(pair) ?? [];
+      if (name === undefined) {
+        const hint = "give a name and its value, in single quotes: --set '$plan={\"days\":3}'";
+        throw badOption("--set", pair, hint);
+      }
+      if (!declared.includes(name) && !/^_(?!_)/.test(name)) throw notDeclared(name, declared);
+      return [name, looseJson(`--set ${name}`, value)];
+    }),
+  );
+}
+
+function notDeclared(name: string, declared: readonly string[]): WorkflowError {
+  const hint =
+    declared.length === 0
+      ? "it declares no variables and no params"
+      : `it declares ${listed(declared)}`;
+  const message = `the workflow declares no ${show(name)}`;
+  return new WorkflowError({ code: "NOT_DECLARED", kind: "missing", message, hint });
+}
+
+/** Where a rerun starts: the step, and how many steps of the thread come before its run. */
+export type RerunStart = { stepID: string; kept: number };
+
+/**
+ * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of
+ * the workflow's steps.
+ *
+ * @throws WorkflowError `NO_SUCH_STEP` (missing).
+ */
+export function rerunStart(
+  text: string,
+  ids: readonly string[],
+  steps: readonly Step[],
+): RerunStart {
+  const [, named = text, nth] = ids.includes(text)
+    ? []
+    : (/^(.+)#([1-9]\d{0,8})$/.exec(text) ?? []);
+  if (!ids.includes(named)) {
+    throw noSuchStep(`the workflow has no step ${show(named)}`, `its steps: ${listed(ids)}`);
+  }
+  const kept = stepsBefore(steps, named, nth === undefined ? undefined : Number(nth));
+  if (kept !== null) return { stepID: named, kept };
+  throw noSuchStep(
+    `the step ${show(named)} has not run ${nth} times`,
+    `start at its last run: --from-step ${named}`,
+  );
+}
+
+const noSuchStep = (message: string, hint: string): WorkflowError =>
+  new WorkflowError({ code: "NO_SUCH_STEP", kind: "missing", message, hint });
+
+const mostNames = 30;
+
+function listed(names: readonly string[]): string {
+  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : "";
+  return `${names.slice(0, mostNames).join(", ")}${more}`;
+}

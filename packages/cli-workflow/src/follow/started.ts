@@ -1,0 +1,30 @@
+import type { StartOptions } from "../arguments/options.ts";
+import type { Session } from "../session/session.ts";
+
+/** A thread that a command has started or continued. */
+export type Started = { threadId: string; workflow: string; hash: string };
+
+/** Prints which thread has started, and waits for it or shows it when that was asked for. */
+export async function afterStart(
+  session: Session,
+  options: StartOptions,
+  started: Started,
+): Promise<number> {
+  const { threadId, workflow, hash } = started;
+  const ref = { hash, threadId };
+  if (options.follow) {
+    if (session.json) session.stream({ kind: "start", ...started });
+    else if (session.quiet) session.write(`${threadId}\n`);
+    else session.note(`${threadId}  ${workflow} (${hash})`);
+    // Loaded when it is asked for: a plain start needs none of it.
+    const { followThread } = await import("./follow.ts");
+    return await followThread(session, ref);
+  }
+  if (options.wait) {
+    if (!session.json) session.write(`${threadId}\n`);
+    const { waitForThread } = await import("./follow.ts");
+    return await waitForThread(session, ref, started);
+  }
+  session.show(started, () => `${threadId}\n`);
+  return 0;
+}

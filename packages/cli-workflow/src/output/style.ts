@@ -1,0 +1,43 @@
+import { styleText } from "node:util";
+import type { Status } from "@uncaged/workflow/host";
+
+/** The styles in use. */
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
+
+/** Gives a text a style, or leaves it as it is where colour is off. */
+export type Paint = (style: Style, text: string) => string;
+
+/** How results are shown: colour, and on a terminal no wider than it is. */
+export type Look = { paint: Paint; terminal: boolean; columns: number };
+
+/** Leaves every text as it is. */
+export const noPaint: Paint = (_style, text) => text;
+
+const paint: Paint = (style, text) =>
+  text === "" ? "" : styleText(style, text, { validateStream: false });
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Colour for terminals only, and neither with `--no-color`, `NO_COLOR` nor `TERM=dumb`. */
+export function paintFor(wanted: boolean, terminal: boolean, env: Environment): Paint {
+  const off = !wanted || !terminal || Boolean(env.NO_COLOR) || env.TERM === "dumb";
+  return off ? noPaint : paint;
+}
+
+const looks: Record<Status, { glyph: string; style: Style }> = {
+  running: { glyph: "●", style: "cyan" },
+  paused: { glyph: "‖", style: "yellow" },
+  waiting: { glyph: "?", style: "yellow" },
+  completed: { glyph: "✔", style: "green" },
+  failed: { glyph: "✘", style: "red" },
+  killed: { glyph: "■", style: "red" },
+  interrupted: { glyph: "!", style: "yellow" },
+  corrupt: { glyph: "✘", style: "magenta" },
+};
+
+/** A status with its glyph, or the word alone in a pipe. */
+export const statusText = (status: Status, terminal: boolean): string =>
+  terminal ? `${looks[status].glyph} ${status}` : status;
+
+/** The colour that a status is shown in. */
+export const statusStyle = (status: Status): Style => looks[status].style;
