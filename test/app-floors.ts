@@ -12,3 +12,17 @@ export const serverFloors: Record<string, number> = {
   runs: 3,
   server: 4,
 };
+
+/** Those of the command line: what is printed, one call of a command, what commands share, the commands. */
+export const commandLineFloors: Record<string, number> = {
+  output: 0,
+  session: 1,
+  ledger: 1,
+  arguments: 2,
+  completion: 2,
+  doctor: 2,
+  project: 2,
+  follow: 3,
+  commands: 4,
+  program: 5,
+};

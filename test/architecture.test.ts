@@ -1,10 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
 import stepsManifest from "../packages/workflow-steps/package.json";
-import { serverFloors } from "./app-floors.ts";
-import { files, lineAt, type Node, readSource, type Source, top } from "./source.ts";
+import { commandLineFloors, serverFloors } from "./app-floors.ts";
+import {
+  cyclesOf,
+  files,
+  lineAt,
+  type Node,
+  readSource,
+  type Source,
+  target,
+  top,
+} from "./source.ts";
 
 type Floors = Record<string, number>;
 
@@ -26,7 +35,7 @@ const coreFloors: Floors = {
   client: 7,
 };
 
-/** Those of the agents. What a bundle does not use stays out of it, so they know little of each other. */
+/** Those of the agents. */
 const agentFloors: Floors = {
   call: 0,
   child: 0,
@@ -79,6 +88,7 @@ const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
 const server = "apps/server/src/";
 const steps = "packages/workflow-steps/src/";
+const commandLine = "packages/cli-workflow/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
 const sources: Source[] = files("{packages,apps}/*/src/**/*.{ts,tsx}")
   .filter((path) => !isTest(path))
@@ -87,18 +97,14 @@ const coreSources = sources.filter(({ path }) => path.startsWith(core));
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
 const folderOf = (path: string, home: string): string | undefined =>
-  path.startsWith(home) && path.slice(home.length).includes("/")
-    ? path.slice(home.length).split("/")[0]
-    : undefined;
-
-/** The repository path that a relative import names. */
-const target = (path: string, from: string) => join(dirname(path), from);
+  path.startsWith(home) ? /^(.+?)\//.exec(path.slice(home.length))?.[1] : undefined;
 
 describe.each([
   { home: core, floors: coreFloors },
   { home: agents, floors: agentFloors },
   { home: server, floors: serverFloors },
   { home: steps, floors: stepFloors },
+  { home: commandLine, floors: commandLineFloors },
 ])("the folders of $home", ({ home, floors }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
 
@@ -111,17 +117,18 @@ describe.each([
     const climbs = own.flatMap(({ path, imports }) =>
       imports
         .filter(({ from }) => {
-          if (!from.startsWith(".")) return false;
+          if (!from.startsWith(".") || from.endsWith(".json")) return false;
           const here = folderOf(path, home);
           const there = folderOf(target(path, from), home);
-          if (here === undefined) return false;
-          if (there === undefined) return true;
-          return here !== there && !((floors[there] ?? 99) < (floors[here] ?? -1));
+          if (here === undefined || here === there) return false;
+          return !((floors[there ?? ""] ?? 99) < (floors[here] ?? -1));
         })
         .map(({ from, line }) => `${path}:${line} climbs to ${from}`),
     );
     expect(climbs).toEqual([]);
   });
+
+  test.if(home === commandLine)("have no cycle", () => expect(cyclesOf(own)).toEqual([]));
 });
 
 describe("the folders", () => {

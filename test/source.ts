@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
 
 /** The repository's top folder. */
@@ -60,3 +60,24 @@ export const files = (glob: string): string[] =>
   [...new Bun.Glob(glob).scanSync({ cwd: top, dot: true })]
     .filter((path) => !/(^|\/)(node_modules|\.git|\.cache|\.pack|dist)\//.test(path))
     .sort();
+
+/** The repository path that a relative import names. */
+export const target = (path: string, from: string): string => join(dirname(path), from);
+
+/** The cycles of imports among files, each as the path that leads back to its start. */
+export function cyclesOf(sources: readonly Source[]): string[] {
+  const byPath = new Map(sources.map((source) => [source.path, source]));
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: string[]): void => {
+    const start = trail.indexOf(path);
+    if (start !== -1) cycles.push([...trail.slice(start), path].join(" -> "));
+    if (start !== -1 || done.has(path)) return;
+    for (const { from } of byPath.get(path)?.imports ?? []) {
+      if (from.startsWith(".")) visit(target(path, from), [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const { path } of sources) visit(path, []);
+  return cycles;
+}

@@ -12,8 +12,10 @@ import {
 } from "../output/outcome.ts";
 import { startSpinner } from "../output/spinner.ts";
 import type { Session } from "../session/session.ts";
-import type { Started } from "./started.ts";
 import { beginView, showItem, waitLine } from "./view.ts";
+
+/** A thread that a command has started or continued. */
+export type Started = { threadId: string; workflow: string; hash: string };
 
 /**
  * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves

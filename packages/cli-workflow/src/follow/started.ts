@@ -1,8 +1,6 @@
 import type { StartOptions } from "../arguments/options.ts";
 import type { Session } from "../session/session.ts";
-
-/** A thread that a command has started or continued. */
-export type Started = { threadId: string; workflow: string; hash: string };
+import type { Started } from "./follow.ts";
 
 /** Prints which thread has started, and waits for it or shows it when that was asked for. */
 export async function afterStart(

@@ -1,16 +1,12 @@
 import {
-  type FailureRecord,
   readFailure,
   readInfo,
   readThread,
   type Root,
   type ThreadRef,
-  type ThreadView,
 } from "@uncaged/workflow/host";
-import { type Ledger, ledgerOf, ledgerRecords } from "@uncaged/workflow-agents/ledger";
-
-/** A thread with why it failed, if it did, and what it spent. */
-export type WholeThread = { view: ThreadView; failure: FailureRecord | null; ledger: Ledger };
+import { ledgerOf, ledgerRecords } from "@uncaged/workflow-agents/ledger";
+import type { WholeThread } from "../output/thread.ts";
 
 /** Reads a thread and what it spent: its own steps, the one that failed, and what broke off. */
 export async function readWhole(root: Root, ref: ThreadRef): Promise<WholeThread> {

@@ -1,11 +1,13 @@
 import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
-import { addTally, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
-import type { WholeThread } from "../ledger/ledger.ts";
+import { addTally, type Ledger, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
 import { count, oneLine, plain, truncate, versionText } from "./text.ts";
 import { ago, elapsed, isoTime } from "./time.ts";
+
+/** A thread with why it failed, if it did, and what it spent. */
+export type WholeThread = { view: ThreadView; failure: FailureRecord | null; ledger: Ledger };
 
 /** How a thread is shown: on a terminal its texts are cut, unless it is to be shown in full. */
 export type ThreadLook = Look & { full: boolean; now: number };
