@@ -4,10 +4,10 @@
 
 /** Those of the server. */
 export const serverFloors: Record<string, number> = {
-  shape: 0,
+  schema: 0,
   guard: 1,
   console: 1,
-  feed: 1,
+  stream: 1,
   routes: 2,
   runs: 3,
   server: 4,

@@ -1,4 +1,4 @@
 // The server
 export { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
-export { buildConsole } from "./console/build.ts";
-export { isLoopback } from "./guard/host.ts";
+export { buildConsole } from "./console/console.ts";
+export { isLoopback } from "./guard/guard.ts";

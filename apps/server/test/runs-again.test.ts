@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RunCheckpoint, RunStand, RunValues, ThreadRow } from "../src/api-types.ts";
+import type { RunCheckpoint, RunState, RunValues, ThreadRow } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 
 let serving: Serving;
@@ -46,7 +46,7 @@ const get = <Answer>(runID: string, what: string): Promise<Answer> =>
 const statusOf = async (runID: string, what: string): Promise<number> =>
   (await serving.fetch(`/workflow/${runID}/${what}`)).status;
 const rerun = async (body: object): Promise<string> =>
-  (await serving.ok<RunStand & { runID: string }>("/workflow/rerun", body)).runID;
+  (await serving.ok<RunState & { runID: string }>("/workflow/rerun", body)).runID;
 
 async function ran(workflow: string, status: ThreadRow["status"] = "completed"): Promise<string> {
   const id = await serving.run(workflow);

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { join, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { parseAccept } from "hono/utils/accept";
 import { notBuilt } from "./plain-page.ts";
 
@@ -14,13 +15,13 @@ type Asset = {
 
 /** The folder of the built console: in this repository, and beside the program when it is packed. */
 export function consoleFolder(): string {
-  const place = import.meta.url.endsWith(".ts") ? "../../../web/dist" : "./console";
-  return fileURLToPath(new URL(place, import.meta.url));
+  const path = import.meta.url.endsWith(".ts") ? "../../../web/dist" : "./console";
+  return fileURLToPath(new URL(path, import.meta.url));
 }
 
 /**
- * The built console: the files of a folder, each by its path in it. Only what was found there can be
- * asked for: no path of a request ever reaches the disk. Each is read when it is first asked for.
+ * The built console: the files of a folder, each by its path in it. Only what was listed there can
+ * be requested: no path of a request ever reaches the disk. Each is read when it is first requested.
  */
 export class ConsoleFiles {
   readonly #paths: ReadonlyMap<string, string>;
@@ -30,12 +31,12 @@ export class ConsoleFiles {
     this.#paths = filesOf(folder);
   }
 
-  /** The file at a path; for what is no file, the page, which finds its own way. */
+  /** The file at a path; for any other path the page, which routes by itself. */
   answer(path: string, headers: Headers): Response {
     const found = this.#paths.has(path) ? path : "/index.html";
     const asset = this.#assetOf(found);
     if (!asset) return notBuilt();
-    // A file whose name bears its own hash never changes.
+    // A file with its own hash in its name never changes.
     const caching = found.startsWith("/assets/")
       ? "private, max-age=31536000, immutable"
       : "no-cache";
@@ -77,4 +78,38 @@ function filesOf(folder: string): Map<string, string> {
     if (isFile) files.set(`/${name.split(sep).join("/")}`, path);
   }
   return files;
+}
+
+/**
+ * Builds the console where its sources are at hand and it was not built yet: in a checkout. Packed, it
+ * is there already. `onBuild` is called before that takes its seconds.
+ *
+ * @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
+ */
+export async function buildConsole(onBuild: () => void): Promise<void> {
+  const folder = consoleFolder();
+  const sources = dirname(folder);
+  if (existsSync(join(folder, "index.html")) || !existsSync(join(sources, "vite.config.ts")))
+    return;
+  onBuild();
+  const build = Bun.spawn([process.execPath, "--bun", "run", "build"], {
+    cwd: sources,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  const [printed, complained, code] = await Promise.all([
+    new Response(build.stdout).text(),
+    new Response(build.stderr).text(),
+    build.exited,
+  ]);
+  if (code === 0) return;
+  const last = `${printed}\n${complained}`.trim().split("\n").at(-1) ?? "";
+  throw new WorkflowError({
+    code: "CONSOLE_FAILED",
+    kind: "failed",
+    message: `the console can't be built: ${last.slice(0, 300)}`,
+    hint: `see what is wrong: bun run build, in ${sources}`,
+  });
 }

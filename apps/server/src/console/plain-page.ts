@@ -1,23 +1,23 @@
-/** Whether a path is the console's: whatever does not begin as those of the API and of runs do. */
+/** Whether a path is the console's: all but those of the API and of runs. */
 export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
 
-/** Whether a request comes from somebody who looks at a page, and not from a program. */
+/** Whether a request is a browser's, for a page. */
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
   method === "GET" &&
   (headers.get("accept") ?? "").includes("text/html") &&
   isPagePath(new URL(url).pathname);
 
-/** The page that stands in for a console that was not built. */
+/** The page in place of a console that was not built. */
 export const notBuilt = (): Response =>
   plainPage(200, [
     "The server runs. The console is not built here, so there is no page to show.",
     'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
   ]);
 
-/** The page for a browser that must be let in first. */
+/** The page for a browser without the token. */
 export const noToken = (): Response =>
   plainPage(401, [
-    "This server asks for its token, and this browser does not have it, or has it no more.",
+    "This server requires its token, and this browser does not have it, or no longer.",
     "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
   ]);
 

@@ -5,7 +5,7 @@ const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
 
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
-// What is sent by a program that names no type: under a run's paths it is JSON.
+// Under the paths of runs a body without a content type is JSON.
 const noTypes: ReadonlySet<string> = new Set(["", "text/plain"]);
 
 /** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
@@ -13,8 +13,8 @@ export const isForRun = ({ url }: Request): boolean =>
   URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
 /**
- * Checks what can be told of a body before it is read: a form's type is refused, for any page may send
- * a form anywhere, and so is what says of itself that it is too long.
+ * Checks a body by its headers, before it is read: a form's content type is refused, for any page may
+ * send a form anywhere, and so is a content length above the limit.
  *
  * @throws WorkflowError `BAD_CONTENT_TYPE` (usage), `BODY_TOO_LARGE`.
  */

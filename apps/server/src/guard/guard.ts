@@ -1,11 +1,10 @@
+import { hostname, networkInterfaces } from "node:os";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { checkBody } from "./body.ts";
-import type { EntryCodes } from "./entry.ts";
-import { checkSender } from "./host.ts";
-import { checkToken, cookieFor, isSame } from "./token.ts";
+import { checkToken, cookieFor, type EntryCodes, isSame } from "./token.ts";
 
-/** What the guard of a server knows. */
-export type Gate = {
+/** What requests are checked against. */
+export type Access = {
   hosts: ReadonlySet<string>;
   token: string;
   port: number;
@@ -13,22 +12,22 @@ export type Gate = {
 };
 
 /**
- * Checks a request before it is routed, whatever its path: host, page, token, body. Gives an answer
- * where that is all there is to say: a browser that brings the token of the printed URL, or a code
- * that was made for it, gets its cookie and is sent on to the same place without it.
+ * Checks a request before it is routed, whatever its path: host, page, token, body. A browser
+ * that brings the token of the printed URL, or an entry code, is answered here: it gets its cookie and
+ * is redirected to the same URL without it.
  *
  * @throws WorkflowError why the request is refused.
  */
-export function admit(request: Request, gate: Gate): Response | null {
-  checkSender(request.headers, gate.hosts);
-  const entry = entryOf(request, gate);
+export function checkRequest(request: Request, access: Access): Response | null {
+  checkSender(request.headers, access.hosts);
+  const entry = entryOf(request, access);
   if (entry) return entry;
-  checkToken(request.headers, gate.token, gate.port);
+  checkToken(request.headers, access.token, access.port);
   checkBody(request);
   return null;
 }
 
-function entryOf({ method, url }: Request, { token, port, codes }: Gate): Response | null {
+function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
   const parsed = URL.parse(url);
   if (!parsed) throw badUrl();
   const { pathname, searchParams } = parsed;
@@ -39,7 +38,7 @@ function entryOf({ method, url }: Request, { token, port, codes }: Gate): Respon
   if (!isKnown) return null;
   for (const name of ["token", "code"]) searchParams.delete(name);
   const rest = searchParams.size > 0 ? `?${searchParams.toString()}` : "";
-  // Two slashes at the beginning would name another host.
+  // Two slashes at the start would name another host.
   const location = `/${pathname.replace(/^[/\\]+/, "")}${rest}`;
   return new Response(null, {
     status: 303,
@@ -51,7 +50,7 @@ function badUrl(): WorkflowError {
   return new WorkflowError({
     code: "BAD_URL",
     kind: "usage",
-    message: "a request must be for a path",
+    message: "a request must have a path",
     hint: "see /api/openapi.json for what there is",
   });
 }
@@ -65,7 +64,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** What every answer says: nothing is loaded from elsewhere, run inline, framed or told to others. */
+/** On every response: nothing is loaded from elsewhere, run inline, framed or sent to others. */
 const protection: Record<string, string> = {
   "Content-Security-Policy": policy,
   "X-Content-Type-Options": "nosniff",
@@ -80,4 +79,58 @@ export function protect(response: Response): Response {
   for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
   if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
   return response;
+}
+
+const loopback = ["127.0.0.1", "localhost", "[::1]"];
+const everywhere = new Set(["0.0.0.0", "::", "[::]"]);
+
+/** Whether only this machine reaches an address. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+
+/**
+ * The values of `Host` that a server on this address answers to. A page of another site whose name was
+ * made to point here (DNS rebinding) sends its own.
+ */
+export function ownHosts(host: string, port: number): ReadonlySet<string> {
+  const names = [...loopback, bracketed(host)];
+  if (everywhere.has(host)) {
+    names.push(hostname());
+    for (const addresses of Object.values(networkInterfaces())) {
+      for (const { address } of addresses ?? []) names.push(bracketed(address));
+    }
+  }
+  const ports = port === 80 ? ["", ":80"] : [`:${port}`];
+  return new Set(names.flatMap((name) => ports.map((suffix) => name.toLowerCase() + suffix)));
+}
+
+/** A host as a URL has it. */
+export const bracketed = (host: string): string =>
+  host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+
+/**
+ * Checks who sends a request and from which page.
+ *
+ * @throws WorkflowError `FOREIGN_HOST`, `FOREIGN_ORIGIN`.
+ */
+function checkSender(headers: Headers, hosts: ReadonlySet<string>): void {
+  const host = headers.get("host")?.toLowerCase() ?? "";
+  if (!hosts.has(host)) throw foreign("FOREIGN_HOST", "Host");
+  const origin = headers.get("origin");
+  if (origin !== null && origin.toLowerCase() !== `http://${host}`) {
+    throw foreign("FOREIGN_ORIGIN", "Origin");
+  }
+  const site = headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin" && site !== "none") {
+    throw foreign("FOREIGN_ORIGIN", "Sec-Fetch-Site");
+  }
+}
+
+function foreign(code: string, header: string): WorkflowError {
+  return new WorkflowError({
+    code,
+    kind: "failed",
+    message: `this server does not answer to that ${header}`,
+    hint: "use the URL that uncaged-workflow serve has printed",
+  });
 }

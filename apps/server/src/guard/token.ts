@@ -7,17 +7,17 @@ const tokenBytes = 32;
 /** A new token: 256 random bits. */
 export const newToken = (): string => randomBytes(tokenBytes).toString("base64url");
 
-/** The name of the cookie: browsers keep cookies by host and not by port. */
+/** The name of the cookie: browsers separate cookies by host and not by port. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 
-/** Whether two tokens are the same, in a time that does not tell how much of them is. */
+/** Whether two tokens are equal, in a time that does not depend on how much of them is. */
 export const isSame = (given: string, token: string): boolean =>
   timingSafeEqual(digest(given), digest(token));
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /**
- * Checks a request's token: a program's stands in `Authorization`, a browser's in the cookie.
+ * Checks a request's token: a program sends it in `Authorization`, a browser in the cookie.
  *
  * @throws WorkflowError `NO_TOKEN`, `WRONG_TOKEN`.
  */
@@ -49,6 +49,32 @@ function refused(code: string, message: string): WorkflowError {
     code,
     kind: "failed",
     message,
-    hint: "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token that stands in run/server.json of the storage root",
+    hint: "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
   });
+}
+
+const codeBytes = 16;
+const goodForMs = 60_000;
+
+/**
+ * Codes that each let one browser in, once, within a minute. A browser is opened by a command whose
+ * arguments everybody on the machine can list: the token must not be among them.
+ */
+export class EntryCodes {
+  /** Until when each is good, in milliseconds of the process's own clock. */
+  readonly #open = new Map<string, number>();
+
+  /** A new code: 128 random bits. */
+  make(): string {
+    const code = randomBytes(codeBytes).toString("base64url");
+    this.#open.set(code, performance.now() + goodForMs);
+    return code;
+  }
+
+  /** Whether a code lets in; from then on it does not. */
+  take(code: string): boolean {
+    const until = this.#open.get(code) ?? 0;
+    this.#open.delete(code);
+    return performance.now() < until;
+  }
 }

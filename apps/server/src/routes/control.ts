@@ -18,10 +18,9 @@ import {
   resumeBody,
   retryBody,
   startBody,
-} from "../shape/request.ts";
-import { controlledShape, forkedShape, killedShape, startedShape } from "../shape/thread.ts";
-import { answers, body, makes, optionalBody, routes } from "./answers.ts";
-import type { Context } from "./context.ts";
+} from "../schema/request.ts";
+import { controlledSchema, forkedSchema, killedSchema, startedSchema } from "../schema/thread.ts";
+import { answers, body, type Context, makes, optionalBody, routes } from "./route.ts";
 
 const tags = ["Control"];
 
@@ -31,7 +30,7 @@ const start = createRoute({
   tags,
   summary: "Start a thread",
   request: body(startBody),
-  responses: makes("Its start record is on the disk.", startedShape),
+  responses: makes("Its start record is on the disk.", startedSchema),
 });
 
 const pause = createRoute({
@@ -40,7 +39,7 @@ const pause = createRoute({
   tags,
   summary: "Pause a thread after the step that it is at",
   request: { params: idPath },
-  responses: answers("It will pause.", controlledShape),
+  responses: answers("It will pause.", controlledSchema),
 });
 
 const resume = createRoute({
@@ -49,7 +48,7 @@ const resume = createRoute({
   tags,
   summary: "Go on with a paused or interrupted thread",
   request: { params: idPath, ...optionalBody(resumeBody) },
-  responses: answers("It goes on.", controlledShape),
+  responses: answers("It goes on.", controlledSchema),
 });
 
 const input = createRoute({
@@ -58,7 +57,7 @@ const input = createRoute({
   tags,
   summary: "Answer a waiting thread",
   request: { params: idPath, ...body(inputBody) },
-  responses: answers("The answer is committed.", controlledShape),
+  responses: answers("The answer is committed.", controlledSchema),
 });
 
 const kill = createRoute({
@@ -67,7 +66,7 @@ const kill = createRoute({
   tags,
   summary: "End a thread now",
   request: { params: idPath, ...optionalBody(killBody) },
-  responses: answers("Its end record is on the disk.", killedShape),
+  responses: answers("Its end record is on the disk.", killedSchema),
 });
 
 const fork = createRoute({
@@ -76,7 +75,7 @@ const fork = createRoute({
   tags,
   summary: "Start a new thread from the steps of this one",
   request: { params: idPath, ...optionalBody(forkBody) },
-  responses: makes("The new thread.", forkedShape),
+  responses: makes("The new thread.", forkedSchema),
 });
 
 const retry = createRoute({
@@ -85,7 +84,7 @@ const retry = createRoute({
   tags,
   summary: "Take up a failed or killed thread in a new one",
   request: { params: idPath, ...optionalBody(retryBody) },
-  responses: makes("The new thread.", forkedShape),
+  responses: makes("The new thread.", forkedSchema),
 });
 
 const remove = createRoute({
@@ -94,7 +93,7 @@ const remove = createRoute({
   tags,
   summary: "Delete a thread's logs",
   request: { params: idPath, query: forceQuery },
-  responses: answers("They are gone.", controlledShape),
+  responses: answers("They are gone.", controlledSchema),
 });
 
 /** The routes that start threads and act on them. */

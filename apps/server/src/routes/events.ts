@@ -1,9 +1,14 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { findThread, LogReader, parsePosition, readInfoPage } from "@uncaged/workflow/host";
-import { idPath, logQuery } from "../shape/request.ts";
-import { logPageShape } from "../shape/thread.ts";
-import { answers, routes, sends } from "./answers.ts";
-import type { Context } from "./context.ts";
+import {
+  findThread,
+  LogReader,
+  parsePosition,
+  readInfoPage,
+  readValue,
+} from "@uncaged/workflow/host";
+import { idPath, logQuery } from "../schema/request.ts";
+import { logPageSchema } from "../schema/thread.ts";
+import { answers, type Context, routes, sends } from "./route.ts";
 
 const tags = ["Events"];
 const stream = z.string().openapi({ description: "Server-sent events: see docs/server.md." });
@@ -14,7 +19,7 @@ const log = createRoute({
   tags,
   summary: "A page of a thread's debug log, its events among it",
   request: { params: idPath, query: logQuery },
-  responses: answers("The lines.", logPageShape),
+  responses: answers("The lines.", logPageSchema),
 });
 
 const follow = createRoute({
@@ -43,8 +48,28 @@ const watch = createRoute({
   responses: sends("reload, thread, removed, workflows.", "text/event-stream", stream),
 });
 
-/** The routes that stream, and the one that reads the same page by page. */
-export function eventRoutes({ root, feeds, changes, streams }: Context) {
+const valuePath = idPath.extend({
+  at: z
+    .string()
+    .regex(/^\d{1,12}$/, "it is the `at` of a shortened value: a whole number")
+    .openapi({ description: "The `at` that an event has in place of a value that was too long." }),
+});
+
+const value = createRoute({
+  method: "get",
+  path: "/threads/{id}/values/{at}",
+  tags: tags,
+  summary: "A value that was too long for its event, in full",
+  request: { params: valuePath },
+  responses: sends(
+    "The value; its text has as many characters as the event names.",
+    "application/json",
+    z.unknown(),
+  ),
+});
+
+/** The routes that stream, and those that read the same page by page and value by value. */
+export function eventRoutes({ root, threadFeeds, changes, streams }: Context) {
   return routes()
     .openapi(log, async (c) => {
       const ref = await findThread(root, c.req.valid("param").id);
@@ -56,15 +81,20 @@ export function eventRoutes({ root, feeds, changes, streams }: Context) {
       const last = c.req.header("last-event-id") || undefined;
       const text = last ?? c.req.valid("query").from;
       const from = text === undefined ? undefined : parsePosition(text);
-      // A browser comes back whenever a stream ends, unless it is told that there is nothing more.
+      // A browser reconnects whenever a stream ends, unless the answer is 204.
       const isOver =
         last !== undefined && from && new LogReader(root, ref, from).facts.end !== null;
       if (isOver) return c.body(null, 204);
       streams.checkRoom();
-      return streams.send(feeds.listen(ref, from));
+      return streams.send(threadFeeds.listen(ref, from));
     })
     .openapi(watch, () => {
       streams.checkRoom();
       return streams.send(changes.listen());
+    })
+    .openapi(value, async (c) => {
+      const { id, at } = c.req.valid("param");
+      const json = readValue(root, await findThread(root, id), Number(at));
+      return c.body(json, 200, { "Content-Type": "application/json" });
     });
 }

@@ -7,19 +7,18 @@ import {
   readFailure,
   readThread,
 } from "@uncaged/workflow/host";
-import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../shape/request.ts";
+import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../schema/request.ts";
 import {
-  diffShape,
-  ledgerShape,
-  liveRowShape,
-  relativeShape,
-  stepsPageShape,
-  threadRowShape,
-  threadShape,
-} from "../shape/thread.ts";
-import { answers, routes } from "./answers.ts";
-import type { Context } from "./context.ts";
-import { ledgerOfThread } from "./spendings.ts";
+  diffSchema,
+  ledgerSchema,
+  liveRowSchema,
+  relativeSchema,
+  stepsPageSchema,
+  threadRowSchema,
+  threadSchema,
+} from "../schema/thread.ts";
+import { answers, type Context, routes } from "./route.ts";
+import { ledgerOfThread } from "./spent.ts";
 
 const tags = ["Threads"];
 
@@ -38,7 +37,7 @@ const list = createRoute({
   tags,
   summary: "List threads, newest first",
   request: { query: threadsQuery },
-  responses: answers("A page of threads.", z.array(threadRowShape), pageHeaders),
+  responses: answers("A page of threads.", z.array(threadRowSchema), pageHeaders),
 });
 
 const live = createRoute({
@@ -46,7 +45,7 @@ const live = createRoute({
   path: "/live",
   tags,
   summary: "List the threads that a worker runs now",
-  responses: answers("The live threads, oldest first.", z.array(liveRowShape)),
+  responses: answers("The live threads, oldest first.", z.array(liveRowSchema)),
 });
 
 const show = createRoute({
@@ -55,7 +54,7 @@ const show = createRoute({
   tags,
   summary: "Show a thread",
   request: { params: idPath, query: threadQuery },
-  responses: answers("The thread.", threadShape),
+  responses: answers("The thread.", threadSchema),
 });
 
 const steps = createRoute({
@@ -64,7 +63,7 @@ const steps = createRoute({
   tags,
   summary: "A page of a thread's steps",
   request: { params: idPath, query: stepsQuery },
-  responses: answers("The steps from a number on.", stepsPageShape),
+  responses: answers("The steps from a number on.", stepsPageSchema),
 });
 
 const ledger = createRoute({
@@ -73,7 +72,7 @@ const ledger = createRoute({
   tags,
   summary: "What a thread spent",
   request: { params: idPath },
-  responses: answers("By role, by model and by step.", ledgerShape),
+  responses: answers("By role, by model and by step.", ledgerSchema),
 });
 
 const family = createRoute({
@@ -84,7 +83,7 @@ const family = createRoute({
   request: { params: idPath },
   responses: answers(
     "The family, oldest first, the thread itself included.",
-    z.array(relativeShape),
+    z.array(relativeSchema),
   ),
 });
 
@@ -94,10 +93,10 @@ const diff = createRoute({
   tags,
   summary: "Compare two threads step by step",
   request: { params: idPath, query: diffQuery },
-  responses: answers("The comparison; `a` is the thread of the path.", diffShape),
+  responses: answers("The comparison; `a` is the thread of the path.", diffSchema),
 });
 
-// Threads that are born or removed in between move places, but not the ids.
+// Threads that are created or removed in between move offsets, but not ids.
 function linkToNext(url: string, before: string): string {
   const { pathname, searchParams } = new URL(url);
   searchParams.delete("offset");

@@ -1,6 +1,7 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
+import { stepsSource } from "@uncaged/workflow-steps/source";
 import {
   type Added,
   addWorkflow,
@@ -10,8 +11,6 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { stepsSource } from "@uncaged/workflow-steps/source";
-import { checkFiles, type SentFiles, writeFiles } from "./sent-files.ts";
 
 const mostAtOnce = 4;
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
@@ -57,8 +56,8 @@ export async function addFiles(
 }
 
 /**
- * Has something done with a file that was sent, and those beside it. They lie in a folder of their own
- * for as long as that takes; `plain` takes that folder out of a text, as it is taken out of errors.
+ * Calls `use` with the path of a file that was sent, in a temporary folder with those beside it. `plain`
+ * takes that folder out of a text, as it is taken out of errors.
  *
  * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `use`.
  */
@@ -67,7 +66,7 @@ export async function withUpload<T>(
   files: SentFiles,
   use: (path: string, plain: (text: string) => string) => Promise<T>,
 ): Promise<T> {
-  if (atWork >= mostAtOnce) throw tooMany();
+  if (atWork >= mostAtOnce) throw tooManyUploads();
   atWork += 1;
   try {
     return await inFolder(async (folder) => {
@@ -107,7 +106,7 @@ function asSent(error: unknown, folder: string): unknown {
   });
 }
 
-/** What is wrong with what was sent is wrong with the request. */
+/** Errors of what was sent are errors of the request. */
 const faulty: ReadonlySet<string> = new Set([
   "BAD_DESCRIPTOR",
   "BUILD_FAILED",
@@ -133,11 +132,102 @@ function badFileName(file: string): WorkflowError {
   });
 }
 
-function tooMany(): WorkflowError {
+function tooManyUploads(): WorkflowError {
   return new WorkflowError({
     code: "TOO_MANY_UPLOADS",
     kind: "failed",
     message: `${mostAtOnce} files are being added, and that is the most`,
     hint: "try again when one is done",
+  });
+}
+
+/** The files of one upload: their contents by their paths. */
+type SentFiles = ReadonlyMap<string, string | Uint8Array>;
+
+/** The most files of one upload. */
+export const mostFiles = 1_000;
+
+const mostPath = 512;
+const mostPartBytes = 255;
+// Without characters that some system gives a meaning to, and without invisible ones.
+const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
+// https://learn.microsoft.com/windows/win32/fileio/naming-a-file: each is a device, whatever its ending.
+const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
+const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+
+/**
+ * Checks that files have names that any system can store in one folder, and that `file`
+ * is one of them.
+ *
+ * @throws WorkflowError `TOO_MANY_FILES`, `BAD_FILE_NAME`, `FILE_NOT_SENT` (usage).
+ */
+export function checkFiles(files: SentFiles, file: string): void {
+  if (files.size > mostFiles) throw tooMany(files.size);
+  const byFolded = new Map<string, string>();
+  for (const path of files.keys()) {
+    checkPath(path);
+    const other = byFolded.get(folded(path));
+    if (other !== undefined) throw bad(path, `differs only by case from ${show(other)}`);
+    byFolded.set(folded(path), path);
+  }
+  for (const path of files.keys()) {
+    const above = foldersOf(path).find((folder) => byFolded.has(folded(folder)));
+    if (above !== undefined) throw bad(path, `is in ${show(above)}, which is a file too`);
+  }
+  if (!files.has(file)) throw notSent(file);
+}
+
+function checkPath(path: string): void {
+  if (path.length > mostPath) throw bad(path, `is longer than ${mostPath} characters`);
+  for (const part of path.split("/")) {
+    if (unsent.has(part.toLowerCase())) throw bad(path, `is in ${part}, which is not sent`);
+    const isPlain = plainPart.test(part) && !/^\.{1,2}$|[. ]$/.test(part) && !device.test(part);
+    if (!isPlain || Buffer.byteLength(part) > mostPartBytes) {
+      throw bad(path, "is no plain relative path");
+    }
+  }
+}
+
+const folded = (path: string): string => path.normalize("NFC").toLowerCase();
+
+/** The folders that a path leads through: of `a/b/c.ts` `a` and `a/b`. */
+function foldersOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(1).map((_, n) => parts.slice(0, n + 1).join("/"));
+}
+
+/** Writes files that were checked into a folder. */
+export async function writeFiles(folder: string, files: SentFiles): Promise<void> {
+  for (const [path, content] of files) {
+    const target = join(folder, path);
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    await writeFile(target, content, { flag: "wx", mode: 0o600 });
+  }
+}
+
+function bad(path: string, why: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_FILE_NAME",
+    kind: "usage",
+    message: `${show(path)} ${why}`,
+    hint: "name the files by their paths in one folder, with slashes: lib/ask.ts",
+  });
+}
+
+function tooMany(count: number): WorkflowError {
+  return new WorkflowError({
+    code: "TOO_MANY_FILES",
+    kind: "usage",
+    message: `${count} files were sent, ${mostFiles} are the most`,
+    hint: "send only what the workflow imports",
+  });
+}
+
+function notSent(file: string): WorkflowError {
+  return new WorkflowError({
+    code: "FILE_NOT_SENT",
+    kind: "usage",
+    message: `${show(file)} is not among the files`,
+    hint: "name the workflow's own file by its path in files",
   });
 }

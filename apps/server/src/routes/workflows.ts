@@ -8,21 +8,19 @@ import {
   showVersion,
   showWorkflow,
 } from "@uncaged/workflow/host";
-import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../shape/request.ts";
+import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../schema/request.ts";
 import {
-  addedShape,
-  bundleShape,
-  descriptorShape,
-  formShape,
-  removedShape,
-  rolledBackShape,
-  versionRowShape,
-  workflowRowShape,
-  workflowShape,
-} from "../shape/workflow.ts";
-import { answers, optionalBody, routes, sends } from "./answers.ts";
-import type { Context } from "./context.ts";
-import { formOf } from "./form.ts";
+  addedSchema,
+  bundleSchema,
+  descriptorSchema,
+  formSchema,
+  removedSchema,
+  rolledBackSchema,
+  versionRowSchema,
+  workflowRowSchema,
+  workflowSchema,
+} from "../schema/workflow.ts";
+import { answers, type Context, optionalBody, routes, sends } from "./route.ts";
 import { addFiles, addUpload } from "./upload.ts";
 
 const tags = ["Workflows"];
@@ -33,7 +31,7 @@ const list = createRoute({
   path: "/workflows",
   tags,
   summary: "List the workflows",
-  responses: answers("By name.", z.array(workflowRowShape)),
+  responses: answers("By name.", z.array(workflowRowSchema)),
 });
 
 const show = createRoute({
@@ -42,7 +40,7 @@ const show = createRoute({
   tags,
   summary: "Show a workflow: its versions and its descriptor",
   request: { params: namePath },
-  responses: answers("The workflow.", workflowShape),
+  responses: answers("The workflow.", workflowSchema),
 });
 
 const history = createRoute({
@@ -53,7 +51,7 @@ const history = createRoute({
   request: { params: namePath },
   responses: answers(
     "The versions, each with the number of its threads.",
-    z.array(versionRowShape),
+    z.array(versionRowSchema),
   ),
 });
 
@@ -73,7 +71,7 @@ const add = createRoute({
       },
     },
   },
-  responses: answers("It is the current version.", addedShape),
+  responses: answers("It is the current version.", addedSchema),
 });
 
 const rollback = createRoute({
@@ -82,7 +80,7 @@ const rollback = createRoute({
   tags,
   summary: "Go back to an earlier version, or to a named one",
   request: { params: namePath, ...optionalBody(rollbackBody) },
-  responses: answers("The name points there now.", rolledBackShape),
+  responses: answers("The name points there now.", rolledBackSchema),
 });
 
 const remove = createRoute({
@@ -91,7 +89,7 @@ const remove = createRoute({
   tags,
   summary: "Remove a workflow's name; its threads stay",
   request: { params: namePath },
-  responses: answers("The name is gone.", removedShape),
+  responses: answers("The name is gone.", removedSchema),
 });
 
 const bundle = createRoute({
@@ -100,16 +98,16 @@ const bundle = createRoute({
   tags,
   summary: "Show one version",
   request: { params: versionPath },
-  responses: answers("The version.", bundleShape),
+  responses: answers("The version.", bundleSchema),
 });
 
 const descriptor = createRoute({
   method: "get",
   path: "/bundles/{workflow}/descriptor",
   tags,
-  summary: "What a version says of itself",
+  summary: "The descriptor of a version",
   request: { params: versionPath },
-  responses: answers("Null when its file can't be read.", descriptorShape.nullable()),
+  responses: answers("Null when its file can't be read.", descriptorSchema.nullable()),
 });
 
 const form = createRoute({
@@ -118,7 +116,7 @@ const form = createRoute({
   tags,
   summary: "What a form that starts a thread must ask for",
   request: { params: versionPath },
-  responses: answers("The form.", formShape),
+  responses: answers("The form.", formSchema),
 });
 
 const source = createRoute({
@@ -170,4 +168,11 @@ export function workflowRoutes({ root }: Context) {
       const { file } = c.req.valid("query");
       return c.text(await readVersionText(root, c.req.valid("param").workflow, file), 200);
     });
+}
+
+/** What a form that starts a thread of a version must ask for. */
+function formOf(version: Awaited<ReturnType<typeof showVersion>>) {
+  const { workflow, hash } = version;
+  const { description = "", input = null } = version.descriptor ?? {};
+  return { workflow, hash, description, input };
 }

@@ -1,15 +1,152 @@
+import { planRerun, Registry } from "@uncaged/workflow-steps";
+import { stepsSource } from "@uncaged/workflow-steps/source";
 import {
+  forkThread,
   isWorkflowError,
   killThread,
   pauseThread,
   readThread,
+  resolveWorkflow,
   resumeThread,
+  startThread,
+  storeBundle,
+  threadIdPattern,
   type ThreadRef,
+  toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import type { z } from "zod";
-import type { Context } from "../routes/context.ts";
-import type { resumeRunBody } from "../shape/run.ts";
+import type { Context } from "../routes/route.ts";
+import { withUpload } from "../routes/upload.ts";
+import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
+import type { Run, Runs } from "./run.ts";
+
+const file = "workflow.json";
+const position = new RegExp(`^${file}:\\d+:\\d+: `);
+
+/**
+ * Starts a run of a workflow that has a name, or of one that is sent along. Its params are checked
+ * before there is a thread.
+ *
+ * @throws WorkflowError `BAD_REQUEST` (usage), `WORKFLOW_NOT_FOUND` (missing), `STEPS_INVALID`,
+ * `PARAMS_INVALID`, and those of `startThread`.
+ */
+export async function startRun(
+  { root, env, cwd }: Context,
+  runs: Runs,
+  { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
+): Promise<string> {
+  if ((workflowName === undefined) === (workflow === undefined)) throw oneOf();
+  const named = workflowName ?? (await stored(root, workflow ?? {}));
+  const { hash } = await resolveWorkflow(root, named);
+  const { document } = await runs.documentsOf(hash);
+  new Registry(document.registry).startParams(params);
+  const options = optionsOf(clientRunToken);
+  const { threadId } = await startThread(root, { workflow: named, params, options, env, cwd });
+  return threadId;
+}
+
+/** The options of a thread whose starter gave a text of its own. */
+const optionsOf = (clientRunToken: string | undefined): Record<string, unknown> =>
+  clientRunToken === undefined ? {} : { clientRunToken };
+
+/** Builds a document and stores its bundle without a name: no workflow of that name is affected. */
+async function stored(root: Context["root"], document: object): Promise<string> {
+  const files = new Map([[file, JSON.stringify(document)]]);
+  try {
+    return await withUpload(file, files, async (path) => {
+      const { hash } = await storeBundle(root, path, { sources: [stepsSource(() => undefined)] });
+      return hash;
+    });
+  } catch (error) {
+    throw withoutPositions(error);
+  }
+}
+
+// The file was written here: its lines mean nothing to the client that sent the document.
+function withoutPositions(error: unknown): unknown {
+  if (!isWorkflowError(error)) return error;
+  const { message, details, ...record } = toErrorRecord(error);
+  return new WorkflowError({
+    ...record,
+    message: message.replace(position, ""),
+    ...(details && { details: details.map((detail) => detail.replace(position, "")) }),
+  });
+}
+
+function oneOf(): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_REQUEST",
+    kind: "usage",
+    message: "give either workflowName or workflow",
+    hint: '{"workflowName": "review", "params": {}}',
+  });
+}
+
+type Request = z.infer<typeof rerunBody>;
+
+/**
+ * Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), those of `planRerun`, and those of `forkThread`.
+ */
+export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
+  const { root, env, cwd } = context;
+  const { checkpoint, stepID, path, overrides, maxRounds } = request;
+  const source = await sourceOf(runs, checkpoint);
+  const hash = await hashOf(context, source, request.workflowName);
+  const documents = await runs.documentsOf(hash);
+  const thread = source && (await readThread(root, source.ref));
+  const { kept: atStep, input } = planRerun(documents, thread, {
+    checkpoint,
+    stepID,
+    path,
+    overrides,
+  });
+  const options = optionsOf(request.clientRunToken);
+  if (!source) {
+    const workflow = request.workflowName ?? hash;
+    return (await startThread(root, { workflow, options, input, maxRounds, env, cwd })).threadId;
+  }
+  const on = hash === source.ref.hash ? undefined : request.workflowName;
+  const fork = { keep: { atStep }, input, options, maxRounds, env, on };
+  return (await forkThread(root, source.ref, fork)).threadId;
+}
+
+/** The run that a checkpoint is of, if it is here. */
+async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["checkpoint"]) {
+  const texts = [id, workflowID].filter((one) => typeof one === "string");
+  const named = texts.find((text) => threadIdPattern.test(text));
+  return named === undefined ? null : await runs.find(named);
+}
+
+async function hashOf(
+  { root }: Context,
+  source: Run | null,
+  workflowName: string | undefined,
+): Promise<string> {
+  if (workflowName === undefined) {
+    if (source) return source.ref.hash;
+    throw noWorkflow();
+  }
+  try {
+    return (await resolveWorkflow(root, workflowName)).hash;
+  } catch (error) {
+    // A workflow that was sent along has no registered name.
+    const isUnknown = isWorkflowError(error) && error.code === "WORKFLOW_NOT_FOUND";
+    if (isUnknown && source?.documents.document.name === workflowName) return source.ref.hash;
+    throw error;
+  }
+}
+
+function noWorkflow(): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_REQUEST",
+    kind: "usage",
+    message: "the checkpoint is of no run that is known here, and there is no workflowName",
+    hint: "name the workflow that is to run: workflowName",
+  });
+}
 
 type Answer = z.infer<typeof resumeRunBody>;
 
@@ -38,13 +175,13 @@ export async function resumeRun(
 
 /** Ends a run; without effect on one that has ended. */
 export const abortRun = ({ root, env }: Context, ref: ThreadRef): Promise<void> =>
-  unless(["THREAD_ENDED"], killThread(root, ref, { env }));
+  ignoring(["THREAD_ENDED"], killThread(root, ref, { env }));
 
 /** Holds a run before its next step; without effect on one that has ended, waits, or is not driven. */
 export const pauseRun = ({ root }: Context, ref: ThreadRef): Promise<void> =>
-  unless(["THREAD_ENDED", "NOT_RUNNING"], pauseThread(root, ref));
+  ignoring(["THREAD_ENDED", "NOT_RUNNING"], pauseThread(root, ref));
 
-async function unless(codes: string[], done: Promise<unknown>): Promise<void> {
+async function ignoring(codes: string[], done: Promise<unknown>): Promise<void> {
   try {
     await done;
   } catch (error) {
@@ -57,6 +194,6 @@ function noToken(): WorkflowError {
     code: "NO_ANSWER_TOKEN",
     kind: "usage",
     message: "there is no token",
-    hint: 'send {"token", "payload"}: the token stands in the event pause_start, and in the status',
+    hint: 'send {"token", "payload"}: the event pause_start and the status have the token',
   });
 }

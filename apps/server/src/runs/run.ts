@@ -1,36 +1,38 @@
 import {
-  descriptorOf,
-  findThread,
-  isWorkflowError,
-  readNewestEvents,
-  readRow,
-  readThread,
-  type Root,
-  type ThreadRef,
-  WorkflowError,
-} from "@uncaged/workflow/host";
-import {
   type Checkpoint,
   type Documents,
   documentsOf,
   recordedCheckpoint,
   recordedSnapshot,
   recordedValues,
-  type StepValues,
   stepsBefore,
+  type StepValues,
   type WorkflowSnapshot,
 } from "@uncaged/workflow-steps";
-import { endedOf, endingSeqOf, failedStepOf } from "./ending.ts";
+import {
+  descriptorOf,
+  type EventRecord,
+  findThread,
+  isWorkflowError,
+  type LogFacts,
+  readNewestEvents,
+  readRow,
+  readThread,
+  type Root,
+  type ThreadRef,
+  type ThreadRow,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 
 /** A thread of a step workflow. */
 export type Run = { ref: ThreadRef; documents: Documents };
 
-/** A point in a run: before a step's last run, or behind its first steps. */
+/** A point in a run: before a step's last execution, or after its first steps. */
 type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
-/** The runs of a storage root. A bundle never changes: what its descriptor holds is read once. */
+/** The runs of a storage root. A bundle never changes: its descriptor is read once. */
 export class Runs {
   readonly #root: Root;
   readonly #known = new Map<string, Documents>();
@@ -68,7 +70,7 @@ export class Runs {
   }
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
-    // First the number, then what it counts: whoever listens behind it misses nothing.
+    // First the number, then what it counts: a client that follows from it misses nothing.
     const row = await readRow(this.#root, ref);
     const ended = endedOf(row);
     const eventSeq = ended ? endingSeqOf(this.#root, ref, ended) : lastSeqOf(this.#root, ref);
@@ -78,15 +80,15 @@ export class Runs {
   }
 
   /**
-   * The state of a run, what it was before the last run of a step, or what its first steps make.
+   * The state of a run: now, before the last execution of a step, or after its first steps.
    *
    * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run or step, and for more steps than
    * there are.
    */
   async checkpoint(id: string, { before, steps: count }: Point = {}): Promise<Checkpoint> {
     const { documents, thread } = await this.#recorded(id);
-    const first = (kept: number): Checkpoint => {
-      const steps = thread.steps.slice(0, kept);
+    const first = (length: number): Checkpoint => {
+      const steps = thread.steps.slice(0, length);
       return recordedCheckpoint(documents, { ...thread, steps, status: "running" });
     };
     if (count !== undefined) {
@@ -100,7 +102,7 @@ export class Runs {
   }
 
   /**
-   * What the run of a step began with that the step with a number belongs to.
+   * The values that were in force where the step with this number began.
    *
    * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run, and where nothing comes next.
    */
@@ -135,3 +137,93 @@ export function lastSeqOf(root: Root, ref: ThreadRef): number {
 
 const missing = (code: string, message: string): WorkflowError =>
   new WorkflowError({ code, kind: "missing", message, hint: "ask for a run that is there" });
+
+/** The event that a run's stream ends with. */
+export type Ending = {
+  type: "workflow_done" | "workflow_failed" | "workflow_cancelled";
+  seq: number;
+  payload: unknown;
+};
+
+/** When a thread ended, in milliseconds since the epoch, and whether it was killed. */
+export type Ended = { at: number; killed: boolean };
+
+type EndRecord = NonNullable<LogFacts["end"]>;
+
+// A run publishes little after its own end.
+const mostLookedAt = 1000;
+
+/**
+ * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run
+ * that was ended from outside has none, and gets the number after its last event.
+ *
+ * @param startedAt In milliseconds since the epoch.
+ */
+export function endingOf(root: Root, ref: ThreadRef, end: EndRecord, startedAt: number): Ending {
+  const type = typeOf(end);
+  const killed = end.meta.reason === "killed";
+  const { last, own } = lookBack(root, ref, { at: end.timestamp, killed });
+  if (own?.type === type) return { type, seq: last, payload: own.payload };
+  const duration_ms = end.timestamp - startedAt;
+  const failure = { error: end.content, failed_step_id: null };
+  return {
+    type,
+    seq: last + 1,
+    payload: { ...(type === "workflow_failed" && failure), duration_ms },
+  };
+}
+
+/** The number of the event that ends a run that has ended. */
+export function endingSeqOf(root: Root, ref: ThreadRef, ended: Ended): number {
+  const { last, own } = lookBack(root, ref, ended);
+  return own ? last : last + 1;
+}
+
+/** The step that a run failed at, by its events; null when that is not known. */
+function failedStepOf(root: Root, ref: ThreadRef): string | null {
+  let looked = 0;
+  for (const { payload, type } of readNewestEvents(root, ref)) {
+    if (type === "workflow_failed") {
+      const { failed_step_id: id } = payload as { failed_step_id?: unknown };
+      return typeof id === "string" ? id : null;
+    }
+    if (type === "workflow_start" || (looked += 1) > mostLookedAt) break;
+  }
+  return null;
+}
+
+/** When the thread of a row ended; null when it has not. */
+export function endedOf(row: ThreadRow | null): Ended | null {
+  if (row?.status === "killed") return { at: row.updatedAt, killed: true };
+  const hasEnded = row?.status === "completed" || row?.status === "failed";
+  return hasEnded ? { at: row.updatedAt, killed: false } : null;
+}
+
+function typeOf({ meta: { reason, returnCode } }: EndRecord): Ending["type"] {
+  if (reason === "killed") return "workflow_cancelled";
+  return reason === "returned" && returnCode === 0 ? "workflow_done" : "workflow_failed";
+}
+
+/**
+ * The number of a run's last event, and that event if it is the run's own end. What killed steps publish
+ * while they unwind no longer belongs to the run.
+ */
+function lookBack(
+  root: Root,
+  ref: ThreadRef,
+  { at, killed }: Ended,
+): { last: number; own: EventRecord | null } {
+  let last: number | null = null;
+  let looked = 0;
+  for (const event of readNewestEvents(root, ref)) {
+    const { seq, timestamp, type } = event;
+    if (!killed && (type === "workflow_done" || type === "workflow_failed")) {
+      return { last: seq, own: event };
+    }
+    const isLate = killed ? timestamp >= at : timestamp > at;
+    if (!isLate) last ??= seq;
+    if (type === "workflow_start" || (last !== null && killed)) break;
+    if ((looked += 1) > mostLookedAt) break;
+  }
+  return { last: last ?? 0, own: null };
+}

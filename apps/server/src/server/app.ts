@@ -1,26 +1,32 @@
+import { createRoute } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ConsoleFiles } from "../console/console.ts";
 import { isPagePath } from "../console/plain-page.ts";
 import { mostOf, tooLarge } from "../guard/body.ts";
-import { noSuchPath } from "../guard/refusal.ts";
-import { routes } from "../routes/answers.ts";
-import type { Context } from "../routes/context.ts";
+import { noSuchPath, errorResponseTo } from "../guard/error-response.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
-import { serverRoutes } from "../routes/server.ts";
+import { answers, type Context, routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
-import { valueRoutes } from "../routes/values.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
-import { refusalTo } from "../runs/refusal.ts";
-import { runRoutes } from "../runs/runs.ts";
+import { runRoutes } from "../runs/run-routes.ts";
+import { serverSchema } from "../schema/server.ts";
 
-const about = {
+const info = {
   title: "uncaged-workflow",
   description:
     "Workflows and their threads, over one storage root. Every request needs the token: " +
     "Authorization: Bearer, or the cookie that the printed URL sets.",
 };
+
+const about = createRoute({
+  method: "get",
+  path: "/server",
+  tags: ["Server"],
+  summary: "Which server this is, and since when it runs",
+  responses: answers("The server.", serverSchema),
+});
 
 const limited: MiddlewareHandler = (c, next) => {
   const maxSize = mostOf(c.req.raw);
@@ -34,11 +40,11 @@ const limited: MiddlewareHandler = (c, next) => {
 export function makeApp(context: Context, files: ConsoleFiles) {
   const api = routes();
   api.use(limited);
-  api.route("/", serverRoutes(context));
+  const { version, startedAt } = context;
+  api.openapi(about, (c) => c.json({ name: "uncaged-workflow" as const, version, startedAt }, 200));
   api.route("/", threadRoutes(context));
   api.route("/", controlRoutes(context));
   api.route("/", eventRoutes(context));
-  api.route("/", valueRoutes(context));
   api.route("/", workflowRoutes(context));
 
   const app = routes();
@@ -51,7 +57,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
   app.route("/workflow", runRoutes(context));
   app.doc31("/api/openapi.json", {
     openapi: "3.1.0",
-    info: { ...about, version: context.version },
+    info: { ...info, version },
     security: [{ token: [] }],
   });
   app.get("*", (c, next) => {
@@ -62,7 +68,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     throw noSuchPath(c.req.method, c.req.path);
   });
   app.onError((error, c) => {
-    const { status, body } = refusalTo(c.req.raw, error, context.root);
+    const { status, body } = errorResponseTo(c.req.raw, error, context.root);
     if (status === 500) console.error(error);
     return c.json(body, status);
   });

@@ -8,27 +8,24 @@ import {
 } from "@uncaged/workflow/host";
 import { ConsoleFiles, consoleFolder } from "../console/console.ts";
 import { noToken, wantsPage } from "../console/plain-page.ts";
-import { ChangeFeed } from "../feed/change-feed.ts";
-import { watchChanges } from "../feed/changes.ts";
-import { Feeds } from "../feed/feeds.ts";
-import { LiveThreads } from "../feed/live.ts";
-import { Streams } from "../feed/streams.ts";
-import { EntryCodes } from "../guard/entry.ts";
-import { admit, type Gate, protect } from "../guard/guard.ts";
-import { bracketed, ownHosts } from "../guard/host.ts";
-import { newToken } from "../guard/token.ts";
-import { Spendings } from "../routes/spendings.ts";
-import { refusalTo } from "../runs/refusal.ts";
+import { errorResponseTo } from "../guard/error-response.ts";
+import { checkRequest, bracketed, type Access, ownHosts, protect } from "../guard/guard.ts";
+import { EntryCodes, newToken } from "../guard/token.ts";
+import { Spendings } from "../routes/spent.ts";
+import { ChangeFeed } from "../stream/change-feed.ts";
+import { watchChanges } from "../stream/changes.ts";
+import { Connections } from "../stream/connections.ts";
+import { ThreadFeeds } from "../stream/listener.ts";
+import { LiveThreads } from "../stream/thread-feed.ts";
 import { makeApp } from "./app.ts";
 
-/** What a server needs. */
 export type ServerOptions = {
   root: Root;
   /** The address to listen on. */
   host: string;
   /** The port; 0 takes any that is free. */
   port: number;
-  /** What threads that are started here get. */
+  /** The environment and folder of threads that are started here. */
   env: Record<string, string>;
   cwd: string;
   version: string;
@@ -38,27 +35,27 @@ export type ServerOptions = {
   streams?: { most: number; patienceMs: number };
 };
 
-/** A server that listens. `url` brings the token: whoever has it may do everything. */
+/** A server that listens. `url` has the token in it, which permits everything. */
 export type RunningServer = {
   readonly url: string;
   readonly token: string;
   readonly port: number;
-  /** A URL that lets one browser in, once, within a minute: to be handed to whatever opens it. */
+  /** A URL that gives one browser access, once, within a minute: for the program that opens it. */
   entry(): string;
   /** Closes every connection, and the port. */
   stop(): Promise<void>;
 };
 
-// An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
+// An answer may take its time: a source is built, a worker is asked. Connections have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000 };
-// What is longer than any route takes is refused with a body of ours as long as the system lets us.
+// So that a body above a route's limit gets an error response of ours, and not the runtime's.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
  * Serves a storage root by HTTP: the API under `/api`, the console everywhere else. Its address and its
- * token go to the storage root, where the token of the server before is taken up again: pages that were
- * open stay signed in.
+ * token are written to the storage root. The token of the previous server is used again, so that open
+ * pages stay signed in.
  *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
  */
@@ -66,7 +63,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const { root, host, version, env, cwd } = options;
   const token = readServerAddress(root)?.token ?? newToken();
   const live = new LiveThreads(root);
-  const streams = new Streams(options.streams ?? defaultStreams);
+  const streams = new Connections(options.streams ?? defaultStreams);
   const app = makeApp(
     {
       root,
@@ -74,7 +71,7 @@ export function startServer(options: ServerOptions): RunningServer {
       cwd,
       version,
       startedAt: Date.now(),
-      feeds: new Feeds(root, live),
+      threadFeeds: new ThreadFeeds(root, live),
       changes: new ChangeFeed((signal) => watchChanges(root, live, signal)),
       streams,
       families: new Families(root),
@@ -82,16 +79,16 @@ export function startServer(options: ServerOptions): RunningServer {
     },
     new ConsoleFiles(options.console ?? consoleFolder()),
   );
-  let gate: Gate | null = null;
+  let access: Access | null = null;
   const server = listen(options, async (request, own) => {
     try {
-      if (!gate) throw new Error("not ready");
-      const entry = admit(request, gate);
+      if (!access) throw new Error("not ready");
+      const entry = checkRequest(request, access);
       const response = entry ?? (await app.fetch(request));
       if (isStream(response)) own.timeout(request, 0);
       return protect(response);
     } catch (error) {
-      const { status, body } = refusalTo(request, error, root);
+      const { status, body } = errorResponseTo(request, error, root);
       if (status === 500) console.error(error);
       const isPage = status === 401 && wantsPage(request);
       return protect(isPage ? noToken() : Response.json(body, { status }));
@@ -99,7 +96,7 @@ export function startServer(options: ServerOptions): RunningServer {
   });
   const port = server.port ?? options.port;
   const codes = new EntryCodes();
-  gate = { hosts: ownHosts(host, port), token, port, codes };
+  access = { hosts: ownHosts(host, port), token, port, codes };
   const url = `http://${bracketed(shownHost(host))}:${port}`;
   try {
     writeServerAddress(root, { url, token, pid: process.pid });

@@ -10,7 +10,7 @@ import type {
   Rerun,
   RetryThread,
   RunCheckpoint,
-  RunStand,
+  RunState,
   RunValues,
   StartThread,
   StartedThread,
@@ -145,7 +145,7 @@ export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) 
 
 /** Runs again from the first steps of a run. */
 export const startRerun = (body: Rerun) =>
-  request<RunStand>("/rerun", { root, method: "POST", json: body });
+  request<RunState>("/rerun", { root, method: "POST", json: body });
 
 /** The statuses in the order in which a filter lists them. */
 export const statuses: readonly Status[] = [

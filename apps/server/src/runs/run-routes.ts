@@ -1,31 +1,48 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import { body, optionalBody, routes } from "../routes/answers.ts";
-import type { Context } from "../routes/context.ts";
+import { body, type Context, optionalBody, routes } from "../routes/route.ts";
 import {
-  artifactsShape,
+  artifactsSchema,
   checkpointQuery,
-  checkpointShape,
+  checkpointSchema,
   rerunBody,
   resumeRunBody,
   runBody,
+  runFailureSchema,
   runPath,
-  runStandShape,
-  snapshotShape,
-  startedRunShape,
+  runStateSchema,
+  snapshotSchema,
+  startedRunSchema,
   valuesQuery,
-  valuesShape,
-  variablesShape,
-} from "../shape/run.ts";
-import { runAnswers, runStreamRefusals } from "./answers.ts";
-import { abortRun, pauseRun, resumeRun } from "./control.ts";
-import { followRun, noStream, seqIn } from "./follow.ts";
-import { startRerun } from "./rerun.ts";
+  valuesSchema,
+  variablesSchema,
+} from "../schema/run.ts";
+import { abortRun, pauseRun, resumeRun, startRerun, startRun } from "./control.ts";
+import { followRun, noStream, seqIn } from "./run-stream.ts";
 import { type Run, Runs } from "./run.ts";
-import { startRun } from "./start.ts";
 
 const tags = ["Runs of step workflows"];
 const params = runPath;
+
+const json = <Schema extends z.ZodType>(schema: Schema) => ({ "application/json": { schema } });
+const refused = (description: string) => ({ description, content: json(runFailureSchema) });
+
+/** The errors of a run's stream: that of an unknown run ends at once. */
+const runStreamRefusals = {
+  401: refused("The token is missing or wrong."),
+  403: refused("The Host or the Origin is not this server's."),
+  429: refused("Too many at once."),
+};
+
+/** The responses of a path of runs: on success, and its errors. */
+const runAnswers = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
+  200: { description, content: json(schema) },
+  400: refused("What was sent is malformed or invalid: see `messages`."),
+  404: refused("There is no such run, no such workflow, or no checkpoint."),
+  409: refused("It can't be done as things are."),
+  413: refused("The body is too large."),
+  ...runStreamRefusals,
+});
 
 const run = createRoute({
   method: "post",
@@ -33,7 +50,7 @@ const run = createRoute({
   tags,
   summary: "Run a step workflow",
   request: body(runBody),
-  responses: runAnswers("It has begun.", startedRunShape),
+  responses: runAnswers("It has begun.", startedRunSchema),
 });
 
 const rerun = createRoute({
@@ -42,16 +59,16 @@ const rerun = createRoute({
   tags,
   summary: "Run again from a checkpoint, at a step, with other values",
   request: body(rerunBody),
-  responses: runAnswers("A new run has begun.", runStandShape),
+  responses: runAnswers("A new run has begun.", runStateSchema),
 });
 
 const status = createRoute({
   method: "get",
   path: "/{runID}/status",
   tags,
-  summary: "How a run stands",
+  summary: "The status of a run",
   request: { params },
-  responses: runAnswers("A snapshot.", snapshotShape),
+  responses: runAnswers("A snapshot.", snapshotSchema),
 });
 
 const variables = createRoute({
@@ -60,7 +77,7 @@ const variables = createRoute({
   tags,
   summary: "The variables of a run",
   request: { params },
-  responses: runAnswers("By name.", variablesShape),
+  responses: runAnswers("By name.", variablesSchema),
 });
 
 const artifacts = createRoute({
@@ -69,7 +86,7 @@ const artifacts = createRoute({
   tags,
   summary: "The files that a run has written",
   request: { params },
-  responses: runAnswers("Their paths.", artifactsShape),
+  responses: runAnswers("Their paths.", artifactsSchema),
 });
 
 const checkpoint = createRoute({
@@ -78,7 +95,7 @@ const checkpoint = createRoute({
   tags,
   summary: "The state of a run, from which it can be run again",
   request: { params, query: checkpointQuery },
-  responses: runAnswers("The checkpoint.", checkpointShape),
+  responses: runAnswers("The checkpoint.", checkpointSchema),
 });
 
 const values = createRoute({
@@ -87,7 +104,7 @@ const values = createRoute({
   tags,
   summary: "What a step of a run began with",
   request: { params, query: valuesQuery },
-  responses: runAnswers("Its place, and the values in force there.", valuesShape),
+  responses: runAnswers("Its path, and the values in force there.", valuesSchema),
 });
 
 const events = createRoute({
@@ -113,7 +130,7 @@ const act = (verb: "abort" | "pause", summary: string, done: string) =>
     tags,
     summary,
     request: { params },
-    responses: runAnswers(done, runStandShape),
+    responses: runAnswers(done, runStateSchema),
   });
 
 const abort = act("abort", "End a run now", "It has ended, by this or before.");
@@ -124,7 +141,7 @@ const resume = createRoute({
   tags,
   summary: "Answer the Pause that a run waits at",
   request: { params, ...optionalBody(resumeRunBody) },
-  responses: runAnswers("It goes on.", runStandShape),
+  responses: runAnswers("It goes on.", runStateSchema),
 });
 
 /** The routes of runs, as section 8 of the documented API has them. */
@@ -132,9 +149,9 @@ export function runRoutes(context: Context): OpenAPIHono {
   const runs = new Runs(context.root);
   const app = routes();
   app.use(asJson);
-  const standOf = async (found: Run) => {
-    const { runID, status: stand } = await runs.snapshot(found);
-    return { runID, status: stand };
+  const statusOf = async (found: Run) => {
+    const { runID, status: current } = await runs.snapshot(found);
+    return { runID, status: current };
   };
   return app
     .openapi(run, async (c) =>
@@ -142,7 +159,7 @@ export function runRoutes(context: Context): OpenAPIHono {
     )
     .openapi(rerun, async (c) => {
       const runID = await startRerun(context, runs, c.req.valid("json"));
-      return c.json(await standOf(await runs.get(runID)), 200);
+      return c.json(await statusOf(await runs.get(runID)), 200);
     })
     .openapi(status, async (c) => {
       return c.json(await runs.snapshot(await runs.get(c.req.valid("param").runID)), 200);
@@ -171,21 +188,21 @@ export function runRoutes(context: Context): OpenAPIHono {
     .openapi(abort, async (c) => {
       const found = await runs.get(c.req.valid("param").runID);
       await abortRun(context, found.ref);
-      return c.json(await standOf(found), 200);
+      return c.json(await statusOf(found), 200);
     })
     .openapi(pause, async (c) => {
       const found = await runs.get(c.req.valid("param").runID);
       await pauseRun(context, found.ref);
-      return c.json(await standOf(found), 200);
+      return c.json(await statusOf(found), 200);
     })
     .openapi(resume, async (c) => {
       const found = await runs.get(c.req.valid("param").runID);
       await resumeRun(context, found.ref, c.req.valid("json"));
-      return c.json(await standOf(found), 200);
+      return c.json(await statusOf(found), 200);
     });
 }
 
-/** Takes a body without a type of its own as JSON: so the documented clients send it. */
+/** Takes a body without a content type as JSON: the documented clients send it so. */
 const asJson: MiddlewareHandler = async (c, next) => {
   const type = c.req.header("content-type") ?? "";
   const isUntyped = type === "" || type.toLowerCase().startsWith("text/plain");

@@ -4,14 +4,14 @@ const hash = z.string().openapi({ example: "EYHPV6X8XHTCS" });
 const milliseconds = z.number().openapi({ description: "Milliseconds since the epoch, UTC." });
 const jsonSchema = z.union([z.boolean(), z.record(z.string(), z.unknown())]);
 
-export const descriptorShape = z
+export const descriptorSchema = z
   .looseObject({
     description: z.string(),
     roles: z.record(z.string(), z.looseObject({ description: z.string(), schema: jsonSchema })),
   })
   .openapi("Descriptor");
 
-export const workflowRowShape = z
+export const workflowRowSchema = z
   .object({
     name: z.string(),
     hash,
@@ -21,50 +21,50 @@ export const workflowRowShape = z
   })
   .openapi("WorkflowRow");
 
-export const workflowShape = z
+export const workflowSchema = z
   .object({
     name: z.string(),
     hash,
     timestamp: milliseconds,
     history: z.array(z.object({ hash, timestamp: milliseconds })),
-    descriptor: descriptorShape.nullable(),
+    descriptor: descriptorSchema.nullable(),
   })
   .openapi("Workflow");
 
-export const versionRowShape = z
+export const versionRowSchema = z
   .object({ hash, timestamp: milliseconds, current: z.boolean(), threads: z.number() })
   .openapi("VersionRow");
 
-export const addedShape = z
+export const addedSchema = z
   .object({
     name: z.string(),
     hash,
     unchanged: z.boolean(),
     warnings: z.array(z.string()).openapi({
-      description: "What a step workflow's check found that does not keep it from running.",
+      description: "Findings of a step workflow's check that do not prevent it from running.",
     }),
   })
   .openapi("AddedWorkflow");
 
-export const rolledBackShape = z
+export const rolledBackSchema = z
   .object({ name: z.string(), hash, previous: z.string() })
   .openapi("RolledBack");
 
-export const removedShape = z.object({ name: z.string() }).openapi("RemovedWorkflow");
+export const removedSchema = z.object({ name: z.string() }).openapi("RemovedWorkflow");
 
-export const bundleShape = z
+export const bundleSchema = z
   .object({
     workflow: z.string().openapi({ description: "The name it was asked by, or the hash." }),
     hash,
     bytes: z.number(),
-    descriptor: descriptorShape.nullable(),
+    descriptor: descriptorSchema.nullable(),
     sources: z.array(z.string()).openapi({
       description: "The files that it was built from, as far as its source map holds their text.",
     }),
   })
   .openapi("Bundle");
 
-export const formShape = z
+export const formSchema = z
   .object({
     workflow: z.string(),
     hash,

@@ -2,15 +2,16 @@ import {
   type LogFacts,
   type LogItem,
   type Position,
+  type Root,
   showPosition,
+  type Status,
   statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import type { ThreadEvents } from "../shape/event.ts";
-import type { Speak } from "./voice.ts";
+import type { ThreadEvents } from "../schema/thread.ts";
 
 /** One server-sent event, ready to be sent to any number of readers. */
-export type Frame = {
+export type SseMessage = {
   /** Behind what it tells. */
   position: Position;
   bytes: Uint8Array<ArrayBuffer>;
@@ -19,6 +20,27 @@ export type Frame = {
   /** The number by which a reader says that it has it, where that is not its position. */
   seq?: number;
 };
+
+type EndRecord = NonNullable<LogFacts["end"]>;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** How a stream tells of a thread. Connections of one thread with one serializer share what is read. */
+export type Serializer = {
+  readonly name: string;
+  /** What an item of the log becomes; without bytes where nothing is told of it. */
+  message(item: LogItem): SseMessage;
+  /*
+   * What stands in no file, null where nothing is told of it: that the log is gone, that it is broken,
+   * that it had ended before the stream began, and how the thread stands.
+   */
+  removed(): Bytes | null;
+  corrupt(): Bytes | null;
+  ended(end: EndRecord, at: SseMessage["position"]): Bytes | null;
+  status(status: Status, steps: number): Bytes | null;
+};
+
+/** Gives a thread's streams their serializer. */
+export type MakeSerializer = (root: Root, ref: ThreadRef) => Serializer;
 
 const encoder = new TextEncoder();
 
@@ -38,28 +60,28 @@ export function eventBytes(name: string, data: unknown, id?: string): Uint8Array
 }
 
 /** An event of a thread's stream. */
-export type Told = {
+export type ThreadEvent = {
   [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
 }[keyof ThreadEvents];
 
-/** The voice of a thread's own stream. */
-export const threadVoice: Speak = (_, ref) => ({
+/** The serializer of a thread's own stream. */
+export const threadSerializer: MakeSerializer = (_, ref) => ({
   name: "thread",
-  frame: (item) => frameOf(ref, item),
+  message: (item) => messageOf(ref, item),
   removed: () => eventBytes("removed", { threadId: ref.threadId }),
   corrupt: () => eventBytes("end", { status: "corrupt", result: null }),
   ended: (end, at) => eventBytes("end", endOf(end), showPosition(at)),
   status: (status, steps) => eventBytes("status", { status, steps }),
 });
 
-function frameOf(ref: ThreadRef, item: LogItem): Frame {
-  const { name, data } = toldOf(ref, item);
+function messageOf(ref: ThreadRef, item: LogItem): SseMessage {
+  const { name, data } = eventOf(ref, item);
   const bytes = eventBytes(name, data, showPosition(item.position));
   return { position: item.position, bytes, last: item.kind === "end" };
 }
 
 /** What a thread's stream tells of an item of its log. */
-export function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
+function eventOf({ threadId, hash }: ThreadRef, item: LogItem): ThreadEvent {
   switch (item.kind) {
     case "start": {
       const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;
@@ -78,8 +100,6 @@ export function toldOf({ threadId, hash }: ThreadRef, item: LogItem): Told {
       return { name: "end", data: endOf(item.end) };
   }
 }
-
-type EndRecord = NonNullable<LogFacts["end"]>;
 
 /** How a thread with this end record ended. */
 const endOf = (end: EndRecord): ThreadEvents["end"] => ({

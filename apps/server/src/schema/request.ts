@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { threadIdPattern } from "@uncaged/workflow/host";
-import { statusShape } from "./thread.ts";
+import { statusSchema } from "./thread.ts";
 
 const fields = z.record(z.string(), z.unknown());
 const durability = z.enum(["step", "os"]).optional();
@@ -31,7 +31,7 @@ export const versionPath = z.object({
 
 export const threadsQuery = z.object({
   status: z
-    .union([statusShape, z.array(statusShape)])
+    .union([statusSchema, z.array(statusSchema)])
     .optional()
     .openapi({ description: "Only those with this status; may be given several times." }),
   workflow: z
@@ -44,7 +44,7 @@ export const threadsQuery = z.object({
     .openapi({
       description:
         "Only those of this name, name@hash or hash. A hash may be shortened to any unique " +
-        "beginning, of at least 4 digits when it stands alone.",
+        "beginning, of at least 4 digits without a name.",
     }),
   limit: count(1, 1000).default(20),
   offset: count(0, 1_000_000_000).default(0),
@@ -55,7 +55,7 @@ export const threadsQuery = z.object({
 });
 
 export const threadQuery = z.object({
-  steps: flag.openapi({ description: "With false `steps` is left empty: see `stepCount`." }),
+  steps: flag.openapi({ description: "With false `steps` is empty: see `stepCount`." }),
 });
 
 export const stepsQuery = z.object({
@@ -107,7 +107,7 @@ export const inputBody = z
   })
   .openapi("AnswerThread");
 
-const keepShape = z.union([
+const keepSchema = z.union([
   z.strictObject({ fromRole: z.string() }),
   z.strictObject({ atStep: z.number() }),
   z.strictObject({ steps: z.array(z.number()) }),
@@ -127,10 +127,10 @@ export const retryBody = z
 
 export const forkBody = retryBody
   .extend({
-    keep: keepShape.optional().openapi({
+    keep: keepSchema.optional().openapi({
       description:
         "The steps to keep: up to a role's last step, the first N, or a list from 0. " +
-        "Without it the last step is left out, and so done again.",
+        "Without it all but the last step, which so runs again.",
     }),
     input: inputBody.omit({ durability: true }).optional().openapi({
       description: "An answer to put after the kept steps.",

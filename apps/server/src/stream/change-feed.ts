@@ -1,7 +1,7 @@
-import type { HostEvents } from "../shape/event.ts";
+import type { HostEvents } from "../schema/thread.ts";
 import type { HostChange } from "./changes.ts";
-import { eventBytes, greeting, heartbeat, heartbeatEveryMs } from "./frame.ts";
-import type { Source } from "./streams.ts";
+import type { Source } from "./connections.ts";
+import { eventBytes, greeting, heartbeat, heartbeatEveryMs } from "./sse.ts";
 
 const mostKept = 5_000;
 const pieceBytes = 64 * 1024;

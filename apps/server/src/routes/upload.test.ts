@@ -1,9 +1,9 @@
+import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
-import { checkFiles, writeFiles } from "./sent-files.ts";
+import { checkFiles, writeFiles } from "./upload.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -5,9 +5,9 @@ import { count } from "./request.ts";
 const fields = z.record(z.string(), z.unknown());
 const runID = z.string().openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 const stepID = z.string().openapi({ example: "LLM_Write" });
-const executionStatusShape = z.enum(ExecutionStatus).openapi("RunStatus");
+const executionStatusSchema = z.enum(ExecutionStatus).openapi("RunStatus");
 const clientRunToken = z.string().max(1000).optional().openapi({
-  description: "The caller's own text: the events of tools bear it.",
+  description: "The caller's own text, which the events of tools carry.",
 });
 
 export const runPath = z.object({
@@ -32,11 +32,11 @@ export const checkpointQuery = z
 export const valuesQuery = z.object({
   step: count(1, mostSteps).openapi({
     description:
-      "The number of one of the run's steps, from 1; the one behind the last is what comes next.",
+      "The number of one of the run's steps, from 1; the number after the last is what comes next.",
   }),
 });
 
-const placeShape = z.array(
+const pathSchema = z.array(
   z.union([
     z.strictObject({ in: stepID, run: z.string() }),
     z.strictObject({
@@ -82,10 +82,12 @@ export const rerunBody = z
       description:
         "A checkpoint; or only the `threadId` of a run and `steps`: the state that these first steps make.",
     }),
-    stepID: stepID.optional().openapi({ description: "Where to begin, if not where it stands." }),
-    path: placeShape.optional().openapi({
+    stepID: stepID
+      .optional()
+      .openapi({ description: "Where to begin, if not at its current step." }),
+    path: pathSchema.optional().openapi({
       description:
-        "With `threadId` and `steps`: the constructs around the step, as its meta tells them.",
+        "With `threadId` and `steps`: the constructs around the step, as its meta has them.",
     }),
     overrides: fields.optional().openapi({
       description: "Other values of $variables, _locals and params.",
@@ -95,14 +97,16 @@ export const rerunBody = z
   })
   .openapi("Rerun");
 
-export const startedRunShape = z.object({ runID }).openapi("StartedRun");
+export const startedRunSchema = z.object({ runID }).openapi("StartedRun");
 
-export const runStandShape = z.object({ runID, status: executionStatusShape }).openapi("RunStand");
+export const runStateSchema = z
+  .object({ runID, status: executionStatusSchema })
+  .openapi("RunState");
 
-export const snapshotShape = z
+export const snapshotSchema = z
   .object({
     runID,
-    status: executionStatusShape,
+    status: executionStatusSchema,
     currentStepID: stepID.nullable(),
     elapsedMs: z.number(),
     params: fields,
@@ -115,16 +119,16 @@ export const snapshotShape = z
   })
   .openapi("RunSnapshot");
 
-export const variablesShape = fields.openapi("RunVariables");
-export const artifactsShape = z.array(z.string()).openapi("RunArtifacts");
+export const variablesSchema = fields.openapi("RunVariables");
+export const artifactsSchema = z.array(z.string()).openapi("RunArtifacts");
 
-export const checkpointShape = z
+export const checkpointSchema = z
   .object({
     _type: z.literal("vl_workflow_checkpoint"),
     _version: z.literal(2),
     workflowID: runID,
     currentStepID: stepID,
-    status: executionStatusShape,
+    status: executionStatusSchema,
     params: fields,
     paramTypes: z.record(z.string(), z.string()),
     variables: fields,
@@ -142,13 +146,13 @@ export const checkpointShape = z
   })
   .openapi("RunCheckpoint");
 
-export const valuesShape = z
+export const valuesSchema = z
   .object({
     steps: z.number().openapi({ description: "How many of the run's steps come before it." }),
     stepID: stepID.nullable().openapi({
       description: "`parent/child` for a step of a child workflow; null where none is known.",
     }),
-    path: placeShape,
+    path: pathSchema,
     within: z.string().nullable().openapi({
       description:
         "The step that runs the workflow whose values these are; null for the run's own.",
@@ -160,7 +164,7 @@ export const valuesShape = z
   .openapi("RunValues");
 
 /** How a refusal of a run's paths looks: as their documentation has it, and not as elsewhere. */
-export const runFailureShape = z
+export const runFailureSchema = z
   .object({
     error: z.string().openapi({ example: "not found" }),
     code: z.string().optional(),

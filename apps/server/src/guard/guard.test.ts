@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isLoopback, ownHosts } from "./host.ts";
+import { isLoopback, ownHosts } from "./guard.ts";
 
 test("a server on loopback answers to the names of loopback at its own port", () => {
   expect([...ownHosts("127.0.0.1", 9160)].sort()).toEqual([

@@ -17,7 +17,7 @@ const largestPiece = 2 * 1024;
  * The streams that are open. Each piece is asked for when the one before it was taken: one who reads
  * slowly costs what the system keeps for the connection, and one who reads no more is dropped.
  */
-export class Streams {
+export class Connections {
   readonly #most: number;
   readonly #patienceMs: number;
   readonly #open = new Set<Open>();

@@ -1,15 +1,15 @@
 import {
   allThreads,
   listLive,
-  type LiveRow,
   listWorkflows,
+  type LiveRow,
   readRow,
   type Root,
   StoreWatch,
   type ThreadRef,
   type ThreadRow,
 } from "@uncaged/workflow/host";
-import type { LiveThreads } from "./live.ts";
+import type { LiveThreads } from "./thread-feed.ts";
 
 /** What changes in a storage root. `reload`: changes may have been missed, read the lists anew. */
 export type HostChange =

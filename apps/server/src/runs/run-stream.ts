@@ -1,29 +1,34 @@
-import type { InfoRecord, LogItem, Root, ThreadRef } from "@uncaged/workflow/host";
-import type { Frame } from "../feed/frame.ts";
-import type { Speak, Voice } from "../feed/voice.ts";
-import { type Ended, type Ending, endingOf, endingSeqOf } from "./ending.ts";
-import { lastSeqOf } from "./run.ts";
+import {
+  type InfoRecord,
+  type LogItem,
+  readRow,
+  type Root,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
+import type { Context } from "../routes/route.ts";
+import type { SseMessage, MakeSerializer, Serializer } from "../stream/sse.ts";
+import { type Ended, endedOf, type Ending, endingOf, endingSeqOf, lastSeqOf } from "./run.ts";
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
 
 /**
- * The voice of a run's stream: its events, numbered by `seq`, as section 7 of the documented API has
+ * The serializer of a run's stream: its events, numbered by `seq`, as section 7 of the documented API has
  * them. How it ended is told when its thread's log says so, once, and nothing after it.
  */
-export const runVoice =
-  (ended: Ended | null): Speak =>
+export const runSerializer =
+  (ended: Ended | null): MakeSerializer =>
   (root, ref) =>
-    new RunVoice(root, ref, ended);
+    new RunSerializer(root, ref, ended);
 
-class RunVoice implements Voice {
+class RunSerializer implements Serializer {
   readonly name = "run";
   readonly #root: Root;
   readonly #ref: ThreadRef;
   /** Behind this number nothing is told: null while that is not known. */
   readonly #endsAt: number | null;
-  #told = 0;
+  #lastSeq = 0;
   #startedAt = 0;
   #token: string | undefined;
 
@@ -33,7 +38,7 @@ class RunVoice implements Voice {
     this.#endsAt = ended && endingSeqOf(root, ref, ended);
   }
 
-  frame(item: LogItem): Frame {
+  message(item: LogItem): SseMessage {
     const { position } = item;
     switch (item.kind) {
       case "start": {
@@ -45,7 +50,7 @@ class RunVoice implements Voice {
       case "event": {
         const { type = "", seq = 0 } = item.event;
         if (endings.has(type) || seq >= (this.#endsAt ?? Infinity)) break;
-        this.#told = Math.max(this.#told, seq);
+        this.#lastSeq = Math.max(this.#lastSeq, seq);
         return {
           position,
           bytes: eventBytes(type, this.#dataOf(item.event), seq),
@@ -57,7 +62,7 @@ class RunVoice implements Voice {
         break;
       case "end": {
         const ending = endingOf(this.#root, this.#ref, item.end, this.#startedAt);
-        const seq = Math.max(ending.seq, this.#told + 1);
+        const seq = Math.max(ending.seq, this.#lastSeq + 1);
         return { position, bytes: endingBytes({ ...ending, seq }), last: true, seq };
       }
     }
@@ -90,3 +95,42 @@ const eventBytes = (type: string, data: object, seq: number): Uint8Array<ArrayBu
   encoder.encode(
     `event: ${type.replace(/[\r\n]+/g, " ")}\ndata: ${JSON.stringify(data)}\nid: ${seq}\n\n`,
   );
+
+/**
+ * The stream of a run's events behind the one with the id `last`. It ends behind the event that ends the
+ * run; whoever comes back with that one is told by the status 204 that there is nothing more.
+ *
+ * @throws WorkflowError `TOO_MANY_STREAMS`.
+ */
+export async function followRun(
+  context: Context,
+  ref: ThreadRef,
+  last: number | null,
+): Promise<Response> {
+  const { root, threadFeeds, streams } = context;
+  const ended = endedOf(await readRow(root, ref));
+  const isAll = last !== null && ended && last >= endingSeqOf(root, ref, ended);
+  if (isAll) return new Response(null, { status: 204 });
+  streams.checkRoom();
+  // What is behind the end is of another run, or another time: such a reader has what there is.
+  const after = last === null ? 0 : Math.min(last, lastSeqOf(root, ref));
+  const response = streams.send(
+    threadFeeds.listen(ref, undefined, { make: runSerializer(ended), after }),
+  );
+  response.headers.set("Connection", "keep-alive");
+  return response;
+}
+
+/** The stream of a run that there is not: it ends at once. */
+export const noStream = (): Response =>
+  new Response("", {
+    headers: {
+      "Content-Type": "text/event-stream",
+      "Cache-Control": "no-cache",
+      Connection: "keep-alive",
+    },
+  });
+
+/** The number that a `Last-Event-ID` is; null for none, and for what never was one. */
+export const seqIn = (text: string | undefined): number | null =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;

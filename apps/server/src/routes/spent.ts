@@ -1,3 +1,4 @@
+import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 import {
   readFailure,
   readNewestEvents,
@@ -5,12 +6,8 @@ import {
   type Root,
   type ThreadRow,
 } from "@uncaged/workflow/host";
-import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 
-/**
- * What a list shows of what a thread does: the role at work where its events tell of one, else that of its
- * last step, and what its own steps spent.
- */
+/** What a list shows beside a thread's row: the role at work, else that of its last step, and its spending. */
 export type Spending = {
   role: string | null;
   spent: { tokens: number; cost: number; unpriced: number };
@@ -20,7 +17,7 @@ type Known = { steps: number; updatedAt: number; spending: Spending };
 
 const mostKnown = 10_000;
 
-/** What threads spent, read again only when a thread has got further. */
+/** What threads spent, read again only when a thread has new steps. */
 export class Spendings {
   readonly #root: Root;
   readonly #known = new Map<string, Known>();
@@ -46,7 +43,7 @@ export class Spendings {
     if (row.status !== "running") return {};
     for (const { stepID, step = 0 } of readNewestEvents(this.#root, row)) {
       if (step <= row.steps) break;
-      // Of a role that speaks more than once `coder#2` is the second time.
+      // `coder#2` is the second step of the role.
       if (typeof stepID === "string") return { role: stepID.replace(/#\d+$/, "") };
     }
     return {};
@@ -63,7 +60,7 @@ async function spendingOf(root: Root, row: ThreadRow): Promise<Spending> {
 
 type Thread = Awaited<ReturnType<typeof readThread>>;
 
-/** The ledger of a thread: its own steps, what a fork brought along, and the step that failed. */
+/** The ledger of a thread: its own steps, those that a fork copied, and the step that failed. */
 export function ledgerOfThread(root: Root, thread: Thread): Ledger {
   const failure = thread.status === "failed" ? readFailure(root, thread) : null;
   const end = failure && { meta: { error: failure } };

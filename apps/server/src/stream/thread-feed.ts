@@ -1,4 +1,5 @@
 import {
+  listLive,
   type LiveRow,
   type LogFacts,
   LogReader,
@@ -8,18 +9,16 @@ import {
   statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { type Frame, heartbeatEveryMs } from "./frame.ts";
-import type { LiveThreads } from "./live.ts";
 import { Ring } from "./ring.ts";
-import type { Voice } from "./voice.ts";
+import { heartbeatEveryMs, type Serializer, type SseMessage } from "./sse.ts";
 
 /*
- * Owns: the one reading of a thread's files for all who listen to it now, its newest frames, and the
+ * Owns: the one reading of a thread's files for all who listen to it now, its newest messages, and the
  * status that it computed last. Does not own: the listeners' positions and what they were sent.
  *
  * F1 It reads on only when a listener has come to its head: nobody listens, nothing is read.
- * F2 Its head, that of its ring, is the position of its newest frame, so that whoever reads the files
- *    up to there has exactly what the frames up to there tell.
+ * F2 Its head, that of its ring, is the position of its newest message, so that whoever reads the files
+ *    up to there has exactly what the messages up to there tell.
  * F3 A status is computed from a log that was read to its end after the workers had answered.
  */
 
@@ -30,15 +29,15 @@ const lookEveryMs = 500;
 // What tells nothing was read all the same.
 const leastBytes = 64;
 
-/** What a frame counts for when they are made or passed on piece by piece. */
-export const sizeOf = ({ bytes }: Frame): number => Math.max(bytes.length, leastBytes);
+/** What a message counts for when they are made or passed on piece by piece. */
+export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
 
 /** What a thread's listeners share. */
-export class Feed {
+export class ThreadFeed {
   readonly root: Root;
   readonly ref: ThreadRef;
   readonly ring: Ring;
-  readonly voice: Voice;
+  readonly serializer: Serializer;
   readonly #reader: LogReader;
   readonly #live: LiveThreads;
   readonly #watch: ReturnType<LogReader["watch"]>;
@@ -53,8 +52,14 @@ export class Feed {
   #beatAt = performance.now() + heartbeatEveryMs;
 
   /** @throws WorkflowError `BAD_POSITION` (usage). */
-  constructor(root: Root, ref: ThreadRef, from: Position, live: LiveThreads, voice: Voice) {
-    this.voice = voice;
+  constructor(
+    root: Root,
+    ref: ThreadRef,
+    from: Position,
+    live: LiveThreads,
+    serializer: Serializer,
+  ) {
+    this.serializer = serializer;
     this.root = root;
     this.ref = ref;
     this.#live = live;
@@ -73,7 +78,7 @@ export class Feed {
     return this.#reader.facts;
   }
 
-  /** How many steps the frames up to the head tell of. */
+  /** How many steps the messages up to the head tell of. */
   get steps(): number {
     return this.#reader.steps;
   }
@@ -88,7 +93,7 @@ export class Feed {
     return this.#failed;
   }
 
-  /** Resolves when there is something new: frames, a status, or that it is time for a heartbeat. */
+  /** Resolves when there is something new: messages, a status, or that it is time for a heartbeat. */
   woken(): Promise<void> {
     const { promise } = this.#wake;
     if (!this.#turning && !this.#closed) {
@@ -120,7 +125,7 @@ export class Feed {
       await this.#change.promise;
       clearTimeout(timer);
     }
-    // The frames are taken before a listener asks for more, and the next turn begins.
+    // The messages are taken before a listener asks for more, and the next turn begins.
     queueMicrotask(() => this.#tell());
   }
 
@@ -135,13 +140,13 @@ export class Feed {
     resolve();
   }
 
-  /** Makes frames of what is new, as far as one batch goes. False when there was nothing. */
+  /** Makes messages of what is new, as far as one batch goes. False when there was nothing. */
   #pump(): boolean {
     let bytes = 0;
     for (const item of this.#reader.read()) {
-      const frame: Frame = this.voice.frame(item);
-      this.ring.push(frame);
-      bytes += sizeOf(frame);
+      const message: SseMessage = this.serializer.message(item);
+      this.ring.push(message);
+      bytes += sizeOf(message);
       if (bytes >= batchBytes) break;
     }
     return bytes > 0;
@@ -178,5 +183,31 @@ export class Feed {
     const alive =
       status === "running" || status === "paused" || status === "waiting" ? status : null;
     return statusOf(this.#reader.facts, alive);
+  }
+}
+
+const freshMs = 400;
+
+/** What the live workers say of their threads, asked once for all who want to know at the time. */
+export class LiveThreads {
+  readonly #root: Root;
+  #answer: Promise<ReadonlyMap<string, LiveRow>> | null = null;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(root: Root) {
+    this.#root = root;
+  }
+
+  /** The live threads by id, as they were less than half a second ago. */
+  now(): Promise<ReadonlyMap<string, LiveRow>> {
+    if (this.#answer && performance.now() - this.#askedAt < freshMs) return this.#answer;
+    this.#askedAt = performance.now();
+    this.#answer = this.#ask();
+    return this.#answer;
+  }
+
+  async #ask(): Promise<ReadonlyMap<string, LiveRow>> {
+    const rows = await listLive(this.#root).catch(() => []);
+    return new Map(rows.map((row) => [row.threadId, row]));
   }
 }

@@ -1,6 +1,20 @@
-import { LogReader, type Position, type Status } from "@uncaged/workflow/host";
-import { type Feed, sizeOf } from "./feed.ts";
-import { type Frame, greeting, heartbeat, heartbeatEveryMs } from "./frame.ts";
+import {
+  beginning,
+  LogReader,
+  type Position,
+  type Root,
+  type Status,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
+import {
+  greeting,
+  heartbeat,
+  heartbeatEveryMs,
+  type MakeSerializer,
+  type SseMessage,
+  threadSerializer,
+} from "./sse.ts";
+import { type LiveThreads, sizeOf, ThreadFeed } from "./thread-feed.ts";
 
 /** How much is sent at once, when there is more. */
 const pieceBytes = 64 * 1024;
@@ -9,13 +23,13 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
  * One who follows a thread, at its own pace. It holds a position and, at most, a piece of what it reads
- * again: from the feed's frames while they are there, else from the files, up to the feed's head.
+ * again: from the feed's messages while they are there, else from the files, up to the feed's head.
  */
 export class Listener {
-  readonly #feed: Feed;
+  readonly #feed: ThreadFeed;
   readonly #onClose: () => void;
   #position: Position;
-  /** The number of the next frame, or null while the files are read again. */
+  /** The number of the next message, or null while the files are read again. */
   #next: number | null;
   #replay: LogReader | null = null;
   #first: Bytes | null = greeting;
@@ -27,10 +41,10 @@ export class Listener {
   readonly #after: number;
 
   /**
-   * @param after Leaves out the frames up to this `seq`.
+   * @param after Leaves out the messages up to this `seq`.
    * @throws WorkflowError `BAD_POSITION` (usage).
    */
-  constructor(feed: Feed, from: Position, onClose: () => void, after = 0) {
+  constructor(feed: ThreadFeed, from: Position, onClose: () => void, after = 0) {
     this.#after = after;
     this.#feed = feed;
     this.#onClose = onClose;
@@ -88,21 +102,21 @@ export class Listener {
     const pieces: Bytes[] = [];
     this.#next = number;
     for (let bytes = 0; bytes < pieceBytes && !this.#over; ) {
-      const frame = this.#feed.ring.at(this.#next);
-      if (!frame) break;
+      const message = this.#feed.ring.at(this.#next);
+      if (!message) break;
       this.#next += 1;
-      bytes += this.#pass(frame, pieces);
+      bytes += this.#pass(message, pieces);
     }
     return pieces;
   }
 
   #fromFiles(): Bytes[] {
-    const { ring, root, ref, voice } = this.#feed;
+    const { ring, root, ref, serializer } = this.#feed;
     const pieces: Bytes[] = [];
     this.#replay ??= new LogReader(root, ref, this.#position);
     let bytes = 0;
     for (const item of this.#replay.read(ring.head)) {
-      bytes += this.#pass(voice.frame(item), pieces);
+      bytes += this.#pass(serializer.message(item), pieces);
       if (bytes >= pieceBytes) break;
     }
     this.#next = ring.behind(this.#position);
@@ -110,26 +124,26 @@ export class Listener {
     return pieces;
   }
 
-  #pass(frame: Frame, pieces: Bytes[]): number {
-    const { position, bytes, last, seq } = frame;
+  #pass(message: SseMessage, pieces: Bytes[]): number {
+    const { position, bytes, last, seq } = message;
     const isNew = seq === undefined || seq > this.#after;
     if (bytes.length > 0 && isNew) pieces.push(bytes);
     this.#position = position;
     this.#over = last;
-    return sizeOf(frame);
+    return sizeOf(message);
   }
 
   /** What stands in no file: that it is gone, how the thread stands, that the server is still here. */
   #takeNotice(): Bytes | null {
-    const { failed, removed, status, steps, voice, facts } = this.#feed;
+    const { failed, removed, status, steps, serializer, facts } = this.#feed;
     this.#over = failed || removed || facts.broken !== null || facts.end !== null;
     if (failed) return null;
-    if (removed) return voice.removed();
-    if (facts.broken) return voice.corrupt();
-    if (facts.end) return voice.ended(facts.end, this.#position);
+    if (removed) return serializer.removed();
+    if (facts.broken) return serializer.corrupt();
+    if (facts.end) return serializer.ended(facts.end, this.#position);
     if (status === null || status === this.#shown) return this.#beat();
     this.#shown = status;
-    return voice.status(status, steps) ?? this.#beat();
+    return serializer.status(status, steps) ?? this.#beat();
   }
 
   #beat(): Bytes | null {
@@ -139,3 +153,50 @@ export class Listener {
 
 const joined = (pieces: Bytes[]): Bytes =>
   pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+
+/** How one listens: in whose serializer, and behind which `seq` where that serializer numbers what it tells. */
+type Listening = { make?: MakeSerializer; after?: number };
+
+/** The threadFeeds of the threads that somebody listens to now: one each, for each serializer. */
+export class ThreadFeeds {
+  readonly #root: Root;
+  readonly #live: LiveThreads;
+  readonly #threadFeeds = new Map<string, { feed: ThreadFeed; listeners: number }>();
+
+  constructor(root: Root, live: LiveThreads) {
+    this.#root = root;
+    this.#live = live;
+  }
+
+  /** How many threads are read now. */
+  get size(): number {
+    return this.#threadFeeds.size;
+  }
+
+  /**
+   * Begins to listen to a thread, behind a position.
+   *
+   * @throws WorkflowError `BAD_POSITION` (usage).
+   */
+  listen(
+    ref: ThreadRef,
+    from: Position = beginning,
+    { make = threadSerializer, after }: Listening = {},
+  ): Listener {
+    const serializer = make(this.#root, ref);
+    const key = `${serializer.name} ${ref.threadId}`;
+    const known = this.#threadFeeds.get(key);
+    const made = () => new ThreadFeed(this.#root, ref, from, this.#live, serializer);
+    const entry = known ?? { feed: made(), listeners: 0 };
+    const close = () => {
+      entry.listeners -= 1;
+      if (entry.listeners > 0) return;
+      this.#threadFeeds.delete(key);
+      entry.feed.close();
+    };
+    const listener = new Listener(entry.feed, from, close, after);
+    this.#threadFeeds.set(key, entry);
+    entry.listeners += 1;
+    return listener;
+  }
+}
