@@ -55,7 +55,6 @@ const agentFloors: Floors = {
 const stepFloors: Floors = {
   document: 0,
   expression: 0,
-  event: 0,
   adapter: 0,
   registry: 1,
   target: 1,

@@ -1,4 +1,4 @@
-import type { RunEvent, RunEventType } from "../../packages/workflow-steps/src/event/event.ts";
+import type { RunEvent, RunEventType } from "../../packages/workflow-steps/src/document/event.ts";
 
 type Hear = (event: RunEvent) => void;
 

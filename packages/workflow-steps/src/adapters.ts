@@ -8,4 +8,4 @@ export { fileAdapter, type FileAdapterOptions } from "./adapters/file.ts";
 export { modelAdapter, type ModelAdapterOptions, type Models } from "./adapters/model.ts";
 export { openaiModels } from "./adapters/openai.ts";
 export { stepTools, toolAdapter } from "./adapters/tool.ts";
-export type { UnzipLimits } from "./adapters/unzip.ts";
+export type { UnzipLimits } from "./adapters/file.ts";

@@ -8,15 +8,15 @@ export {
   type ResumeReply,
   type ResumeRequest,
 } from "./context/context.ts";
-export type { WorkflowSnapshot } from "./context/snapshot.ts";
-export { applyOutputMapping, emitEvent } from "./interpreter/mapping.ts";
+export type { WorkflowSnapshot } from "./context/context.ts";
+export { applyOutputMapping, emitEvent } from "./interpreter/output.ts";
 
 // Interpreter
 export type { Happening } from "./context/feed.ts";
 export { interpret, type InterpretOptions, type StartingState } from "./bundle/interpret.ts";
 export type { RunResult } from "./interpreter/drive.ts";
 export { ParallelError, ParallelExecutor } from "./interpreter/parallel.ts";
-export { RunError } from "./interpreter/run-error.ts";
+export { RunError } from "./interpreter/parallel.ts";
 
 // Bundle
 export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
@@ -29,13 +29,13 @@ export {
 } from "./bundle/recorded.ts";
 export { planRerun, type Rerun, rerunInput, type RerunRequest } from "./bundle/rerun.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
-export { recordedValues, type StepValues } from "./bundle/values.ts";
+export { recordedValues, type StepValues } from "./bundle/recorded.ts";
 
 // Checkpoints
-export { stepsBefore } from "./state/before.ts";
+export { stepsBefore } from "./state/path.ts";
 export type { Checkpoint } from "./state/checkpoint.ts";
-export type { Commit } from "./state/commit.ts";
-export type { Resumable } from "./state/restore.ts";
+export type { Commit } from "./state/state.ts";
+export type { Resumable } from "./state/checkpoint.ts";
 
 // Document
 export {
@@ -44,22 +44,22 @@ export {
   ParallelErrorStrategy,
   WorkflowType,
   WriteMode,
-} from "./document/constants.ts";
+} from "./document/document.ts";
 export type { RegistryDocument, StepDocument, WorkflowDocument } from "./document/document.ts";
-export { getStepType, StepType } from "./document/step-type.ts";
-export { isV310OrLater, SUPPORTED_VERSIONS } from "./document/version.ts";
+export { getStepType, StepType } from "./document/document.ts";
+export { isV310OrLater, SUPPORTED_VERSIONS } from "./document/document.ts";
 
 // Events
-export { type RunEvent, RunEventType } from "./event/event.ts";
+export { type RunEvent, RunEventType } from "./document/event.ts";
 
 // Expressions
-export { ExpressionEvaluator } from "./expression/evaluator.ts";
+export { ExpressionEvaluator } from "./expression/expression.ts";
 export { toBool, toFloat } from "./expression/value.ts";
 
 // Registry
 export { parseParamDeclaration, parseVariableDeclaration } from "./registry/declaration.ts";
 export { Registry } from "./registry/registry.ts";
-export { parseServiceSignature } from "./registry/service.ts";
+export { parseServiceSignature } from "./registry/declaration.ts";
 
 // Adapters
 export type {

@@ -2,4 +2,4 @@
 
 export { type StepsSource, stepsSource } from "./source/module.ts";
 export { type CheckedDocument, checkedDocument } from "./source/source.ts";
-export { readDocument } from "./source/read.ts";
+export { readDocument } from "./source/source.ts";

@@ -1,9 +1,7 @@
 import type { Adapters, LLMAdapter, LLMParams, LLMResult } from "../src/adapter/adapter.ts";
-import type { RegistryDocument, StepDocument } from "../src/document/document.ts";
-import { getStepType } from "../src/document/step-type.ts";
-import type { Call, Called } from "../src/step/call.ts";
-import { executors } from "../src/step/executors.ts";
-import { shown } from "../src/step/summary.ts";
+import { getStepType, type RegistryDocument, type StepDocument } from "../src/document/document.ts";
+import { type Call, type Called, shown } from "../src/step/call.ts";
+import { executors } from "../src/step/tool.ts";
 
 /** An event as an executor told it. */
 export type Told = { type: string; payload: Record<string, unknown> };

@@ -14,7 +14,7 @@ import {
 } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
-import { stepsBefore } from "../src/state/before.ts";
+import { stepsBefore } from "../src/state/path.ts";
 import { stepsSource } from "../src/source.ts";
 import { countsOf } from "./generated/run.ts";
 

@@ -1,15 +1,21 @@
-import type { Step, ThreadContext, WorkflowOptions } from "@uncaged/workflow";
+import {
+  type Step,
+  type ThreadContext,
+  WorkflowError,
+  type WorkflowOptions,
+} from "@uncaged/workflow";
 import {
   llmAdapter,
   type LLMParams as AgentParams,
   type LLMProvider,
   type Message,
   paid,
+  type ToolContext,
   type ToolRegistry,
+  type ToolRunner,
 } from "@uncaged/workflow-agents";
-import type { LLMAdapter, LLMParams } from "../adapter/adapter.ts";
+import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
-import { toolsOf } from "./model-tools.ts";
 
 /** A provider's models: the name that a step calls the provider by, and which models are its own. */
 export type Models = {
@@ -118,4 +124,60 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
   if (typeof content === "string") return { role, content };
   if (Array.isArray(content)) return { role, content: content as Message["content"] };
   return { role, content: JSON.stringify(content) };
+}
+
+type Surroundings = Partial<ToolContext> & Pick<ToolContext, "env">;
+
+/**
+ * What runs the tools that a step names for its model; undefined when it names none. A tool with an
+ * `input_schema` is the step's own and not run here.
+ *
+ * @throws LLMError `bad_request` for an unknown name, and for tools of both kinds; WorkflowError
+ *   `NO_CWD` when the run has no directory for them.
+ */
+export async function toolsOf(
+  tools: readonly LLMTool[] | undefined,
+  registry: ToolRegistry | undefined,
+  around: Surroundings,
+): Promise<ToolRunner | undefined> {
+  const named = (tools ?? []).filter(({ input_schema }) => input_schema === undefined);
+  if (named.length === 0) return undefined;
+  if (named.length !== tools?.length) {
+    throw bad("some of the step's tools have an input_schema and some have none: give either");
+  }
+  if (!registry) throw bad(`there are no tools, and the step names ${named[0]?.name}`);
+  const context = contextOf(around);
+  const known = (await registry.all(context)).map(({ name }) => name);
+  const names = new Set(named.map(({ name }) => houseName(name, known)));
+  const lost = [...names].find((name) => !known.includes(name));
+  if (lost !== undefined) throw bad(`there is no tool ${lost}; tools: ${known.join(", ")}`);
+  return {
+    definitions: async (at) =>
+      (await registry.definitions(at)).filter(({ name }) => names.has(name)),
+    async run(name, input, at) {
+      if (names.has(name)) return await registry.run(name, input, at);
+      const content = `there is no tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
+      return { content, is_error: true };
+    },
+  };
+}
+
+function contextOf({ cwd, env, signal }: Surroundings): ToolContext {
+  if (cwd !== undefined) return { cwd, env, signal: signal ?? new AbortController().signal };
+  throw new WorkflowError({
+    code: "NO_CWD",
+    kind: "failed",
+    message: "the run has no working directory, and the model's tools need one",
+    hint: "give cwd in the options of the run",
+  });
+}
+
+const bad = (message: string): LLMError =>
+  new LLMError("bad_request", message, { code: "BAD_TOOLS" });
+
+/** The name of a tool as its registry has it: the documented `ReadFile` is the registry's `readFile`. */
+export function houseName(name: string, known: readonly string[]): string {
+  if (known.includes(name)) return name;
+  const lower = name.charAt(0).toLowerCase() + name.slice(1);
+  return known.includes(lower) ? lower : name;
 }

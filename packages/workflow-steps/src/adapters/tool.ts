@@ -1,3 +1,4 @@
+import { houseName } from "./model.ts";
 import { WorkflowError } from "@uncaged/workflow";
 import {
   editFile,
@@ -13,7 +14,6 @@ import {
   writeFile,
 } from "@uncaged/workflow-agents";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
-import { houseInput, houseName, isRecord } from "./tool-names.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
 export const stepTools = (): ToolRegistry =>
@@ -124,3 +124,24 @@ class Limit {
     clearTimeout(this.#timer);
   }
 }
+
+const fields: Readonly<Record<string, string>> = {
+  file_path: "path",
+  old_string: "oldText",
+  new_string: "newText",
+  replace_all: "all",
+  timeout: "timeoutMs",
+};
+
+/** A built-in tool's arguments with the documented names of the fields as the tool has them. */
+function houseInput(input: unknown): unknown {
+  if (!isRecord(input)) return input;
+  const renamed = Object.entries(input).map(([name, value]) => {
+    const house = Object.hasOwn(fields, name) ? (fields[name] ?? name) : name;
+    return [Object.hasOwn(input, house) ? name : house, value];
+  });
+  return Object.fromEntries(renamed);
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

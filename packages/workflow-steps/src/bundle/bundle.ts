@@ -8,19 +8,16 @@ import {
 } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
-import { ExecutionContext } from "../context/context.ts";
+import { ExecutionContext, type RunControl } from "../context/context.ts";
 import type { Answered } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
-import type { ParallelErrorStrategy } from "../document/constants.ts";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
-import { copyTemporary } from "../interpreter/temporary.ts";
-import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import { copyTemporary } from "../interpreter/output.ts";
+import { readWorkflow, type Workflow } from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
 import { publish } from "./publish.ts";
-import { commitOutput, pauseOutput } from "./step.ts";
-import { threadControl } from "./control.ts";
-import { answerIn, foldSteps } from "./thread.ts";
+import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
 /** How the threads of a step workflow's bundle run. */
 export type BundleOptions = {
@@ -151,5 +148,23 @@ function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void 
     message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
     hint: "mend the workflow",
     ...(others.length > 0 && { details: [first, ...others] }),
+  });
+}
+
+/** What a handler in a thread can do to its run: nothing, for threads are controlled from outside. */
+export const threadControl: RunControl = {
+  checkpoint: () => refuse("read the checkpoint"),
+  onEvent: () => refuse("listen to the events"),
+  abort: () => refuse("abort"),
+  resume: () => refuse("resume"),
+  done: () => refuse("wait for the end"),
+};
+
+function refuse(what: string): never {
+  throw new WorkflowError({
+    code: "THREAD_CONTROL",
+    kind: "failed",
+    message: `a step in a thread can't ${what} of its own run`,
+    hint: "a thread is controlled from outside: uncaged-workflow, or its client",
   });
 }

@@ -1,7 +1,6 @@
 import type { Descriptor } from "@uncaged/workflow";
-import type { StepDocument, WorkflowDocument } from "../document/document.ts";
-import { getStepType } from "../document/step-type.ts";
-import { inputSchema } from "../registry/input-schema.ts";
+import { getStepType, type StepDocument, type WorkflowDocument } from "../document/document.ts";
+import { inputSchema } from "../registry/registry.ts";
 
 /** The rounds of a step workflow's threads when their starter does not say. */
 const maxRounds = 100_000;

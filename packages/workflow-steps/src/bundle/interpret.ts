@@ -2,13 +2,11 @@ import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
-import type { ParallelErrorStrategy } from "../document/constants.ts";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
-import { type Resumable, restoredState } from "../state/restore.ts";
-import { newState, type RunState } from "../state/state.ts";
-import { readWorkflow, type Workflow } from "../state/workflow.ts";
-import { threadControl } from "./control.ts";
+import { type Resumable, restoredState } from "../state/checkpoint.ts";
+import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
+import { threadControl } from "./bundle.ts";
 
 /** Where a run begins: at its beginning with params, or where a checkpoint stands. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;

@@ -1,13 +1,19 @@
 import { WAIT, WorkflowError } from "@uncaged/workflow";
-import type { WorkflowSnapshot } from "../context/snapshot.ts";
-import { ExecutionStatus } from "../document/constants.ts";
+import type { WorkflowSnapshot } from "../context/context.ts";
+import { ExecutionStatus } from "../document/document.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
+import { runAt } from "../state/fold.ts";
+import { comingPlace, localsAt, stepRunAt } from "../state/path.ts";
 import { currentOf, hasEnded } from "../state/position.ts";
-import { newState, type RunState } from "../state/state.ts";
-import { readWorkflow, type Workflow } from "../state/workflow.ts";
+import {
+  newState,
+  type PathPart,
+  readWorkflow,
+  type RunState,
+  type Workflow,
+} from "../state/state.ts";
 import { type Documents, documentsIn } from "./describe.ts";
-import { runStatus } from "./status.ts";
-import { fold, type FoldedThread, foldSteps } from "./thread.ts";
+import { finder, fold, type FoldedThread, foldSteps } from "./thread.ts";
 
 /** A thread as it is recorded; `status` is the thread's own. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
@@ -98,4 +104,78 @@ function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] 
   const last = steps.at(-1);
   if (status !== "waiting" || last?.role !== WAIT || last.meta.for !== "pause") return null;
   return { nodeID: String(last.meta.stepID), token: String(last.meta.token) };
+}
+
+/**
+ * How a run stands, by the status of its thread: a thread that waits is a paused run, and one that was
+ * completed by a Stop is a stopped run. What can go on and is not driven now counts as running.
+ */
+export function runStatus(
+  status: string,
+  steps: readonly { meta: Record<string, unknown> }[],
+): ExecutionStatus {
+  switch (status) {
+    case "completed":
+      return steps.at(-1)?.meta.stop ? "stopped" : "completed";
+    case "failed":
+    case "corrupt":
+      return "failed";
+    case "killed":
+      return "cancelled";
+    case "waiting":
+    case "paused":
+      return "paused";
+    default:
+      return "running";
+  }
+}
+
+/** The values that a step of a thread began with, and where it stands. */
+export type StepValues = {
+  /** How many of the thread's steps come before it. */
+  steps: number;
+  /** As the log names it: `parent/child` in a child's run. Null where no step is known. */
+  stepID: string | null;
+  path: PathPart[];
+  /** The step that runs the workflow whose values these are; null for the thread's own. */
+  within: string | null;
+  params: Record<string, unknown>;
+  variables: Record<string, unknown>;
+  localVars: Record<string, unknown>;
+};
+
+/**
+ * What the run of a step began with that the step with a number (from 1) belongs to: the values of the
+ * thread, or of the child workflow that it is a step of. The number behind the last one is that of the
+ * step which comes next; `coming` says which that is, where it is known. Null when nothing comes next.
+ */
+export function recordedValues(
+  { document, subflows }: Documents,
+  thread: RecordedThread,
+  number: number,
+  coming: string | null = null,
+): StepValues | null {
+  const { before, place: ran } = stepRunAt(thread.steps, number);
+  const workflow = readWorkflow(document);
+  const steps = thread.steps.slice(0, before);
+  const state = foldSteps(workflow, {
+    ...thread,
+    subflows,
+    steps,
+    status: ExecutionStatus.running,
+  });
+  if (!ran && (state.stopped !== null || hasEnded(state.position))) return null;
+  const place = ran ?? comingPlace(workflow, state, coming ?? currentOf(state.position));
+  const path = place?.path ?? [];
+  const run = runAt({ workflow, state, path }, finder(subflows));
+  const parents = path.filter((part) => "run" in part).map((part) => part.in);
+  return {
+    steps: before,
+    stepID: place?.stepID ?? null,
+    path: [...path],
+    within: parents.length > 0 ? parents.join("/") : null,
+    params: run.state.params,
+    variables: run.state.variables,
+    localVars: localsAt(run.workflow, run.state, run.path),
+  };
 }

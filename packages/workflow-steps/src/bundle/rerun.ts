@@ -1,12 +1,10 @@
 import { INPUT, WorkflowError } from "@uncaged/workflow";
 import { isPlain, sameValue } from "../expression/value.ts";
-import { stepsBefore } from "../state/before.ts";
+import { stepsBefore } from "../state/path.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
-import type { PathPart } from "../state/commit.ts";
-import { readWorkflow } from "../state/workflow.ts";
+import { type PathPart, readWorkflow } from "../state/state.ts";
 import type { Documents } from "./describe.ts";
-import type { RerunMeta } from "./step.ts";
-import { fold, type FoldedThread, foldSteps } from "./thread.ts";
+import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 
 /**
  * What is asked of a rerun. `checkpoint` is whatever a caller sent; one with no more than a `threadId` and

@@ -1,23 +1,84 @@
-import { callsWhatIsDeclared, hasModelName, hasOneSchema, hasSource } from "./call.ts";
-import { hasElseLast, hasTarget, loopsOverOneThing } from "./construct.ts";
-import { documentRules } from "./document.ts";
-import { hasGoodExpressions } from "./expression.ts";
-import { type Fault, shown } from "./fault.ts";
-import { isInItsVersion } from "./feature.ts";
-import { hasItsFields, hasNoIdleField } from "./fields.ts";
-import { flowRules, hasNext } from "./flow.ts";
-import { isRecord } from "./form.ts";
-import { identityRules, idsAreUnique } from "./identity.ts";
-import { tellsSourcesWrittenInLoops } from "./loop-source.ts";
+import { BREAK, RETURN, StepType } from "../document/document.ts";
+import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
+import { documentRules, hasItsFields, hasNoIdleField, isInItsVersion } from "./field.ts";
 import {
   breaksAreInLoops,
   constructsDoNotContainThemselves,
+  flowRules,
+  hasElseLast,
+  hasNext,
+  hasTarget,
+  loopsOverOneThing,
   namesEachChildOnce,
   namesStepsThatExist,
-} from "./reference.ts";
-import { registryRules } from "./registry.ts";
-import { type DocumentRule, type StepRule, subjectOf } from "./subject.ts";
-import { hasGoodTargets } from "./target.ts";
+  tellsSourcesWrittenInLoops,
+} from "./flow.ts";
+import {
+  callsWhatIsDeclared,
+  hasModelName,
+  hasOneSchema,
+  hasSource,
+  registryRules,
+} from "./registry.ts";
+import {
+  type CheckedStep,
+  type DocumentRule,
+  type Fault,
+  isRecord,
+  quoted,
+  shown,
+  type StepRule,
+  subjectOf,
+} from "./subject.ts";
+
+const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
+const longestId = 200;
+
+/** The rules for a step's id and type. */
+export const identityRules: readonly StepRule[] = [hasId, hasFreeId, hasPlainId, hasKnownType];
+
+/** No two steps have one id. */
+export const idsAreUnique: DocumentRule = ({ steps }) => {
+  const first = new Map<string, number>();
+  for (const { id, index, error } of steps) {
+    if (id === null) continue;
+    const earlier = first.get(id);
+    if (earlier === undefined) first.set(id, index);
+    else error(["id"], `this id has been given to steps[${earlier}] already`);
+  }
+};
+
+function hasId({ id, fields, error }: CheckedStep): void {
+  if (id !== null) return;
+  if (fields.id === undefined) error([], "id is missing");
+  else error(["id"], `id must be a text that is not empty, not ${shown(fields.id)}`);
+}
+
+function hasFreeId({ id, error }: CheckedStep): void {
+  if (id === null || (!reserved.has(id) && !id.startsWith("__"))) return;
+  error(["id"], "this id is reserved: RETURN, BREAK, ELSE and what begins with __ are");
+}
+
+// An id becomes a role, and a child's role is "<parent>/<child>"; it names folders too.
+function hasPlainId({ id, error }: CheckedStep): void {
+  if (id === null) return;
+  if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
+  if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(id)) error(["id"], "an id has no control characters");
+}
+
+function hasKnownType({ id, type, fields, error }: CheckedStep): void {
+  const explicit = fields.type;
+  if (explicit !== undefined && typeof explicit !== "string") {
+    error(["type"], `type must be a text, not ${shown(explicit)}`);
+  } else if (id !== null && explicit === undefined && !id.includes("_") && !reserved.has(id)) {
+    error(["id"], 'an id is a type, "_" and a name, such as LLM_Plan');
+  } else if (id !== null && type === null && !reserved.has(id) && !id.startsWith("__")) {
+    const name = explicit ?? id.split("_", 1)[0] ?? "";
+    const path = explicit === undefined ? ["id"] : ["type"];
+    error(path, `${quoted(name)} is no type of step: ${Object.keys(StepType).join(", ")} are`);
+  }
+}
 
 const stepRules: readonly StepRule[] = [
   ...identityRules,

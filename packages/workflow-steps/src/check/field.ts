@@ -1,6 +1,26 @@
-import { LoopMode, ParallelErrorStrategy, WorkflowType, WriteMode } from "../document/constants.ts";
-import { callTypes, StepType } from "../document/step-type.ts";
-import type { Form } from "./form.ts";
+import {
+  callTypes,
+  LoopMode,
+  minorOf,
+  ParallelErrorStrategy,
+  StepType,
+  SUPPORTED_VERSIONS,
+  WorkflowType,
+  WriteMode,
+} from "../document/document.ts";
+import {
+  aStep,
+  type CheckedStep,
+  CUSTOM,
+  type DocumentRule,
+  type Form,
+  itemsOf,
+  misfitsIn,
+  shown,
+  showPath,
+  type StepRule,
+  type Subject,
+} from "./subject.ts";
 
 /** A field of a step: its form, and the types of steps that have it. */
 export type Field = {
@@ -11,13 +31,10 @@ export type Field = {
   readonly isRequired?: true;
 };
 
-/** The type under which the table knows the steps of custom types. */
-export const CUSTOM = "custom";
-
 const anything: Form = {};
-const text: Form = { type: "string" };
+const string: Form = { type: "string" };
 const object: Form = { type: "object" };
-const texts: Form = { type: "array", items: text };
+const texts: Form = { type: "array", items: string };
 const choice = (values: Record<string, string>): Form => ({
   type: "string",
   enum: Object.values(values),
@@ -46,7 +63,7 @@ export const fields: readonly Field[] = [
   {
     name: "out",
     on: new Set([...calls, "Set", "Write"]),
-    form: { anyOf: [text, object] },
+    form: { anyOf: [string, object] },
   },
   {
     name: "next",
@@ -99,7 +116,7 @@ export const fields: readonly Field[] = [
     name: "timeout",
     on: types("Tool", "Subflow", "API", "Download"),
     form: {
-      anyOf: [{ type: "number", exclusiveMinimum: 0 }, text],
+      anyOf: [{ type: "number", exclusiveMinimum: 0 }, string],
       expected: "a number of milliseconds above 0",
     },
   },
@@ -108,8 +125,8 @@ export const fields: readonly Field[] = [
   { name: "toolName", on: tools, form: { type: "string", minLength: 1 } },
   { name: "allowError", on: tools, form: { type: "boolean" } },
   { name: "continueOnError", on: tools, form: { type: "boolean" } },
-  { name: "model", on: types("LLM"), form: text },
-  { name: "provider", on: types("LLM"), form: text },
+  { name: "model", on: types("LLM"), form: string },
+  { name: "provider", on: types("LLM"), form: string },
   { name: "stream", on: types("LLM"), form: anything },
 ];
 
@@ -120,7 +137,7 @@ export const documentFields = {
   version: named,
   name: named,
   workflowType: choice(WorkflowType),
-  description: text,
+  description: string,
   registry: object,
   steps: { type: "array", minItems: 1 },
 } as const satisfies Record<string, Form>;
@@ -139,8 +156,8 @@ export const registryFields = {
         url: named,
         method: named,
         auth: anything,
-        headers: { type: "object", additionalProperties: text },
-        desc: text,
+        headers: { type: "object", additionalProperties: string },
+        desc: string,
       },
       required: ["id", "url"],
     },
@@ -150,7 +167,7 @@ export const registryFields = {
     items: { anyOf: [named, { type: "object", properties: { id: named }, required: ["id"] }] },
   },
   files: { type: "object", properties: { inputs: texts, artifacts: texts } },
-  docs: { type: "object", additionalProperties: text },
+  docs: { type: "object", additionalProperties: string },
   schemas: {
     type: "object",
     additionalProperties: { anyOf: [object, { type: "boolean" }], expected: "a JSON Schema" },
@@ -172,3 +189,90 @@ export const hasField = (type: string, name: string): boolean =>
 export const isField = (name: string): boolean => fieldNames.has(name);
 
 const fieldNames: ReadonlySet<string> = new Set(fields.map(({ name }) => name));
+
+/** The fields of a step have the form that its type asks for, and none is missing. */
+export const hasItsFields: StepRule = ({ type, fields: given, error }) => {
+  if (type === null) return;
+  for (const { name, form, isRequired, on } of fields) {
+    if (!on.has(type)) continue;
+    const value = given[name];
+    if (value !== undefined) {
+      for (const { path, text } of misfitsIn(form, value, [name])) error(path, text);
+    } else if (isRequired) error([], `${showPath([name])} is missing: ${aStep(type)} needs it`);
+  }
+};
+
+/** A field that steps of this type do not have says nothing. */
+export const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
+  if (type === null) return;
+  for (const name of Object.keys(given)) {
+    if (hasField(type, name) || !isField(name)) continue;
+    if (type !== "Stop") warning([name], `${name} has no effect on ${aStep(type)}`);
+    else if (name === "next" || name === "children") {
+      error([name], `a Stop ends the run, so it has no ${name}`);
+    } else warning([name], `${name} has no effect on a Stop`);
+  }
+  if (given.in !== undefined && given.input !== undefined && hasField(type, "in")) {
+    warning(["input"], "input has no effect beside in");
+  }
+};
+
+const oldest = SUPPORTED_VERSIONS[0] ?? "";
+const newest = SUPPORTED_VERSIONS.at(-1) ?? "";
+
+/** The rules for a document's own fields, its steps' apart. */
+export const documentRules: readonly DocumentRule[] = [
+  hasSupportedVersion,
+  hasFields,
+  hasStepObjects,
+  hasNoServiceInIDE,
+];
+
+function hasSupportedVersion({ document: { version }, error }: Subject): void {
+  if (version === undefined)
+    error([], `version is missing: give one from "${oldest}" to "${newest}"`);
+  else if (typeof version !== "string") {
+    error(["version"], `version must be a text such as "${newest}", not ${shown(version)}`);
+  } else if (minorOf(version) === null) {
+    error(
+      ["version"],
+      `version ${shown(version)} is not supported: "${oldest}" to "${newest}" are`,
+    );
+  }
+}
+
+function hasFields({ document, error }: Subject): void {
+  const { version: _, ...others } = documentFields;
+  const required = ["name", "registry", "steps"];
+  const form = { type: "object", properties: others, required } as const;
+  for (const { path, text } of misfitsIn(form, document, [])) error(path, text);
+}
+
+function hasStepObjects({ document, error }: Subject): void {
+  for (const [index, step] of itemsOf(document.steps).entries()) {
+    const form = { type: "object", expected: "a step" } as const;
+    for (const { path, text } of misfitsIn(form, step, ["steps", index])) error(path, text);
+  }
+}
+
+function hasNoServiceInIDE({ document, registry, steps, error }: Subject): void {
+  if (document.workflowType !== "IDE") return;
+  if (itemsOf(registry.services).length > 0) {
+    error(["registry", "services"], "a workflow of the type IDE has no services");
+  }
+  for (const step of steps) {
+    if (step.type === "Service") step.error([], "a workflow of the type IDE calls no service");
+  }
+}
+
+/** The versions, by their minor numbers, that first had a type of steps. */
+const since: Partial<Record<StepType, number>> = { Tool: 17, Subflow: 17 };
+
+/** A document says a version that has what it uses. The version changes nothing else. */
+export function isInItsVersion({ type, warning }: CheckedStep, { document }: Subject): void {
+  const declared = minorOf(document.version);
+  if (type === null || type === "custom") return;
+  const first = since[type];
+  if (declared === null || first === undefined || declared >= first) return;
+  warning([], `${aStep(type)} is of version 3.${first}, and the workflow says 3.${declared}`);
+}

@@ -1,14 +1,11 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { LLMAdapter } from "../adapter/adapter.ts";
-import type { ExecutionStatus } from "../document/constants.ts";
-import type { RunEvent, RunEventType } from "../event/event.ts";
-import { ExpressionEvaluator } from "../expression/evaluator.ts";
-import type { Scope } from "../expression/expression.ts";
+import type { ExecutionStatus } from "../document/document.ts";
+import type { RunEvent, RunEventType } from "../document/event.ts";
+import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
-import type { Artifact, Write } from "../state/commit.ts";
-import { writable } from "../state/value.ts";
+import { type Artifact, writable, type Write } from "../state/state.ts";
 import type { Run } from "./run.ts";
-import { type WorkflowSnapshot, snapshotOf } from "./snapshot.ts";
 
 /** What was answered to a resume. */
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
@@ -190,3 +187,36 @@ const undeclared = (name: string): WorkflowError =>
     message: `the workflow declares no variable ${JSON.stringify(name)}`,
     hint: "declare it in registry.vars",
   });
+
+/** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
+export type WorkflowSnapshot = {
+  runID: string;
+  status: ExecutionStatus;
+  currentStepID: string | null;
+  elapsedMs: number;
+  params: Record<string, unknown>;
+  variables: Record<string, unknown>;
+  localVars: Record<string, unknown>;
+  artifacts: string[];
+  paused: { nodeID: string; token: string } | null;
+  eventSeq: number;
+  version: string;
+};
+
+/** A deep copy of a run's state now, with what is not committed yet. */
+export function snapshotOf(run: Run): WorkflowSnapshot {
+  const { state } = run;
+  return structuredClone({
+    runID: state.runID,
+    status: run.status,
+    currentStepID: run.currentStepID,
+    elapsedMs: run.elapsed,
+    params: state.params,
+    variables: state.variables,
+    localVars: state.localVars,
+    artifacts: Object.keys(state.artifacts),
+    paused: run.paused,
+    eventSeq: state.eventSeq,
+    version: run.workflow.document.version,
+  });
+}

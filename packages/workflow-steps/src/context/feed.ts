@@ -1,5 +1,5 @@
-import type { RunEvent } from "../event/event.ts";
-import type { Commit, PathPart } from "../state/commit.ts";
+import type { RunEvent } from "../document/event.ts";
+import type { Commit, PathPart } from "../state/state.ts";
 
 /** What a Pause asks for. Times are in milliseconds since the epoch. */
 export type PauseRequest = {

@@ -1,16 +1,14 @@
-import type { Adapters } from "../adapter/adapter.ts";
+import { WorkflowError } from "@uncaged/workflow";
+import type { Adapters, FileAdapter, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../context/context.ts";
 import type { Answered, Happening, PauseRequest } from "../context/feed.ts";
 import { type Handler, Run } from "../context/run.ts";
-import type { RunEvent } from "../event/event.ts";
+import type { RunEvent } from "../document/event.ts";
 import { drive } from "../interpreter/drive.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
-import { copyState, type RunState } from "../state/state.ts";
-import { readWorkflow, type Workflow } from "../state/workflow.ts";
-import { adaptersFor } from "./adapters.ts";
+import { copyState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
 import type { EngineOptions } from "./engine.ts";
-import { Question } from "./question.ts";
 
 // Milliseconds.
 const longestBreath = 20;
@@ -171,4 +169,130 @@ function settlement(): PromiseWithResolvers<void> {
   const settled = Promise.withResolvers<void>();
   settled.promise.catch(() => undefined);
   return settled;
+}
+
+// What a timer can wait at once.
+const longestTimer = 2 ** 31 - 1;
+
+type Open = { token: string; settle: (answer: Answered | undefined) => void };
+
+/** The question that a run waits with, and the answers that it has had. */
+export class Question {
+  readonly #onRejected: (reason: string) => void;
+  readonly #replies = new Map<string, ResumeReply>();
+  readonly #used = new Set<string>();
+  #open: Open | null = null;
+
+  constructor(onRejected: (reason: string) => void) {
+    this.#onRejected = onRejected;
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== null;
+  }
+
+  /** Waits for the answer; undefined when the run is cancelled before. */
+  async ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
+    this.#open = { token: wait.token, settle: resolve };
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const stopTimer = this.#timer(wait, resolve);
+    try {
+      return await promise;
+    } finally {
+      this.#open = null;
+      this.#used.add(wait.token);
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Gives the answer, when the token is that of the question. */
+  answer({ token, payload, requestId }: ResumeRequest): ResumeReply {
+    const before = requestId === undefined ? undefined : this.#replies.get(requestId);
+    if (before) return before;
+    const reason = this.#refusal(token);
+    if (reason !== null) {
+      this.#onRejected(reason);
+      return { ok: false, reason };
+    }
+    const reply: ResumeReply = { ok: true };
+    if (requestId !== undefined) this.#replies.set(requestId, reply);
+    const open = this.#open;
+    this.#open = null;
+    this.#used.add(token);
+    open?.settle({ payload: payload ?? null, requestId, timedOut: false });
+    return reply;
+  }
+
+  #refusal(token: string): string | null {
+    if (this.#used.has(token)) return "the token was used before";
+    if (!this.#open) return "the run is not paused";
+    return this.#open.token === token ? null : "the token is not that of the pause";
+  }
+
+  #timer({ expiresAt }: PauseRequest, settle: Open["settle"]): () => void {
+    if (expiresAt === undefined) return () => undefined;
+    let timer: ReturnType<typeof setTimeout>;
+    const tick = (): void => {
+      const left = expiresAt - Date.now();
+      if (left <= 0) settle({ payload: null, timedOut: true });
+      else timer = setTimeout(tick, Math.min(left, longestTimer));
+    };
+    tick();
+    return () => clearTimeout(timer);
+  }
+}
+
+/** A tool of the caller's own: an envelope with `error` is a failure, its `result` the result. */
+export type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
+
+/** Tools by name: a record, or something to look them up in. */
+export type Tools =
+  | Readonly<Record<string, SimpleTool>>
+  | { get(name: string): SimpleTool | undefined };
+
+/** The adapters that `cwd` and `tools` stand for. */
+export function adaptersFor({ cwd, tools }: { cwd?: string; tools?: Tools }): Adapters {
+  return {
+    ...(cwd !== undefined && { file: filesUnder(cwd) }),
+    ...(tools && { tool: toolsOf(tools) }),
+  };
+}
+
+function toolsOf(tools: Tools): ToolAdapter {
+  return {
+    async execute(name, input, runtime) {
+      const tool = lookUp(tools, name);
+      if (tool) return await tool.execute(input, runtime);
+      throw new WorkflowError({
+        code: "TOOL_UNKNOWN",
+        kind: "failed",
+        message: `there is no tool ${JSON.stringify(name)}`,
+        hint: "give it in tools, or check the step's tool",
+      });
+    },
+  };
+}
+
+function lookUp(tools: Tools, name: string): SimpleTool | undefined {
+  if (typeof tools.get === "function") return tools.get(name);
+  return Object.hasOwn(tools, name) ? (tools as Record<string, SimpleTool>)[name] : undefined;
+}
+
+// Loaded when a file is first touched: an engine without files loads nothing of Node.
+function filesUnder(cwd: string): FileAdapter {
+  let loaded: Promise<FileAdapter> | undefined;
+  const files = (): Promise<FileAdapter> =>
+    (loaded ??= import("../adapters/file.ts").then(({ fileAdapter }) => fileAdapter({ cwd })));
+  return {
+    read: async (path) => await (await files()).read(path),
+    write: async (path, data, mode) => await (await files()).write(path, data, mode),
+    exists: async (path) => await (await files()).exists(path),
+    remove: async (path) => await (await files()).remove(path),
+    list: async (glob) => await (await files()).list(glob),
+    unzip: async (path) => (await (await files()).unzip?.(path)) ?? [],
+  };
 }

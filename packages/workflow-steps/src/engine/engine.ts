@@ -2,16 +2,15 @@ import { WorkflowError } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import type { ParallelErrorStrategy } from "../document/constants.ts";
-import type { StepDocument, WorkflowDocument } from "../document/document.ts";
-import type { RunEvent } from "../event/event.ts";
-import type { Checkpoint } from "../state/checkpoint.ts";
-import { type Resumable, restoredState } from "../state/restore.ts";
-import { newState, type RunState } from "../state/state.ts";
-import { readWorkflow, type Workflow } from "../state/workflow.ts";
-import type { Tools } from "./adapters.ts";
-import { EngineRun } from "./engine-run.ts";
-import { newRunID } from "./run-id.ts";
+import type {
+  ParallelErrorStrategy,
+  StepDocument,
+  WorkflowDocument,
+} from "../document/document.ts";
+import type { RunEvent } from "../document/event.ts";
+import { type Checkpoint, restoredState, type Resumable } from "../state/checkpoint.ts";
+import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
+import { EngineRun, type Tools } from "./engine-run.ts";
 
 /**
  * Carries out steps of a type of the caller's own. Its value is `_result`, and the step's `out` is
@@ -157,4 +156,12 @@ export class Engine {
       ...(others.length > 0 && { details: errors }),
     });
   }
+}
+
+let last = 0;
+
+/** An id for a run without a thread, `wf_<ms>`: never the same twice in a process. */
+export function newRunID(now: number): string {
+  last = Math.max(now, last + 1);
+  return `wf_${last}`;
 }

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { ExpressionError } from "./error.ts";
+import { ExpressionError, sameValue } from "./value.ts";
 import { evaluate, namesIn, problemIn } from "./expression.ts";
 import { parse } from "./parse.ts";
-import { sameValue } from "./value.ts";
 
 type Outcome = { value: unknown } | { failed: true };
 

@@ -1,11 +1,14 @@
-import { compile, type Evaluate, type Scope } from "./compile.ts";
-import { ExpressionError, type ExpressionProblem } from "./error.ts";
-import type { Fail } from "./operators.ts";
-import { parse, type Tree } from "./parse.ts";
-import { remembered } from "./remembered.ts";
-import { SyntaxFault } from "./tokens.ts";
-
-export type { Scope } from "./compile.ts";
+import { type Link, parse, SyntaxFault, type Tree } from "./parse.ts";
+import {
+  copyOf,
+  ExpressionError,
+  type ExpressionProblem,
+  type Fail,
+  mapped,
+  negative,
+  operations,
+  toBool,
+} from "./value.ts";
 
 /**
  * The value of an expression, given without its leading `=`. A missing name, and a key of null or
@@ -93,4 +96,149 @@ function collect(tree: Tree, names: Set<string>): void {
         collect(part, names);
       }
   }
+}
+
+/**
+ * What a name stands for, undefined when it stands for nothing. Names come as they are written:
+ * `$plan`, `_item`, `SYSVAR`, `goal`.
+ */
+export type Scope = (name: string) => unknown;
+
+/** An expression that is ready to be evaluated. */
+export type Evaluate = (scope: Scope) => unknown;
+
+/** Makes a function of a tree. `failAt` gives what throws at an offset. */
+export function compile(tree: Tree, failAt: (offset: number) => Fail): Evaluate {
+  switch (tree.kind) {
+    case "literal": {
+      const { value } = tree;
+      return () => value;
+    }
+    case "name": {
+      const { name } = tree;
+      return (scope) => scope(name);
+    }
+    case "sign": {
+      const operand = compile(tree.operand, failAt);
+      if (tree.sign === "!") return (scope) => !toBool(operand(scope));
+      const fail = failAt(tree.offset);
+      return (scope) => negative(operand(scope), fail);
+    }
+    case "path":
+      return pathOf(
+        compile(tree.base, failAt),
+        tree.keys.map((key) => compile(key, failAt)),
+      );
+    case "chain":
+      return chainOf(compile(tree.first, failAt), tree.rest, failAt);
+  }
+}
+
+function pathOf(base: Evaluate, keys: Evaluate[]): Evaluate {
+  return (scope) => {
+    let value = base(scope);
+    for (const key of keys) value = read(value, key(scope));
+    return value;
+  };
+}
+
+/** What stands under a key: an own property of an object, an array or a text; else undefined. */
+export function read(value: unknown, key: unknown): unknown {
+  if (typeof key !== "string" && typeof key !== "number") return undefined;
+  if (typeof value === "string") {
+    return key === "length" || Object.hasOwn(value as unknown as object, key)
+      ? (value as unknown as Record<string, unknown>)[key]
+      : undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+}
+
+function chainOf(first: Evaluate, rest: Link[], failAt: (offset: number) => Fail): Evaluate {
+  const operator = rest[0]?.operator;
+  if (operator === "&&" || operator === "||") {
+    return choice(operator === "||", [
+      first,
+      ...rest.map(({ operand }) => compile(operand, failAt)),
+    ]);
+  }
+  const links = rest.map((link) => ({
+    operation: operations[link.operator as keyof typeof operations],
+    operand: compile(link.operand, failAt),
+    fail: failAt(link.offset),
+  }));
+  return (scope) => {
+    let value = first(scope);
+    for (const { operation, operand, fail } of links)
+      value = operation(value, operand(scope), fail);
+    return value;
+  };
+}
+
+/** The first operand whose truth is `wanted`, else the last one. */
+function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
+  return (scope) => {
+    let value: unknown;
+    for (const operand of operands) {
+      value = operand(scope);
+      if (toBool(value) === wanted) return value;
+    }
+    return value;
+  };
+}
+
+/**
+ * Evaluates the fields of a step: a text that begins with `=` is an expression, `==x` is the text `=x`,
+ * all else is itself.
+ *
+ * @example new ExpressionEvaluator({ $n: 2 }).evaluate("=$n + 1") // 3
+ */
+export class ExpressionEvaluator {
+  readonly #scope: Scope;
+
+  /** `scope` gives the value of a name, or is a record of them; only its own keys count. */
+  constructor(scope: Scope | Record<string, unknown>) {
+    this.#scope =
+      typeof scope === "function"
+        ? scope
+        : (name) => (Object.hasOwn(scope, name) ? scope[name] : undefined);
+  }
+
+  /** The value of a field. Throws an `ExpressionError`. */
+  evaluate(value: unknown): unknown {
+    if (typeof value !== "string" || !value.startsWith("=")) return value;
+    return value.startsWith("==") ? value.slice(1) : evaluate(value.slice(1), this.#scope);
+  }
+
+  /**
+   * The value of a field with all that it contains, as a copy that shares nothing with the scope.
+   * Throws an `ExpressionError`, and `VALUE_TOO_DEEP` over 1,000 levels.
+   */
+  resolve(value: unknown): unknown {
+    return mapped(value, (leaf) => (typeof leaf === "string" ? copyOf(this.evaluate(leaf)) : leaf));
+  }
+
+  /** Whether a condition holds. Here a text without `=` is an expression too. */
+  condition(value: unknown): boolean {
+    if (typeof value !== "string" || value.startsWith("=")) return toBool(this.evaluate(value));
+    return toBool(evaluate(value, this.#scope));
+  }
+}
+
+/** `make`, whose last `limit` values are kept by their text. What throws is not kept. */
+export function remembered<T>(make: (text: string) => T, limit: number): (text: string) => T {
+  const kept = new Map<string, { value: T }>();
+  return (text) => {
+    const found = kept.get(text);
+    if (found) return found.value;
+    const value = make(text);
+    if (kept.size >= limit) {
+      for (const [oldest] of kept) {
+        kept.delete(oldest);
+        break;
+      }
+    }
+    kept.set(text, { value });
+    return value;
+  };
 }

@@ -1,15 +1,12 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { callTypes } from "../document/step-type.ts";
-import { executors } from "../step/executors.ts";
-import type { Call, Called } from "../step/call.ts";
-import { shown, whole } from "../step/summary.ts";
-import { chooseCase } from "./branch.ts";
+import { callTypes } from "../document/document.ts";
+import { executors } from "../step/tool.ts";
+import { type Call, type Called, shown, whole } from "../step/call.ts";
+import { chooseCase, runLoop } from "./construct.ts";
 import { announceFiles, mapOutputs, print, writeFile, writeTarget } from "./output.ts";
-import { runLoop } from "./loop.ts";
-import { runPause } from "./pause.ts";
-import { stop } from "./stop.ts";
+import { runPause, stop } from "./pause.ts";
 import { isSubflow, runSubflow } from "./subflow.ts";
-import { type Done, type Task, typeName } from "./task.ts";
+import { type Done, type Task, typeName } from "./interpreter.ts";
 
 /** Whether a step does something of its own before its children: then that is committed first. */
 export const hasBody = ({ type }: Task): boolean => type !== "Noop";

@@ -1,15 +1,28 @@
-import { truncated } from "@uncaged/workflow";
-import { messageOf } from "../adapter/error.ts";
+import { truncated, WorkflowError } from "@uncaged/workflow";
+import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, Happening } from "../context/feed.ts";
-import { copyOf } from "../expression/copy.ts";
-import { Chain } from "./chain.ts";
-import { Failure } from "./failure.ts";
+import { BREAK, ENTRY, RETURN, type StepDocument } from "../document/document.ts";
+import { copyOf } from "../expression/value.ts";
+import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
+import { startAt } from "../state/position.ts";
+import type { Commit } from "../state/state.ts";
+import { hasBody, printConstruct, work } from "./body.ts";
+import { runEntries, runFork } from "./construct.ts";
 import type { StepGate } from "./gate.ts";
-import { Interpreter } from "./interpreter.ts";
-import { runChain } from "./run-chain.ts";
-import { removeTemporary } from "./temporary.ts";
-import { runError } from "./run-error.ts";
+import {
+  Chain,
+  type ChainEnd,
+  type Done,
+  Interpreter,
+  isEnd,
+  type Reached,
+  type Task,
+  taskOf,
+  typeName,
+} from "./interpreter.ts";
+import { outputsOf, removeTemporary, resolvedInputs } from "./output.ts";
+import { Failure, runError } from "./parallel.ts";
 
 /** How a run ended that did not fail. `reason` is what the Stop says. */
 export type RunResult =
@@ -103,3 +116,199 @@ async function runAll(interpreter: Interpreter): Promise<null> {
   await runChain(interpreter, top);
   return null;
 }
+
+/**
+ * Runs a chain from where it stands to its end.
+ *
+ * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
+ */
+export async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
+  const { steps } = interpreter.run.workflow.outline;
+  let skipped = 0;
+  for (;;) {
+    const { next } = chain.position;
+    if (isEnd(next)) {
+      await commitMarks(interpreter, chain, next, chain.end(next));
+      interpreter.run.leave(chain.claim());
+      return next;
+    }
+    if (next === ENTRY) {
+      await runEntries(interpreter, chain);
+      chain.position = startAt("RETURN");
+      continue;
+    }
+    const step = steps.get(next);
+    if (!step) throw new Failure(next, unknownStep(next));
+    const done = await runStep(interpreter, chain, step);
+    skipped = done.isSkipped ? skipped + 1 : 0;
+    if (skipped > steps.size) throw new Failure(next, idleCycle(next));
+    chain.position = startAt(done.next);
+  }
+}
+
+// The last step was skipped: nothing else tells that the chain has ended.
+async function commitMarks(
+  interpreter: Interpreter,
+  chain: Chain,
+  next: ChainEnd,
+  marks: MarkChanges,
+): Promise<void> {
+  const part = chain.path.at(-1);
+  const all = [...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)];
+  if (!part || all.length === 0) return;
+  const { steps } = interpreter.run.workflow.outline;
+  // No step stands for the fork of several entries: its mark bears the name of the chain.
+  const id = part.in === ENTRY && "child" in part ? part.child : part.in;
+  await interpreter.gate.enter();
+  try {
+    const reached = {
+      type: typeName(steps.get(id) ?? { id }),
+      outputs: null,
+      variables: [],
+      artifacts: [],
+      next,
+      phase: "mark" as const,
+      durationMs: 0,
+    };
+    await interpreter.commit(id, reached, chain, marks, null);
+  } finally {
+    interpreter.gate.leave();
+  }
+}
+
+const unknownStep = (id: string): WorkflowError =>
+  new WorkflowError({
+    code: "NO_SUCH_STEP",
+    kind: "failed",
+    message: `the workflow has no step ${JSON.stringify(id)}`,
+    hint: "check next, children and cases",
+  });
+
+const idleCycle = (id: string): WorkflowError =>
+  new WorkflowError({
+    code: "IDLE_CYCLE",
+    kind: "failed",
+    message: `the steps around ${id} follow each other for ever, and each is left out by its if`,
+    hint: "let one of them lead out of the cycle",
+  });
+
+/**
+ * Carries out the step that a chain has come to and gives the next one's id. The step is committed,
+ * or it was skipped, or its failure went to its handler.
+ *
+ * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
+ */
+export async function runStep(
+  interpreter: Interpreter,
+  chain: Chain,
+  step: StepDocument,
+): Promise<{ next: string; isSkipped: boolean }> {
+  const { gate, run } = interpreter;
+  await gate.enter();
+  const task = taskOf(interpreter, chain, step);
+  try {
+    chain.signal.throwIfAborted();
+    if (!task.inside && isLeftOut(task)) return { next: nextOf(step), isSkipped: true };
+    run.currentStepID = step.id;
+    run.tell("step_start", step.id, {
+      type: typeName(task.step),
+      meta: copyOf(step.meta ?? null),
+      resolvedInputs: resolvedInputs(task),
+    });
+    const next = await carryOut(task);
+    return { next, isSkipped: false };
+  } catch (error) {
+    return { next: failed(task, error), isSkipped: false };
+  } finally {
+    task.context.isOver = true;
+    gate.leave();
+  }
+}
+
+function isLeftOut({ interpreter, context, step }: Task): boolean {
+  if (step.if === undefined || context.condition(step.if)) return false;
+  interpreter.run.tell("step_skipped", step.id, { condition: step.if });
+  return true;
+}
+
+async function carryOut(task: Task): Promise<string> {
+  const { step, inside, type } = task;
+  const done: Done = inside?.body ?? (await work(task));
+  const children = type === "Loop" ? [] : (step.children ?? []);
+  if (children.length === 0) return await finish(task, done, done.marks ?? noChanges());
+  if (!inside?.body && hasBody(task)) await commitBody(task, done);
+  const { isBroken, marks } = await runFork(task, step.id, children);
+  return await finish(task, isBroken ? { ...done, next: BREAK } : done, marks);
+}
+
+/** Commits that a step's own work is done and that its children come next. */
+async function commitBody(task: Task, done: Done): Promise<void> {
+  const { interpreter, chain, step } = task;
+  const reached = reachedOf(task, done, "body", step.id);
+  const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
+  await interpreter.commit(step.id, body, chain, noChanges(), null);
+}
+
+async function finish(task: Task, done: Done, marks: MarkChanges): Promise<string> {
+  const { interpreter, chain, step } = task;
+  const next = done.next ?? nextOf(step);
+  printConstruct(task);
+  const ending = chain.marksAt(next);
+  const reached = reachedOf(task, done, "done", next);
+  const told = {
+    outputs: reached.outputs,
+    ...(done.selected !== undefined && { selected: done.selected }),
+  };
+  const all = {
+    completedBranches: { ...marks.completedBranches, ...ending.completedBranches },
+    loopProgress: { ...marks.loopProgress, ...ending.loopProgress },
+  };
+  await interpreter.commit(step.id, reached, chain, all, told);
+  if (done.stop) {
+    interpreter.run.state.stopped = { id: step.id, reason: done.stop.reason };
+    interpreter.halt("stopped");
+    chain.signal.throwIfAborted();
+  }
+  return next;
+}
+
+function reachedOf(
+  task: Task,
+  { called, selected, stop }: Done,
+  phase: Commit["phase"],
+  next: string,
+): Reached {
+  const { written } = task.context;
+  const { variables, artifacts } = written;
+  written.variables = [];
+  written.artifacts = [];
+  return {
+    type: typeName(task.step),
+    ...(selected !== undefined && { selected }),
+    ...(stop && { stop }),
+    outputs: outputsOf(task),
+    variables,
+    artifacts,
+    next,
+    phase,
+    durationMs: task.interpreter.run.setup.now() - task.startedAt,
+    ...(called?.model !== undefined && { model: called.model }),
+    ...(called?.usage && { usage: called.usage }),
+    ...(called?.cost !== undefined && { cost: called.cost }),
+  };
+}
+
+/** What a failure leads to: the id of the step's handler, or a Failure. */
+function failed(task: Task, error: unknown): string {
+  const { chain, context, interpreter, step } = task;
+  const isOver = error instanceof Failure || chain.signal.aborted;
+  if (isOver || step.onError === undefined) interpreter.run.leave(context.written);
+  else chain.leave(context.written);
+  if (isOver) throw error;
+  interpreter.run.tell("step_error", step.id, { error: messageOf(error) });
+  if (step.onError === undefined) throw new Failure(step.id, error);
+  chain.handled = buildErrorMap(error, step.id);
+  return step.onError;
+}
+
+const nextOf = (step: StepDocument): string => step.next ?? RETURN;

@@ -1,17 +1,15 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { listNames, truncated, WorkflowError } from "@uncaged/workflow";
 import picomatch from "picomatch/posix";
-import type { FileMode } from "../adapter/adapter.ts";
-import { WriteMode } from "../document/constants.ts";
-import { toText } from "../expression/value.ts";
-import { outEntries } from "../target/out.ts";
-import { resolveTarget } from "../target/resolve.ts";
-import { parseTarget } from "../target/target.ts";
-import { temporaryFolder } from "./temporary.ts";
-import { untilAborted } from "../step/adapter-call.ts";
-import type { Called } from "../step/call.ts";
-import type { ChildExecutionContext } from "../context/context.ts";
-import type { StepDocument } from "../document/document.ts";
-import { getStepType } from "../document/step-type.ts";
+import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
+import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
+import type { Run } from "../context/run.ts";
+import { getStepType, type StepDocument, WriteMode } from "../document/document.ts";
+import type { RunEvent, RunEventType } from "../document/event.ts";
+import { read } from "../expression/expression.ts";
+import { isPlain, toText } from "../expression/value.ts";
+import { type Called, untilAborted } from "../step/call.ts";
+import { outEntries, parseTarget, resolveTarget } from "../target/target.ts";
+import type { Task } from "./interpreter.ts";
 
 /** A step whose outputs are written. */
 export type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
@@ -167,3 +165,107 @@ const badTarget = (id: string, what: string): WorkflowError =>
     message: `${id}: ${what}`,
     hint: "write to a $variable, or to a path under the run's folder that the registry allows",
   });
+
+/**
+ * Maps a result through a step's `out` in a custom handler; it is then not mapped again.
+ *
+ * @param result What `_result` is while that goes on.
+ */
+export async function applyOutputMapping(
+  context: ChildExecutionContext,
+  step: StepDocument,
+  result?: unknown,
+): Promise<void> {
+  context.locals._result = result ?? null;
+  try {
+    await writeOutputs({ context, step, signal: new AbortController().signal });
+  } finally {
+    delete context.locals._result;
+  }
+}
+
+/** Tells of an event in a custom handler. */
+export function emitEvent(
+  context: ExecutionContext,
+  type: RunEventType,
+  stepID: string | null,
+  payload: Record<string, unknown>,
+): void {
+  context.emit(type, stepID, payload);
+}
+
+/** The folder of a run's temporary files, from the root. */
+export const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
+
+/** Removes a run's temporary files; what can't be removed stays. An abort ends the wait for that. */
+export async function removeTemporary(
+  { setup, state }: Run,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  const folder = temporaryFolder(state.runID);
+  const isUsed = Object.keys(state.artifacts).some((path) => path.startsWith(`${folder}/`));
+  const { file } = setup.adapters;
+  if (!isUsed || !file) return;
+  await untilAborted(signal, () => file.remove(folder)).catch(() => undefined);
+}
+
+/** Begins a run with a copy of another's temporary files, unless it has files of its own already. */
+export async function copyTemporary(file: FileAdapter, from: string, to: string): Promise<void> {
+  const folder = temporaryFolder(from);
+  const own = await file.list(`${temporaryFolder(to)}/**`);
+  if (own.length > 0) return;
+  for (const path of await file.list(`${folder}/**`)) {
+    const data = await file.read(path);
+    await file.write(`${temporaryFolder(to)}${path.slice(folder.length)}`, data, "overwrite");
+  }
+}
+
+/** A step's inputs as `step_start` shows them; null when it has none, or when they can't be evaluated. */
+export function resolvedInputs({ step, type, context }: Task): Record<string, unknown> | null {
+  const inputs = step.in ?? step.input ?? targetOf(step, type);
+  if (inputs === null) return null;
+  try {
+    const values = context.resolve(inputs) as Record<string, unknown>;
+    return context.run.setup.tellsWhole ? named(values) : cut(values);
+  } catch {
+    return null;
+  }
+}
+
+const targetOf = (step: Task["step"], type: Task["type"]) =>
+  (type === "Set" || type === "Write") && step.target !== undefined
+    ? { target: step.target, value: step.value }
+    : null;
+
+/** What a step has written, as `step_done` shows it: each target with what stands there now. */
+export function outputsOf({ step, context }: Task): Record<string, unknown> | null {
+  if (step.out === undefined) return null;
+  const outputs = outEntries(step.out).map(([text]): [string, unknown] => {
+    const target = resolveTarget(parseTarget(text), context.scope);
+    if (target.kind === "file") return [text, { _file: true, path: `/${target.path}` }];
+    const [name, ...rest] = target.path;
+    return [text, rest.reduce<unknown>((value, key) => read(value, key), context.scope(name))];
+  });
+  return cut(Object.fromEntries(outputs));
+}
+
+/** An event that tells its values whole, with those cut that are too long for an event. */
+export function shownEvent(event: RunEvent): RunEvent {
+  const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
+    // What a child of the child told.
+    if (name === "data" && isEvent(value)) return [name, shownEvent(value)];
+    return [name, listNames.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
+  });
+  return { ...event, payload: Object.fromEntries(entries) };
+}
+
+const isEvent = (value: unknown): value is RunEvent =>
+  isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
+
+const cut = (values: Record<string, unknown>): Record<string, unknown> => named(values, truncated);
+
+const named = (
+  values: Record<string, unknown>,
+  shown = (value: unknown): unknown => value,
+): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value ?? null)]));

@@ -1,5 +1,6 @@
-import { ParallelErrorStrategy } from "../document/constants.ts";
-import { Failure } from "./failure.ts";
+import { messageOf } from "../adapter/error.ts";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
+import { ParallelErrorStrategy } from "../document/document.ts";
 
 /** What a step failed with. */
 type StepError = { stepID: string; error: unknown };
@@ -96,5 +97,44 @@ function sources(one: StepError): readonly StepError[] {
   return [one];
 }
 
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+/** A step's failure on its way out of the constructs around it. It never leaves the interpreter. */
+export class Failure extends Error {
+  readonly stepID: string;
+  readonly error: unknown;
+
+  constructor(stepID: string, error: unknown) {
+    super(`${stepID} failed`, { cause: error });
+    this.stepID = stepID;
+    this.error = error;
+  }
+}
+
+/** A run that failed. `stepID` is the step that did; `cause` is what was thrown there. */
+export class RunError extends WorkflowError {
+  readonly stepID: string | null;
+
+  constructor(stepID: string | null, cause: unknown) {
+    const known = isWorkflowError(cause) ? cause : null;
+    const said = messageOf(cause);
+    const isNamed = stepID === null || said.startsWith(stepID);
+    super(
+      {
+        code: known?.code ?? "STEP_FAILED",
+        kind: "failed",
+        message: isNamed ? said : `${stepID}: ${said}`,
+        ...(known?.hint !== undefined && { hint: known.hint }),
+        ...(known?.details && { details: known.details }),
+      },
+      { cause },
+    );
+    this.name = "RunError";
+    this.stepID = stepID;
+  }
+}
+
+/** The error that a run rejects with: a ParallelError is itself. */
+export function runError(stepID: string | null, error: unknown): RunError | ParallelError {
+  if (!(error instanceof ParallelError)) return new RunError(stepID, error);
+  error.stepID = stepID;
+  return error;
+}

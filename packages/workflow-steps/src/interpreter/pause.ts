@@ -1,10 +1,10 @@
 import type { Answered, PauseRequest } from "../context/feed.ts";
 import type { Run } from "../context/run.ts";
+import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
 import { answerKey } from "../state/state.ts";
-import { resolveTarget } from "../target/resolve.ts";
-import { parseTarget } from "../target/target.ts";
-import type { Done, Task } from "./task.ts";
+import { parseTarget, resolveTarget } from "../target/target.ts";
+import type { Done, Task } from "./interpreter.ts";
 
 const tokenBytes = 16;
 
@@ -80,3 +80,9 @@ const reasonOf = ({ context, step }: Task): string | null =>
 
 // 128 random bits: who does not know it can't guess it.
 const newToken = (): string => crypto.getRandomValues(new Uint8Array(tokenBytes)).toHex();
+
+/** What a Stop says; the run ends when that is committed. */
+export function stop({ context, step }: Task): Done {
+  const reason = step.reason === undefined ? null : toText(context.evaluate(step.reason));
+  return { next: RETURN, stop: { reason } };
+}

@@ -1,8 +1,5 @@
-import type { StepDocument } from "../document/document.ts";
-import { cyclesOf, groupsOf } from "./cycle.ts";
-import { depthsIn } from "./depth.ts";
-import { type Enclosure, enclosuresIn, reached } from "./enclosure.ts";
-import { type Reference, referencesOf } from "./reference.ts";
+import { BREAK, ENTRY, getStepType, RETURN, type StepDocument } from "../document/document.ts";
+import { evaluate, namesIn } from "../expression/expression.ts";
 
 /** How the steps of a document hang together. */
 export type Outline = {
@@ -71,3 +68,231 @@ function stepsOf(steps: unknown): Map<string, StepDocument> {
 
 const isStep = (step: unknown): step is StepDocument =>
   typeof step === "object" && step !== null && "id" in step && typeof step.id === "string";
+
+/** How a step names another. `next`, `onError` and `timeout` go on in the chain that the step is in. */
+export type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
+
+/** A place in a step that names a step; `path` begins at the step. */
+export type Reference = { kind: ReferenceKind; to: string; path: (string | number)[] };
+
+/**
+ * All steps that a step names, in the order of its fields. `RETURN` and `BREAK` are none. Reads
+ * anything: what has not the form of a reference is left out.
+ */
+export function referencesOf(step: Readonly<Record<string, unknown>>): Reference[] {
+  const found: Reference[] = [];
+  const add = (kind: ReferenceKind, to: unknown, path: (string | number)[]) => {
+    if (typeof to === "string") found.push({ kind, to, path });
+  };
+  for (const [index, child] of listOf(step.children).entries()) {
+    add("child", child, ["children", index]);
+  }
+  for (const [index, pair] of listOf(step.cases).entries()) {
+    add("case", listOf(pair)[1], ["cases", index, 1]);
+  }
+  add("onError", step.onError, ["onError"]);
+  if (typeof step.timeout === "object" && step.timeout !== null && "on" in step.timeout) {
+    add("timeout", step.timeout.on, ["timeout", "on"]);
+  }
+  if (step.next !== RETURN && step.next !== BREAK) add("next", step.next, ["next"]);
+  return found;
+}
+
+/** Whether the step that is named runs in the chain of the one that names it, not inside of it. */
+export const isChained = ({ kind }: Reference): boolean => kind !== "child" && kind !== "case";
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** A construct that a step lies in, and the first step of the chain that the step is part of there. */
+export type Enclosure = {
+  in: string;
+  kind: "fork" | "loop" | "branch" | "entry";
+  child: string;
+};
+
+/** The most ways that are told of one step. Branches that meet again can make more than can be counted. */
+const maxWays = 100;
+
+/** What enclosures are found in. */
+export type Graph = {
+  steps: ReadonlyMap<string, StepDocument>;
+  references: (id: string) => readonly Reference[];
+  entries: readonly string[];
+  groups: Groups;
+};
+
+/**
+ * Finds, for a step, every way in which it lies inside constructs, outermost first.
+ *
+ * A construct does not enclose what leads back to it: a case that jumps back to where its Branch was
+ * reached from stays in the chain of that Branch. So the ways are finite.
+ */
+export function enclosuresIn({ steps, references, entries, groups }: Graph) {
+  const before = new Map<string, string[]>();
+  const heads = new Map<string, Enclosure[]>();
+  for (const [id, step] of steps) {
+    for (const reference of references(id)) {
+      if (isChained(reference)) append(before, reference.to, id);
+      else if (groups.get(id) !== groups.get(reference.to)) {
+        append(heads, reference.to, enclosure(step, reference));
+      }
+    }
+  }
+  const starts = new Set(entries);
+  const entryWay = (child: string): Enclosure[] =>
+    entries.length > 1 ? [{ in: ENTRY, kind: "entry", child }] : [];
+
+  return function enclosuresOf(id: string, known = new Map<string, Enclosure[][]>()) {
+    const found = known.get(id);
+    if (found) return found;
+    const ways: Enclosure[][] = [];
+    for (const head of reached(id, (step) => before.get(step) ?? [])) {
+      if (starts.has(head)) ways.push(entryWay(head));
+      for (const inner of heads.get(head) ?? []) {
+        if (ways.length >= maxWays) break;
+        for (const outer of enclosuresOf(inner.in, known)) ways.push([...outer, inner]);
+      }
+    }
+    const told = ways.slice(0, maxWays);
+    known.set(id, told);
+    return told;
+  };
+}
+
+/** All that is reached from a step by `edges`, itself first. */
+export function reached(id: string, edges: (id: string) => readonly string[]): Set<string> {
+  const seen = new Set([id]);
+  for (const step of seen) {
+    for (const target of edges(step)) seen.add(target);
+  }
+  return seen;
+}
+
+function enclosure(step: StepDocument, { kind, to }: Reference): Enclosure {
+  if (kind === "case") return { in: step.id, kind: "branch", child: to };
+  return { in: step.id, kind: getStepType(step) === "Loop" ? "loop" : "fork", child: to };
+}
+
+function append<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+/** Which steps a step leads to. */
+export type Edges = (id: string) => readonly string[];
+
+/** Steps that lead to each other have one number, which is smaller than that of all who lead to them. */
+export type Groups = ReadonlyMap<string, number>;
+
+/** Groups steps so that two are together when each is reached from the other. Takes linear time. */
+export function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
+  const groups = new Map<string, number>();
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  let count = 0;
+  const lower = (id: string, value: number) => {
+    if (value < (lowest.get(id) ?? Infinity)) lowest.set(id, value);
+  };
+  const close = (root: string) => {
+    let id: string | undefined;
+    do {
+      id = open.pop();
+      if (id !== undefined) groups.set(id, count);
+    } while (id !== undefined && id !== root);
+    count += 1;
+  };
+  const enter = (id: string) => {
+    order.set(id, order.size);
+    lower(id, order.size - 1);
+    open.push(id);
+    return { id, targets: edges(id), at: 0 };
+  };
+  for (const start of ids) {
+    if (order.has(start)) continue;
+    const walk = [enter(start)];
+    for (let top = walk.at(-1); top; top = walk.at(-1)) {
+      const target = top.targets[top.at++];
+      if (target === undefined) {
+        walk.pop();
+        const low = lowest.get(top.id) ?? 0;
+        if (low === order.get(top.id)) close(top.id);
+        const parent = walk.at(-1);
+        if (parent) lower(parent.id, low);
+      } else if (!order.has(target)) walk.push(enter(target));
+      else if (!groups.has(target)) lower(top.id, order.get(target) ?? 0);
+    }
+  }
+  return groups;
+}
+
+/** The groups of more than one step, and the steps that lead to themselves; in the order of `groups`. */
+export function cyclesOf(groups: Groups, edges: Edges): string[][] {
+  const members = new Map<number, string[]>();
+  for (const [id, group] of groups) {
+    const list = members.get(group);
+    if (list) list.push(id);
+    else members.set(group, [id]);
+  }
+  return [...members.values()]
+    .filter((ids) => ids.length > 1 || ids.some((id) => edges(id).includes(id)))
+    .map((ids) => ids.toReversed());
+}
+
+/** In how many constructs each step lies at the most. A construct in a cycle with its content counts once. */
+export function depthsIn(
+  groups: Groups,
+  references: (id: string) => readonly Reference[],
+): Map<string, number> {
+  const depths: number[] = [];
+  const outermostFirst = [...groups].toSorted(([, one], [, other]) => other - one);
+  for (const [id, group] of outermostFirst) {
+    const depth = (depths[group] ??= 0);
+    for (const reference of references(id)) {
+      const inner = groups.get(reference.to) ?? group;
+      if (inner === group) continue;
+      depths[inner] = Math.max(depths[inner] ?? 0, depth + (isChained(reference) ? 0 : 1));
+    }
+  }
+  return new Map(outermostFirst.map(([id, group]) => [id, depths[group] ?? 0]));
+}
+
+/** The name of the input that says which workflow a step runs. */
+export const pathInput = "workflow_path";
+
+/** Whether a step runs another workflow. */
+export function runsWorkflow(step: StepDocument): boolean {
+  const type = getStepType(step);
+  if (type !== "Tool") return type === "Subflow";
+  const name = step.tool ?? step.toolName;
+  return name === undefined ? /^[^_]*_(\d+_)?WorkflowRun$/.test(step.id) : name === "WorkflowRun";
+}
+
+/** The path that a step always runs: a text, or an expression without a name. Null when it is computed. */
+export function literalPath({ in: inputs, input }: StepDocument): string | null {
+  const path = (inputs ?? input)?.[pathInput];
+  if (typeof path !== "string" || path === "") return null;
+  if (!path.startsWith("=")) return path;
+  if (path.startsWith("==")) return path.slice(1);
+  const source = path.slice(1);
+  if (namesIn(source).length > 0) return null;
+  return constantText(source);
+}
+
+// An expression without a value fails when its step runs, and not before.
+function constantText(source: string): string | null {
+  try {
+    const value = evaluate(source, () => undefined);
+    return typeof value === "string" && value !== "" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The step with another path in its input. */
+export function withPath(step: StepDocument, path: string): StepDocument {
+  const field = step.in === undefined ? "input" : "in";
+  const literal = path.startsWith("=") ? `=${path}` : path;
+  return { ...step, [field]: { ...step[field], [pathInput]: literal } };
+}

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { parseParamDeclaration, parseVariableDeclaration } from "./declaration.ts";
-import { parseServiceSignature } from "./service.ts";
-import { isKnownType } from "./value-type.ts";
+import {
+  isKnownType,
+  parseParamDeclaration,
+  parseServiceSignature,
+  parseVariableDeclaration,
+} from "./declaration.ts";
 
 describe("the declaration of a param", () => {
   test.each([

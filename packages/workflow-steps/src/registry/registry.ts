@@ -1,12 +1,14 @@
+import { type JsonSchema, WorkflowError } from "@uncaged/workflow";
 import type { ApiDocument, RegistryDocument } from "../document/document.ts";
-import { copyOf } from "../expression/copy.ts";
+import { copyOf, isPlain } from "../expression/value.ts";
 import {
   type Declaration,
+  isOfType,
   parseParamDeclaration,
+  parseServiceSignature,
   parseVariableDeclaration,
+  type ServiceSignature,
 } from "./declaration.ts";
-import { startParams } from "./params.ts";
-import { parseServiceSignature, type ServiceSignature } from "./service.ts";
 
 /** A component as the registry names it: its id, and whatever else stands there. */
 export type ComponentDocument = { id: string; [field: string]: unknown };
@@ -96,3 +98,98 @@ function byId<T extends { id: string }>(all: readonly T[], id: string, prefix: s
 
 const ownOf = <T>(record: Record<string, T> | undefined, key: string): T | undefined =>
   record && Object.hasOwn(record, key) ? record[key] : undefined;
+
+/**
+ * The params that a run starts with: a copy of those given, with the defaults of the others. None given
+ * (undefined) is the same as `{}`.
+ *
+ * With `isPart` those that are missing are null: a run that begins in its middle may need no more.
+ *
+ * Throws one `WorkflowError` (`PARAMS_INVALID`) that names all that are missing, of a wrong type, or not
+ * declared; each has a line in `details`.
+ */
+export function startParams(
+  declarations: readonly Declaration[],
+  given: unknown,
+  isPart = false,
+): Record<string, unknown> {
+  const params = given === undefined ? {} : given;
+  if (!isPlain(params)) {
+    throw invalidParams([`params must be an object, not ${kindOf(params)}`], declarations);
+  }
+  const problems = [
+    ...declarations
+      .filter(({ name }) => !isPart || (isGiven(params, name) && params[name] !== null))
+      .flatMap((declaration) => problemOf(declaration, params) ?? []),
+    ...Object.keys(params)
+      .filter((name) => !declarations.some((declaration) => declaration.name === name))
+      .map((name) => `${shown(name)} is not declared`),
+  ];
+  if (problems.length > 0) throw invalidParams(problems, declarations);
+  return Object.fromEntries(
+    declarations.map(({ name, default: missing }) => [
+      name,
+      copyOf((isGiven(params, name) ? params[name] : missing) ?? null),
+    ]),
+  );
+}
+
+const isGiven = (params: Record<string, unknown>, name: string): boolean =>
+  Object.hasOwn(params, name) && params[name] !== undefined;
+
+function problemOf(declaration: Declaration, params: Record<string, unknown>): string | null {
+  const { name, type } = declaration;
+  if (!isGiven(params, name)) {
+    return "default" in declaration ? null : `${name} (${type}) is missing`;
+  }
+  const value = params[name];
+  return isOfType(value, type) ? null : `${name} must be ${type}, not ${kindOf(value)}`;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "number") return `the number ${value}`;
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function shown(name: string): string {
+  const part = name.length > 40 ? `${name.slice(0, 40)}…` : name;
+  return /^\w+$/.test(name) ? part : JSON.stringify(part.toWellFormed());
+}
+
+function invalidParams(problems: string[], declarations: readonly Declaration[]): WorkflowError {
+  const all = declarations.map(({ name, type }) => `${name} (${type})`).join(", ");
+  return new WorkflowError({
+    code: "PARAMS_INVALID",
+    kind: "failed",
+    message: `params: ${problems.join("; ")}`,
+    hint: all ? `the workflow has the params ${all}` : "the workflow has no params",
+    ...(problems.length > 1 && { details: problems }),
+  });
+}
+
+/** The types that values are checked against; a value of any other type may be anything. */
+const schemas: Readonly<Record<string, Record<string, unknown>>> = {
+  STRING: { type: "string" },
+  FILE_REF: { type: "string", description: "a file" },
+  INT: { type: "integer" },
+  BOOL: { type: "boolean" },
+  OBJECT: { type: "object" },
+  ARRAY: { type: "array" },
+  "[OBJECT]": { type: "array", items: { type: "object" } },
+  "[STRING]": { type: "array", items: { type: "string" } },
+};
+
+/** What the params of a run must be, as a JSON Schema, from their declarations. */
+export function inputSchema(declarations: readonly string[]): JsonSchema {
+  const declared = declarations.map(parseParamDeclaration);
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      declared.map(({ name, type, ...rest }) => [name, { ...schemas[type], ...rest }]),
+    ),
+    required: declared.filter((one) => !("default" in one)).map(({ name }) => name),
+    additionalProperties: false,
+  };
+}

@@ -7,8 +7,7 @@ import { faultyDocuments, faultyRegistries } from "../../test/faulty.ts";
 import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
 import { faultySteps } from "../../test/faulty-steps.ts";
 import { validate } from "../check/check.ts";
-import { workflowSchema } from "./schema.ts";
-import { documentTexts, fieldTexts } from "./texts.ts";
+import { documentTexts, fieldTexts, workflowSchema } from "./schema.ts";
 
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
 const fits = ajv.compile(published);

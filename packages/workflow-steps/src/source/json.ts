@@ -6,9 +6,8 @@ import {
   printParseErrorCode,
 } from "jsonc-parser";
 import { messageOf } from "../adapter/error.ts";
-import { quoted } from "../check/fault.ts";
-import { keyTwice, type Lines } from "./position.ts";
-import { deepestText, type Path, type Read, Unreadable } from "./text.ts";
+import { quoted } from "../check/subject.ts";
+import { deepestText, keyTwice, type Lines, type Path, type Read, Unreadable } from "./text.ts";
 
 /** Reads JSON as the standard has it: no comments, no key twice. */
 export function readJson(text: string, lines: Lines): Read {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { errorOf } from "../../test/error-of.ts";
 import { everyType } from "../../test/every-type.ts";
-import { readDocument } from "./read.ts";
+import { readDocument } from "./source.ts";
 
 const messageFor = (text: string, file = "f.json") =>
   errorOf(() => readDocument(text, file)).message;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { errorOf } from "../../test/error-of.ts";
 import { everyType } from "../../test/every-type.ts";
-import { checkedDocument } from "./source.ts";
+import type { WorkflowDocument } from "../document/document.ts";
+import { checkedDocument, gather } from "./source.ts";
 
 describe("a checked document", () => {
   test("is the document with its warnings, each with its place", () => {
@@ -57,4 +58,118 @@ describe("a checked document", () => {
       );
     },
   );
+});
+
+/** A document that runs these paths, one in each step. */
+const running = (...paths: string[]): WorkflowDocument => ({
+  version: "3.18",
+  name: "w",
+  registry: {},
+  steps: paths.map((path, at) => ({ id: `Subflow_${at}`, in: { workflow_path: path } })),
+});
+
+async function gathered(documents: Record<string, WorkflowDocument>, file = "flow.json") {
+  const read: string[] = [];
+  const { document, subflows } = await gather(
+    documents[file] as WorkflowDocument,
+    `/some/where/${file}`,
+    async (path, step, by) => {
+      read.push(`${by} ${step} ${path}`);
+      const found = documents[path];
+      if (!found) throw new Error(`no ${path}`);
+      return found;
+    },
+  );
+  const pathsOf = ({ steps }: WorkflowDocument) => steps.map((step) => step.in?.workflow_path);
+  return {
+    read,
+    paths: pathsOf(document),
+    subflows: Object.fromEntries([...subflows].map(([path, one]) => [path, pathsOf(one)])),
+  };
+}
+
+const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "none",
+    (error: Error) => error.message,
+  );
+
+describe("the workflows that a workflow runs", () => {
+  test("are named by their path from its folder, each read once", async () => {
+    const found = await gathered({
+      "flow.json": running("./parts/a.json", "='parts/' + 'b.json'", "parts/a.json"),
+      "parts/a.json": running("b.json", "/c.json"),
+      "parts/b.json": running(),
+      "c.json": running("parts/b.json"),
+    });
+    expect(found.paths).toEqual(["parts/a.json", "parts/b.json", "parts/a.json"]);
+    expect(found.subflows).toEqual({
+      "c.json": ["parts/b.json"],
+      "parts/a.json": ["parts/b.json", "c.json"],
+      "parts/b.json": [],
+    });
+    expect(found.read.toSorted()).toEqual([
+      "flow.json Subflow_0 parts/a.json",
+      "parts/a.json Subflow_0 parts/b.json",
+      "parts/a.json Subflow_1 c.json",
+    ]);
+  });
+
+  test("whose path is computed are left to the run", async () => {
+    const { paths, subflows } = await gathered({
+      "flow.json": running("=$path", "='a' + _item", "=1 / 0", "= (", "=3"),
+    });
+    expect(paths).toEqual(["=$path", "='a' + _item", "=1 / 0", "= (", "=3"]);
+    expect(subflows).toEqual({});
+  });
+
+  test("may be run by a tool of that name", async () => {
+    const path = { workflow_path: "a.json" };
+    const steps = [
+      { id: "Tool_010_WorkflowRun", in: path },
+      { id: "Tool_Other", tool: "WorkflowRun", input: path },
+      { id: "Tool_WorkflowRun", tool: "Else", in: { workflow_path: "none.json" } },
+      { id: "LLM_A", in: { workflow_path: "none.json" } },
+    ];
+    const { subflows } = await gathered({
+      "flow.json": { ...running(), steps },
+      "a.json": running(),
+    });
+    expect(Object.keys(subflows)).toEqual(["a.json"]);
+  });
+
+  test("may not run themselves, and the error names the way", async () => {
+    const documents = { "flow.json": running("a.json"), "a.json": running("./flow.json") };
+    expect(await refusal(gathered(documents))).toContain(
+      "flow.json runs a.json runs flow.json: a workflow can't run itself",
+    );
+  });
+
+  test("may lie eight deep and no deeper, by whatever way", async () => {
+    const chain = (length: number) =>
+      Object.fromEntries(
+        Array.from({ length: length + 1 }, (_, n) => [
+          n === 0 ? "flow.json" : `${n}.json`,
+          n === length ? running() : running(`${n + 1}.json`, `${Math.min(n + 2, length)}.json`),
+        ]),
+      );
+    expect(Object.keys((await gathered(chain(8))).subflows)).toHaveLength(8);
+    expect(await refusal(gathered(chain(9)))).toContain("8 workflows deep is the most");
+    const late = {
+      ...chain(8),
+      "flow.json": running("2.json", "0.json"),
+      "0.json": running("1.json"),
+    };
+    expect(await refusal(gathered(late))).toContain("8 workflows deep is the most");
+  });
+
+  test("in great number are each looked at once", async () => {
+    const wide = Object.fromEntries(
+      Array.from({ length: 9 }, (_, n) => [
+        n === 0 ? "flow.json" : `${n}.json`,
+        n === 8 ? running() : running(...Array(100).fill(`${n + 1}.json`)),
+      ]),
+    );
+    expect((await gathered(wide)).read).toHaveLength(8);
+  });
 });

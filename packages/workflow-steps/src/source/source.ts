@@ -1,9 +1,16 @@
 import { WorkflowError } from "@uncaged/workflow";
+import { posix } from "node:path";
 import { validate } from "../check/check.ts";
-import type { Fault } from "../check/fault.ts";
-import type { WorkflowDocument } from "../document/document.ts";
-import { SUPPORTED_VERSIONS } from "../document/version.ts";
-import { readDocument } from "./read.ts";
+import type { Fault } from "../check/subject.ts";
+import {
+  type StepDocument,
+  SUPPORTED_VERSIONS,
+  type WorkflowDocument,
+} from "../document/document.ts";
+import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
+import { readJson } from "./json.ts";
+import { Lines, type Path, type Position, type Read, Unreadable } from "./text.ts";
+import { readYaml } from "./yaml.ts";
 
 /** A valid document, and what its author may have meant otherwise, each as `file:line:column: …`. */
 export type CheckedDocument = { document: WorkflowDocument; warnings: string[] };
@@ -61,4 +68,145 @@ function invalid(messages: string[], hint: string): WorkflowError {
     hint,
     ...(others.length > 0 && { details: messages }),
   });
+}
+
+/** How deep workflows may run workflows. */
+const mostDepth = 8;
+
+/**
+ * A document with those that it runs, by their paths from the first document's folder. Each step's
+ * literal path is the one that its workflow stands under.
+ */
+export type Gathered = {
+  document: WorkflowDocument;
+  subflows: ReadonlyMap<string, WorkflowDocument>;
+};
+
+/** Reads a document by its path from the first document's folder. */
+export type ReadSubflow = (path: string, step: string, by: string) => Promise<WorkflowDocument>;
+
+/**
+ * Gathers the documents that a document's steps name by a literal path, and those that these name.
+ *
+ * @throws WorkflowError `SUBFLOW_CYCLE`, `SUBFLOW_TOO_DEEP`, and those of `read`.
+ */
+export async function gather(
+  document: WorkflowDocument,
+  file: string,
+  read: ReadSubflow,
+): Promise<Gathered> {
+  const gathering = new Gathering(read);
+  const first = posix.basename(file.replaceAll("\\", "/"));
+  const linked = await gathering.link(document, [first]);
+  return { document: linked.document, subflows: gathering.documents() };
+}
+
+/** A document whose steps name the documents that they run; `depth` counts the workflows below it. */
+type Linked = { document: WorkflowDocument; depth: number };
+
+class Gathering {
+  readonly #read: ReadSubflow;
+  readonly #linked = new Map<string, Linked>();
+
+  constructor(read: ReadSubflow) {
+    this.#read = read;
+  }
+
+  documents(): Map<string, WorkflowDocument> {
+    const pairs = [...this.#linked].map(([path, { document }]) => [path, document] as const);
+    return new Map(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  }
+
+  /** `chain` has the paths from the first document to this one. */
+  async link(document: WorkflowDocument, chain: string[]): Promise<Linked> {
+    const steps: StepDocument[] = [];
+    let depth = 0;
+    for (const step of document.steps) {
+      const literal = runsWorkflow(step) ? literalPath(step) : null;
+      if (literal === null) {
+        steps.push(step);
+        continue;
+      }
+      const path = pathOf(literal, chain.at(-1) ?? "");
+      const child = await this.#child(path, step.id, chain);
+      depth = Math.max(depth, child.depth + 1);
+      steps.push(withPath(step, path));
+    }
+    return { document: { ...document, steps }, depth };
+  }
+
+  async #child(path: string, step: string, before: string[]): Promise<Linked> {
+    const chain = [...before, path];
+    if (before.includes(path)) throw cycle(chain);
+    if (before.length > mostDepth) throw tooDeep(chain);
+    let child = this.#linked.get(path);
+    if (!child) {
+      child = await this.link(await this.#read(path, step, before.at(-1) ?? ""), chain);
+      this.#linked.set(path, child);
+    }
+    if (before.length + child.depth > mostDepth) throw tooDeep(chain);
+    return child;
+  }
+}
+
+// Relative to the document that names it; with a slash before it to the first document's folder.
+const pathOf = (literal: string, by: string): string =>
+  literal.startsWith("/") ? posix.join(".", literal) : posix.join(posix.dirname(by), literal);
+
+const cycle = (chain: string[]): WorkflowError =>
+  refused("SUBFLOW_CYCLE", `${chain.join(" runs ")}: a workflow can't run itself`);
+
+const tooDeep = (chain: string[]): WorkflowError =>
+  refused("SUBFLOW_TOO_DEEP", `${chain.join(" runs ")}: ${mostDepth} workflows deep is the most`);
+
+function refused(code: string, message: string): WorkflowError {
+  const hint = "let the workflow that is run not run others in turn";
+  return new WorkflowError({ code, kind: "failed", message, hint });
+}
+
+/**
+ * The most characters of a text. The YAML library needs seconds for more than it may have; what is
+ * larger can be JSON.
+ */
+const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
+
+/**
+ * The document that a text holds, and where in the text its parts stand. `file` is named in messages,
+ * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What the document says is not checked.
+ *
+ * `positionOf` gives, for a place that the document does not have, that of what it would stand in.
+ * @throws WorkflowError `STEPS_INVALID`, with line and column: a text that is neither, keys that stand
+ *   twice, more than 500 levels, more than 10 Mi characters (2 Mi of YAML).
+ * @example readDocument('{"steps": []}', "flow.json").positionOf(["steps"]) // { line: 1, column: 11 }
+ */
+export function readDocument(
+  text: string,
+  file: string,
+): { document: unknown; positionOf: (path: Path) => Position } {
+  const kind = /\.ya?ml$/i.test(file) ? "YAML" : "JSON";
+  const lines = new Lines(text);
+  try {
+    const { value, offsetOf } = parsed(text, kind, lines);
+    return { document: value, positionOf: (path) => lines.at(offsetOf(path)) };
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    const { line, column } = lines.at(error.offset);
+    throw new WorkflowError({
+      code: "STEPS_INVALID",
+      kind: "failed",
+      message: `${file}:${line}:${column}: ${error.message}`,
+      hint: `mend the file: it must be one ${kind} document`,
+    });
+  }
+}
+
+function parsed(text: string, kind: keyof typeof longest, lines: Lines): Read {
+  if (text.length > longest[kind]) {
+    const limit = `${longest[kind] / 1024 / 1024} Mi characters`;
+    throw new Unreadable(0, `the file is too large: ${kind} may have at most ${limit}`);
+  }
+  // The mark of UTF-8, and a space in its place so that the offsets stay.
+  const plain = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
+  if (plain.trim() === "") throw new Unreadable(0, "the file is empty");
+  return kind === "YAML" ? readYaml(plain, lines) : readJson(plain, lines);
 }

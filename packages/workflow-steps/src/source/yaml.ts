@@ -10,8 +10,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { messageOf } from "../adapter/error.ts";
-import { keyTwice, type Lines } from "./position.ts";
-import { deepestText, type Path, type Read, Unreadable } from "./text.ts";
+import { deepestText, keyTwice, type Lines, type Path, type Read, Unreadable } from "./text.ts";
 
 type Place = { node: unknown; depth: number };
 

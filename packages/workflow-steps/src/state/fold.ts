@@ -1,8 +1,31 @@
-import type { ChildRun, Commit, PathPart, Write } from "./commit.ts";
-import { History } from "./history.ts";
-import { chainAt, insideAt, moveTo, runsIn } from "./position.ts";
-import { answerKey, applyMarks, newState, type PauseAnswer, type RunState } from "./state.ts";
-import type { Workflow } from "./workflow.ts";
+import { WorkflowError } from "@uncaged/workflow";
+import { ENTRY } from "../document/document.ts";
+import { isPlain } from "../expression/value.ts";
+import { idIn, type StepPlace } from "./path.ts";
+import {
+  chainAt,
+  chainKey,
+  type Inside,
+  insideAt,
+  moveTo,
+  type Position,
+  runsIn,
+  startAt,
+} from "./position.ts";
+import {
+  answerKey,
+  applyMarks,
+  type ChildRun,
+  type Commit,
+  History,
+  newState,
+  type PathPart,
+  type PauseAnswer,
+  type RunState,
+  type Workflow,
+  writable,
+  type Write,
+} from "./state.ts";
 
 /** Finds the workflow of a child's run. */
 export type FindWorkflow = (child: ChildRun) => Workflow;
@@ -97,3 +120,163 @@ export class Fold {
     return child;
   }
 }
+
+/** The locals that each iteration of a loop has of its own. */
+const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
+
+/**
+ * Puts other values into a run's state that goes on at a path: of `$variables`, of `_locals` and of params.
+ * An `_item`, `_index` and `_iterDir` are those of the innermost iteration there, and of no later one.
+ *
+ * @throws WorkflowError those of {@link applyOverrides}.
+ */
+export function giveAt(
+  workflow: Workflow,
+  state: RunState,
+  path: readonly PathPart[],
+  overrides: Record<string, unknown>,
+): void {
+  const locals = isPlain(overrides) ? givenAt(state.position, path) : null;
+  if (!locals) return applyOverrides(workflow, state, overrides);
+  const names = Object.keys(overrides);
+  const those = (isOf: (name: string) => boolean) =>
+    Object.fromEntries(names.filter(isOf).map((name) => [name, overrides[name]]));
+  const inner = those((name) => ofIteration.has(name));
+  applyOverrides(workflow, { ...state, localVars: locals }, inner);
+  applyOverrides(
+    workflow,
+    state,
+    those((name) => !ofIteration.has(name)),
+  );
+}
+
+/** The locals given to the innermost iteration on a path, to be changed; null when it lies in none. */
+function givenAt(root: Position, path: readonly PathPart[]): Record<string, unknown> | null {
+  const depth = path.findLastIndex((part) => "child" in part && part.iteration !== undefined);
+  const part = path[depth];
+  if (!part || !("child" in part) || part.iteration === undefined) return null;
+  const { given } = insideAt(chainAt(root, path.slice(0, depth)), part.in);
+  const locals = { ...given.get(part.iteration) };
+  given.set(part.iteration, locals);
+  return locals;
+}
+
+/**
+ * Puts other values into a state: of `$variables`, of `_locals` and of params.
+ *
+ * @throws WorkflowError `OVERRIDE_UNKNOWN` (missing) for a name that the workflow does not declare,
+ * `PARAMS_INVALID` for a param of the wrong type, `VALUE_NOT_JSON` for what no variable can hold.
+ */
+function applyOverrides(
+  { registry }: Workflow,
+  state: Pick<RunState, "variables" | "localVars" | "params">,
+  overrides: Record<string, unknown>,
+): void {
+  if (!isPlain(overrides)) throw noRecord();
+  for (const [name, value] of Object.entries(overrides)) {
+    const place = name.startsWith("$")
+      ? registry.vars.some((one) => one.name === name) && state.variables
+      : name.startsWith("_")
+        ? !name.startsWith("__") && state.localVars
+        : registry.params.some((one) => one.name === name) && state.params;
+    if (!place) throw unknownName(name, [...registry.vars, ...registry.params]);
+    const written = writable(value, name);
+    place[name] = place === state.params ? registry.someParams({ [name]: written })[name] : written;
+  }
+}
+
+const noRecord = (): WorkflowError =>
+  new WorkflowError({
+    code: "OVERRIDE_UNKNOWN",
+    kind: "missing",
+    message: "overrides must be an object, with a new value for each name",
+    hint: "give { $variable: value }",
+  });
+
+function unknownName(name: string, declared: { name: string }[]): WorkflowError {
+  const names = declared.map((one) => one.name).slice(0, 20);
+  return new WorkflowError({
+    code: "OVERRIDE_UNKNOWN",
+    kind: "missing",
+    message: `the workflow declares no ${JSON.stringify(name)} that could get another value`,
+    hint: names.length > 0 ? `it declares ${names.join(", ")}` : "it declares no names",
+  });
+}
+
+/** A run, the one of the whole thread or a child's, and the part of a path that lies in it. */
+type RunAt = { workflow: Workflow; state: RunState; path: readonly PathPart[] };
+
+/**
+ * The innermost run that a path leads into.
+ *
+ * @throws WorkflowError `PLACE_UNKNOWN` (missing) when no such run is open.
+ */
+export function runAt({ workflow, state, path }: RunAt, find: FindWorkflow): RunAt {
+  const at = path.findIndex((part) => "run" in part);
+  const part = path[at];
+  if (!part || !("run" in part)) return { workflow, state, path };
+  const inside = openAt(state.position, path.slice(0, at), part.in);
+  if (!inside?.run || !inside.child || inside.run.runID !== part.run) {
+    throw unknownPlace(`no workflow ${part.run} that ${part.in} runs is open`);
+  }
+  const inner = { workflow: find(inside.child), state: inside.run, path: path.slice(at + 1) };
+  return runAt(inner, find);
+}
+
+/**
+ * Has a run go on with a step at a place, and with other values: those of the run that the step is of.
+ * All other chains stay where they stand. The state is changed.
+ *
+ * @throws WorkflowError `PLACE_UNKNOWN` (missing) when the run can't come to that place, and those of
+ * `giveAt`.
+ */
+export function beginAt(
+  whole: { workflow: Workflow; state: RunState },
+  place: StepPlace,
+  overrides: Record<string, unknown>,
+  find: FindWorkflow,
+): void {
+  const { workflow, state, path } = runAt({ ...whole, path: place.path }, find);
+  const id = idIn(place.stepID, place.path);
+  if (!workflow.outline.steps.has(id)) throw unknownPlace(`there is no step ${id}`);
+  checkWay(workflow, state, path);
+  const chain = chainAt(state.position, path);
+  if (chain.next !== id) Object.assign(chain, startAt(id));
+  giveAt(workflow, state, path, overrides);
+}
+
+function checkWay({ outline }: Workflow, state: RunState, path: readonly PathPart[]): void {
+  for (const [depth, part] of path.entries()) {
+    const isKnown = part.in === ENTRY || outline.steps.has(part.in);
+    if (!isKnown) throw unknownPlace(`there is no step ${part.in}`);
+    if (!("child" in part)) continue;
+    if (!outline.steps.has(part.child)) throw unknownPlace(`there is no step ${part.child}`);
+    const inside = openAt(state.position, path.slice(0, depth), part.in);
+    if ((part.iteration ?? 0) < (inside?.finished ?? 0)) {
+      throw unknownPlace(`iteration ${part.iteration} of ${part.in} is done`);
+    }
+    // What is entered anew has no marks of the time before.
+    if (!inside) delete state.completedBranches[part.in];
+    if (!inside) delete state.loopProgress[part.in];
+  }
+}
+
+/** A construct that was entered; null when it was not. */
+function openAt(root: Position, path: readonly PathPart[], construct: string): Inside | null {
+  let at: Position | undefined = root;
+  for (const part of path) {
+    const inside: Inside | null = at?.next === part.in ? at.inside : null;
+    if (!inside || !("child" in part)) return null;
+    const { child, iteration } = part;
+    at = inside.chains.get(chainKey(child, iteration));
+  }
+  return at?.next === construct ? at.inside : null;
+}
+
+const unknownPlace = (why: string): WorkflowError =>
+  new WorkflowError({
+    code: "PLACE_UNKNOWN",
+    kind: "missing",
+    message: `the run can't go on at that place: ${why}`,
+    hint: "take the place as the thread's own steps tell it, and keep the steps before it",
+  });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { setPath } from "../target/set-path.ts";
+import { setPath } from "../target/target.ts";
 import { Sizes } from "./sizes.ts";
 
 test("a value of 10 KB of JSON is shown as a copy, a longer one as its beginning", () => {

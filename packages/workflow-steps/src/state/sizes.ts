@@ -1,5 +1,5 @@
 import { type TruncatedValue, truncated } from "@uncaged/workflow";
-import { copyOf } from "../expression/copy.ts";
+import { copyOf } from "../expression/value.ts";
 
 // The documented rule: more characters of JSON than this are cut, to a preview of so many.
 const most = 10 * 1024;

@@ -1,8 +1,10 @@
-import { ENTRY } from "../document/constants.ts";
-import { setPath } from "../target/set-path.ts";
-import type { Artifact, PathPart, Write } from "./commit.ts";
+import { WorkflowError } from "@uncaged/workflow";
+import type { LLMUsage } from "../adapter/adapter.ts";
+import { ENTRY, type WorkflowDocument } from "../document/document.ts";
+import { type Outline, outlineOf } from "../outline/outline.ts";
+import { Registry } from "../registry/registry.ts";
+import { setPath } from "../target/target.ts";
 import { type Position, startAt } from "./position.ts";
-import type { Workflow } from "./workflow.ts";
 
 /** An answer that a Pause has got. */
 export type PauseAnswer = {
@@ -102,5 +104,176 @@ export function applyMarks<T>(marks: Record<string, T>, changes: Record<string, 
   for (const [id, value] of Object.entries(changes)) {
     if (value === null) delete marks[id];
     else marks[id] = value;
+  }
+}
+
+/**
+ * One variable write: the path that was written, not the whole variable. `seq` counts the run's
+ * writes: side by side steps are committed in another order than they wrote.
+ */
+export type Write = { path: (string | number)[]; value: unknown; seq: number };
+
+/**
+ * One construct that a step lies in: `in` is the construct's step id and `child` the entry of the chain;
+ * a loop also has the iteration. A child workflow's chain has the run's id instead.
+ */
+export type PathPart =
+  | { in: string; child: string; iteration?: number }
+  | { in: string; run: string };
+
+/** A child workflow that a step started: what it needs to go on with after a crash. */
+export type ChildRun = {
+  runID: string;
+  params: Record<string, unknown>;
+  /** The path that the step names. */
+  workflow: string;
+  /** The child's document, where it is not built into the bundle. */
+  document?: WorkflowDocument;
+};
+
+/**
+ * What a committed step records, beside its role and its content: the step's meta.
+ *
+ * `phase` is `done`; `body` when the step's own body is finished and its children are not; `mark` when
+ * the step only tells that a chain of the construct has ended.
+ */
+export type Commit = {
+  type: string;
+  selected?: string | null;
+  /** Of a Stop: the run ends with it. */
+  stop?: { reason: string | null };
+  outputs: Record<string, unknown> | null;
+  variables: Write[];
+  artifacts: Artifact[];
+  completedBranches: Record<string, string[] | null>;
+  loopProgress: Record<string, number | null>;
+  path: PathPart[];
+  next: string;
+  /** Of a body that led elsewhere than the step's `next`: where the chain goes on after the children. */
+  leadsTo?: string;
+  phase: "done" | "body" | "mark";
+  runID: string;
+  eventSeq: number;
+  durationMs: number;
+  child?: ChildRun;
+  model?: string;
+  usage?: LLMUsage;
+  cost?: number | null;
+};
+
+/** A file that was written, without a leading slash. */
+export type Artifact = { path: string; size_bytes: number };
+
+// A log holds 1,000 levels; the step around a value takes some of them.
+const deepest = 950;
+
+/**
+ * A copy of a value as a variable may hold it: what its JSON would be.
+ *
+ * @throws WorkflowError `VALUE_NOT_JSON` for a value inside itself, one nested over 950 levels, a
+ * function, a symbol and a BigInt.
+ */
+export function writable(value: unknown, name: string): unknown {
+  const isPlainText = typeof value === "string" && value.isWellFormed();
+  return isPlainText ? value : jsonValue(value, name, 0);
+}
+
+function jsonValue(value: unknown, name: string, depth: number): unknown {
+  if (depth > deepest) throw notJson(name, `has more than ${deepest} levels, or contains itself`);
+  switch (typeof value) {
+    case "string":
+      return value.toWellFormed();
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "undefined":
+      return null;
+    case "object":
+      return value === null ? null : partsOf(value, name, depth);
+    default:
+      throw notJson(name, `holds a ${typeof value}`);
+  }
+}
+
+function partsOf(value: object, name: string, depth: number): unknown {
+  if ("toJSON" in value && typeof value.toJSON === "function") {
+    return jsonValue(value.toJSON(), name, depth + 1);
+  }
+  if (Array.isArray(value)) return value.map((item) => jsonValue(item, name, depth + 1));
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(
+    entries.map(([key, item]) => [key.toWellFormed(), jsonValue(item, name, depth + 1)]),
+  );
+}
+
+const notJson = (name: string, what: string): WorkflowError =>
+  new WorkflowError({
+    code: "VALUE_NOT_JSON",
+    kind: "failed",
+    message: `what ${name} is to get ${what}, and JSON can't hold that`,
+    hint: "write a value that JSON can hold",
+  });
+
+/** A document with what is read off it once. */
+export type Workflow = { document: WorkflowDocument; registry: Registry; outline: Outline };
+
+/** Reads a document that is valid. @throws WorkflowError `DECLARATION_INVALID` */
+export const readWorkflow = (document: WorkflowDocument): Workflow => ({
+  document,
+  registry: new Registry(document.registry),
+  outline: outlineOf(document),
+});
+
+type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
+
+/**
+ * The variables as committed writes make them. Steps that run side by side are committed in another
+ * order than they wrote: a write that comes late is put where it belongs, and the variable is made
+ * again from the last time that it was written whole.
+ */
+export class History {
+  readonly #variables: Record<string, unknown>;
+  // What the writes below have made: values themselves are shared with the log.
+  readonly #owned = new WeakSet<object>();
+  readonly #pasts = new Map<string, Past>();
+
+  /** @param variables The values to begin with; they are changed. */
+  constructor(variables: Record<string, unknown>) {
+    this.#variables = variables;
+  }
+
+  add(write: Write): void {
+    const name = String(write.path[0]);
+    let past = this.#pasts.get(name);
+    if (!past) {
+      past = { base: this.#variables[name], baseSeq: 0, writes: [], isStale: false };
+      this.#pasts.set(name, past);
+    }
+    if (write.seq <= past.baseSeq) return;
+    const isLast = write.seq > (past.writes.at(-1)?.seq ?? past.baseSeq);
+    if (write.path.length === 1) {
+      past.writes = past.writes.filter(({ seq }) => seq > write.seq);
+      past.base = write.value;
+      past.baseSeq = write.seq;
+    } else if (isLast) {
+      past.writes.push(write);
+    } else {
+      const at = past.writes.findLastIndex(({ seq }) => seq < write.seq);
+      past.writes.splice(at + 1, 0, write);
+    }
+    if (isLast && !past.isStale) applyWrite(this.#variables, write, this.#owned);
+    else past.isStale = true;
+  }
+
+  /** The variables with every write in its place. */
+  settled(): Record<string, unknown> {
+    for (const [name, past] of this.#pasts) {
+      if (!past.isStale) continue;
+      this.#variables[name] = past.base;
+      for (const write of past.writes) applyWrite(this.#variables, write, this.#owned);
+      past.isStale = false;
+    }
+    return this.#variables;
   }
 }

@@ -1,14 +1,23 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
-import type { ApiDocument } from "../document/document.ts";
-import { nameOf } from "../document/name.ts";
-import { adapterOf, untilAborted } from "./adapter-call.ts";
-import { headersOf } from "./api-headers.ts";
-import type { Call, Called } from "./call.ts";
-import { badField, fieldOf, recordField, timeoutField } from "./field.ts";
-import { plain } from "./plain.ts";
-import { summary } from "./summary.ts";
+import { type ApiDocument, nameOf } from "../document/document.ts";
+import { outEntries } from "../target/target.ts";
+import {
+  adapterOf,
+  badField,
+  type Call,
+  type Called,
+  fieldOf,
+  isRecord,
+  pathFromRoot,
+  plain,
+  recordField,
+  summary,
+  textField,
+  timeoutField,
+  untilAborted,
+} from "./call.ts";
 
 type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
@@ -89,4 +98,126 @@ function segment(call: Call, name: string, given: string): string {
   if (given === "." || given === "..")
     throw badField(call, `its pathParams lead away with ${name}`);
   return encodeURIComponent(given);
+}
+
+/**
+ * The headers of an API call, their names in small letters: those of the registry, its `auth`, then
+ * those of the step. In the registry's texts `${NAME}` is a variable of the run's environment, so that
+ * no secret stands in a workflow.
+ *
+ * @throws LLMError `auth_error` for a variable that is not set, `bad_request` for what is no header.
+ */
+export function headersOf(call: Call, api: ApiDocument): Record<string, string> {
+  const own = Object.entries(api.headers ?? {}).map(([name, value]) => [
+    name,
+    expanded(call, textOf(call, name, value)),
+  ]);
+  const given = Object.entries(recordField(call, "headers") ?? {}).map(([name, value]) => [
+    name,
+    textOf(call, name, value),
+  ]);
+  const all = [...own, ...authOf(call, api), ...given] as [string, string][];
+  return Object.fromEntries(all.map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function textOf({ value, step }: Call, name: string, given: unknown): string {
+  const text = value(given);
+  if (typeof text === "string" || typeof text === "number") return String(text);
+  throw new LLMError("bad_request", `${step.id}: its header ${name} is no text`);
+}
+
+function expanded({ env, step }: Call, text: string): string {
+  return text.replace(/\$\{(\w+)\}/g, (_, name: string) => {
+    const found = Object.hasOwn(env, name) ? env[name] : undefined;
+    if (found) return found;
+    const message = `${step.id}: the variable ${name}, which its API needs, is not set`;
+    throw new LLMError("auth_error", message, { code: "ENV_MISSING" });
+  });
+}
+
+/**
+ * `auth` of an API: the Authorization header as text, or `{type: "bearer", token}`, `{type: "basic",
+ * username, password}` or `{type: "header", name, value}`.
+ */
+function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
+  const given = call.value(auth);
+  if (given === undefined || given === null || given === "") return [];
+  if (typeof given === "string") return [["authorization", expanded(call, given)]];
+  if (!isRecord(given)) throw badField(call, "the auth of its API is no text and no object");
+  const part = (name: string): string => {
+    const text = call.value(given[name]);
+    if (typeof text === "string") return expanded(call, text);
+    throw badField(call, `the auth of its API has no ${name}`);
+  };
+  if (given.type === "bearer") return [["authorization", `Bearer ${part("token")}`]];
+  if (given.type === "header") return [[part("name"), part("value")]];
+  if (given.type === "basic") {
+    const bytes = new TextEncoder().encode(`${part("username")}:${part("password")}`);
+    return [["authorization", `Basic ${btoa(String.fromCharCode(...bytes))}`]];
+  }
+  throw badField(call, "the auth of its API has none of the types bearer, basic and header");
+}
+
+/**
+ * Fetches the URL in `source` through the API adapter. With a `target` the file is written there and
+ * `_result` is `{path, size_bytes, content_type}`; without one `_result` is its text, or its bytes
+ * (`Uint8Array`) when it is no text, which only a file target of `out` can take.
+ */
+export async function callDownload(call: Call): Promise<Called> {
+  const url = sourceUrl(call);
+  const target = textField(call, "target");
+  const timeout = timeoutField(call);
+  const { status, headers, data } = await answerOf(call, {
+    id: call.step.id,
+    method: "GET",
+    url,
+    headers: sourceHeaders(call),
+    bytes: true,
+    ...(timeout !== undefined && { timeout }),
+    signal: call.signal,
+  });
+  const bytes = data instanceof Uint8Array ? data : encoded(data);
+  const content_type = headers["content-type"] ?? null;
+  const _meta = plain({ status, headers, content_type, size_bytes: bytes.length }, "the download");
+  if (target === undefined) return { locals: { _result: resultOf(call, bytes), _meta } };
+  const path = pathFromRoot(target);
+  await call.writeFile(path, bytes, "overwrite");
+  return { locals: { _result: { path, size_bytes: bytes.length, content_type }, _meta } };
+}
+
+function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
+  const text = decoded(bytes);
+  if (typeof text === "string") return text;
+  const wanted = outEntries(call.step.out).find(
+    ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
+  );
+  if (!wanted) return bytes;
+  throw badField(call, `what it fetched is no text for ${wanted[0]}: give it a target`);
+}
+
+function sourceUrl(call: Call): string {
+  const source = textField(call, "source");
+  if (source === undefined) throw badField(call, "it has no source");
+  if (/^https?:/i.test(source) && URL.canParse(source)) return source;
+  throw badField(call, `its source is no http address: ${JSON.stringify(source.slice(0, 200))}`);
+}
+
+const sourceHeaders = (call: Call): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(recordField(call, "headers") ?? {}).map(([name, value]) => {
+      if (typeof value === "string") return [name.toLowerCase(), value];
+      throw badField(call, `its header ${name} is no text`);
+    }),
+  );
+
+const encoded = (data: unknown): Uint8Array =>
+  new TextEncoder().encode(typeof data === "string" ? data : JSON.stringify(data ?? ""));
+
+function decoded(bytes: Uint8Array): string | Uint8Array {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? bytes : text;
+  } catch {
+    return bytes;
+  }
 }

@@ -1,6 +1,8 @@
-import type { Adapters, LLMUsage } from "../adapter/adapter.ts";
+import { truncated, WorkflowError } from "@uncaged/workflow";
+import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
+import { LLMError, messageOf } from "../adapter/error.ts";
 import type { RegistryDocument, StepDocument } from "../document/document.ts";
-import type { Emit } from "../event/event.ts";
+import type { Emit } from "../document/event.ts";
 
 /** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */
 export type Call = {
@@ -39,3 +41,203 @@ export type Called = {
  * for has `spent: {model, usage, cost}`.
  */
 export type Executor = (call: Call) => Promise<Called>;
+
+/**
+ * The adapter that a step needs.
+ * @throws WorkflowError `NO_ADAPTER`
+ */
+export function adapterOf<Name extends keyof Adapters>(
+  { step, adapters }: Call,
+  name: Name,
+): NonNullable<Adapters[Name]> {
+  const adapter = adapters[name];
+  if (adapter) return adapter;
+  throw new WorkflowError({
+    code: "NO_ADAPTER",
+    kind: "failed",
+    message: `${step.id} needs the adapter ${name}, and there is none`,
+    hint: hints[name] ?? `give the run the adapter ${name}`,
+  });
+}
+
+const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
+const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
+
+/** Where an adapter's call happens. */
+export const surroundingsOf = ({ signal, runID, place }: Call): CallSurroundings => ({
+  signal,
+  runID,
+  stepID: place,
+});
+
+/**
+ * What some work comes to, or the signal's reason as soon as it is aborted: an adapter that ignores the
+ * signal holds nobody up, and what it says later is dropped.
+ */
+export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const stopped = Promise.withResolvers<never>();
+  const stop = () => stopped.reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const done = await Promise.race([(async () => work())(), stopped.promise]);
+    signal.throwIfAborted();
+    return done;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** A field of a call, from the step's `in` or else from the step itself; undefined for null too. */
+export function fieldOf({ inputs, step, value }: Call, name: string): unknown {
+  return inputs[name] ?? value(step[name]) ?? undefined;
+}
+
+/**
+ * A text of a call, undefined when there is none.
+ * @throws LLMError `bad_request`
+ */
+export function textField(call: Call, name: string): string | undefined {
+  const text = fieldOf(call, name);
+  if (text === undefined || (typeof text === "string" && text !== "")) return text;
+  throw badField(call, `its ${name} is no text`);
+}
+
+/**
+ * An object of a call, undefined when there is none.
+ * @throws LLMError `bad_request`
+ */
+export function recordField(call: Call, name: string): Record<string, unknown> | undefined {
+  const record = fieldOf(call, name);
+  if (record === undefined || isRecord(record)) return record;
+  throw badField(call, `its ${name} is no object`);
+}
+
+/**
+ * A time in milliseconds, undefined when there is none.
+ * @throws LLMError `bad_request`
+ */
+export function timeoutField(call: Call): number | undefined {
+  const ms = fieldOf(call, "timeout");
+  if (ms === undefined || (typeof ms === "number" && ms > 0)) return ms;
+  throw badField(call, "its timeout is no number of milliseconds");
+}
+
+/** The error of a field that can't be used. */
+export const badField = ({ step }: Call, what: string): LLMError =>
+  new LLMError("bad_request", `${step.id}: ${what}`, { code: "BAD_PARAMS" });
+
+/** A path from the root, without the slash that stands for the root. */
+export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
+
+/** A path as the file adapter has it: `.tmp/x` lies in a folder of the run's own. */
+export const placeOf = ({ runID }: Call, path: string): string =>
+  pathFromRoot(path).replace(/^\.tmp\//, `.tmp/${runID}/`);
+
+const longest = 200;
+
+/** A value in one line of at most 200 characters, for people. */
+export function summary(value: unknown): string {
+  const text = typeof value === "string" ? value : jsonOf(value);
+  const line = text
+    .slice(0, 4 * longest)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > longest ? `${wholeCharacters(line.slice(0, longest - 1))}…` : line;
+}
+
+// Never between the halves of one character.
+const wholeCharacters = (text: string): string =>
+  text.isWellFormed() ? text : text.replace(/[\ud800-\udbff]$/, "");
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** A copy of a value, for who cuts it himself; null when it has no JSON. */
+export function whole(value: unknown): unknown {
+  if (typeof value === "string") return value;
+  try {
+    const json: string | undefined = JSON.stringify(value);
+    return json === undefined ? null : JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
+
+/** A value as an event may hold it, null when it has no JSON. */
+export function shown(value: unknown): unknown {
+  try {
+    return truncated(value) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** The most characters that a result's JSON may have: it is committed with its step. */
+const longestResult = 32 * 1024 * 1024;
+/** How deeply a result may be nested. */
+const deepestResult = 500;
+
+/**
+ * A copy of what an adapter gave, as the JSON that it will be in the log; nothing at all is null. The
+ * copy is the run's own: an adapter that changes its value later changes nothing.
+ *
+ * @param what Who gave it, for the message.
+ * @throws WorkflowError `RESULT_NO_JSON` for a cycle, a BigInt, a function; `RESULT_TOO_LARGE` for more
+ *   than 32 Mi characters or 500 levels.
+ */
+export function plain(value: unknown, what: string): unknown {
+  if (value === undefined || value === null) return null;
+  const json = dataOf(value, what);
+  if (json.length > longestResult) {
+    throw tooLarge(`${what} gave ${json.length} characters of JSON; ${longestResult} is the most`);
+  }
+  const copy: unknown = JSON.parse(json);
+  if (isDeeper(copy, deepestResult)) {
+    throw tooLarge(`${what} gave a value of more than ${deepestResult} levels`);
+  }
+  return copy;
+}
+
+function dataOf(value: unknown, what: string): string {
+  try {
+    const json: unknown = JSON.stringify(value);
+    if (typeof json === "string") return json;
+    throw new TypeError(`it is a ${typeof value}`);
+  } catch (cause) {
+    const message = `${what} gave a value that can't be written as JSON: ${messageOf(cause)}`;
+    const hint = "give text, numbers, true, false, null, arrays and plain objects";
+    throw new WorkflowError({ code: "RESULT_NO_JSON", kind: "failed", message, hint });
+  }
+}
+
+// Level by level: a value may be deeper than the stack.
+function isDeeper(value: unknown, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const nested = level.filter((one): one is object => typeof one === "object" && one !== null);
+    if (nested.length > 0 && depth >= levels) return true;
+    level = nested.flatMap((one): unknown[] => Object.values(one));
+  }
+  return false;
+}
+
+const tooLarge = (message: string): WorkflowError =>
+  new WorkflowError({
+    code: "RESULT_TOO_LARGE",
+    kind: "failed",
+    message,
+    hint: "write it to a file, and give the file's path",
+  });
+
+/** Whether a value is an object with names: no array, and not null. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

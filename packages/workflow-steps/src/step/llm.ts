@@ -1,12 +1,23 @@
-import type { LLMCallbacks, LLMResult, LLMUsage } from "../adapter/adapter.ts";
+import type {
+  LLMCallbacks,
+  LLMMessage,
+  LLMParams,
+  LLMResult,
+  LLMTool,
+  LLMUsage,
+  OutputConfig,
+} from "../adapter/adapter.ts";
 import { buildErrorMap, LLMError } from "../adapter/error.ts";
-import { adapterOf, surroundingsOf, untilAborted } from "./adapter-call.ts";
-import type { Call, Called } from "./call.ts";
-import { docsOf } from "./docs.ts";
-import { formed, formOf } from "./form.ts";
-import { paramsOf } from "./llm-params.ts";
-import { type Model, modelOf } from "./model.ts";
-import { isRecord, plain } from "./plain.ts";
+import {
+  adapterOf,
+  type Call,
+  type Called,
+  isRecord,
+  plain,
+  surroundingsOf,
+  untilAborted,
+} from "./call.ts";
+import { formed, formOf } from "./unzip.ts";
 
 /**
  * Asks a model once. Emits `llm_thinking`, `llm_token` when the step streams, `llm_tool_use` and
@@ -141,4 +152,159 @@ class Telling {
     this.#heard ??= by;
     if (this.isStreaming && this.#heard === by) this.#emit("llm_token", { delta });
   }
+}
+
+/** The keys of an LLM step's `in` that are the call's own; all others are its inputs. */
+const callKeys = new Set(
+  `model provider system messages prompt stream tools docs output_config max_tokens temperature
+   thinking`.split(/\s+/),
+);
+
+/**
+ * What a model is asked, from a step's `in`: `prompt` is one user message, and with neither `messages`
+ * nor `prompt` the step's other inputs are, as JSON.
+ *
+ * @param docs The text of the step's documents; it is put before `system`.
+ * @throws LLMError `bad_request` for a field that is not of its kind.
+ */
+export function paramsOf(
+  call: Call,
+  { model, provider }: Model,
+  form: OutputConfig | null,
+  docs: string,
+): LLMParams {
+  const { inputs, step } = call;
+  const { max_tokens, temperature, thinking } = inputs;
+  const rest = Object.fromEntries(Object.entries(inputs).filter(([name]) => !callKeys.has(name)));
+  const system = [docs, textOf(call, "system")].filter(Boolean).join("\n\n");
+  const tools = listOf(call, "tools");
+  const ids = listOf(call, "docs") as number[] | undefined;
+  const stream = (inputs.stream ?? call.value(step.stream)) === true;
+  return {
+    model,
+    ...(provider !== undefined && { provider }),
+    ...(system !== "" && { system }),
+    messages: messagesOf(call, rest),
+    stream,
+    ...(tools && { tools: tools.map((one) => toolOf(one, step.id)) }),
+    ...(ids && { docs: ids }),
+    ...(form && { output_config: form }),
+    ...(isGiven(max_tokens) && { max_tokens: numberOf(call, "max_tokens") }),
+    ...(isGiven(temperature) && { temperature: numberOf(call, "temperature") }),
+    ...(isGiven(thinking) && { thinking }),
+    ...(Object.keys(rest).length > 0 && { inputs: rest }),
+  };
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
+  const given = listOf(call, "messages");
+  const said = (given ?? []).map((one): LLMMessage => {
+    if (isRecord(one) && typeof one.role === "string" && isGiven(one.content)) {
+      return one as LLMMessage;
+    }
+    throw bad(call, "has a message without a role or content");
+  });
+  if ("prompt" in call.inputs) return [...said, { role: "user", content: promptOf(call) }];
+  if (given) {
+    if (said.length > 0) return said;
+    throw bad(call, "has no messages in its list of messages");
+  }
+  return [{ role: "user", content: JSON.stringify(rest) }];
+}
+
+function promptOf(call: Call): string {
+  const { prompt } = call.inputs;
+  const text = typeof prompt === "string" ? prompt : (JSON.stringify(prompt) ?? "null");
+  if (isGiven(prompt) && text.trim() !== "") return text;
+  throw bad(call, "has an empty prompt");
+}
+
+function textOf(call: Call, name: string): string {
+  const text = call.inputs[name] ?? "";
+  return typeof text === "string" ? text : JSON.stringify(text);
+}
+
+function listOf({ inputs, step }: Call, name: string): unknown[] | undefined {
+  const list = inputs[name];
+  if (!isGiven(list)) return undefined;
+  if (Array.isArray(list)) return list;
+  throw badParams(`${step.id}: its ${name} are no list`);
+}
+
+function numberOf({ inputs, step }: Call, name: string): number {
+  const number = inputs[name];
+  if (typeof number === "number" && Number.isFinite(number)) return number;
+  throw badParams(`${step.id}: its ${name} is no number`);
+}
+
+/** A tool may be named by its name alone. */
+function toolOf(tool: unknown, id: string): LLMTool {
+  if (typeof tool === "string" && tool !== "") return { name: tool };
+  if (isRecord(tool) && typeof tool.name === "string") return tool as LLMTool;
+  throw badParams(`${id}: one of its tools has no name`);
+}
+
+const bad = ({ step }: Call, what: string): LLMError => badParams(`${step.id} ${what}`);
+
+const badParams = (message: string): LLMError =>
+  new LLMError("bad_request", message, { code: "BAD_PARAMS" });
+
+/** Which model is asked, and whose it is, as far as that is said. */
+export type Model = { model: string; provider?: string };
+
+const defaultModel = "claude-opus-4-6";
+
+/**
+ * The model of a step: `model` in `in` or on the step, which may name its provider (`openai/gpt-5`);
+ * without one `<PROVIDER>_MODEL` when a provider is named, then `LLM_MODEL`, then `claude-opus-4-6`.
+ *
+ * @throws LLMError `bad_request` when `model` or `provider` is empty or no text.
+ */
+export function modelOf({ step, inputs, value, env }: Call): Model {
+  const provider = nameOf("provider", inputs.provider ?? value(step.provider), step.id);
+  const named = nameOf("model", inputs.model ?? value(step.model), step.id);
+  const own = provider === null ? "" : env[`${provider.toUpperCase().replace(/\W/g, "_")}_MODEL`];
+  const model = named ?? (own || env.LLM_MODEL || defaultModel);
+  return provider === null ? split(model, step.id) : { model, provider };
+}
+
+function nameOf(field: string, given: unknown, id: string): string | null {
+  if (given === undefined || given === null) return null;
+  if (typeof given === "string" && given.trim() !== "") return given.trim();
+  const found = typeof given === "string" ? "empty" : `no text but ${typeof given}`;
+  throw badModel(`${id}: its ${field} is ${found}`);
+}
+
+function split(model: string, id: string): Model {
+  const at = model.indexOf("/");
+  if (at < 0) return { model };
+  const [provider, name] = [model.slice(0, at).trim(), model.slice(at + 1).trim()];
+  if (provider !== "" && name !== "") return { model: name, provider };
+  throw badModel(`${id}: its model ${JSON.stringify(model)} has an empty side`);
+}
+
+const badModel = (message: string): LLMError =>
+  new LLMError("bad_request", message, { code: "BAD_MODEL" });
+
+/**
+ * The documents of a step as one text, each under its title; none without any.
+ *
+ * @throws WorkflowError `NO_ADAPTER`; LLMError `bad_request` for a document that is not there.
+ */
+export async function docsOf(call: Call): Promise<string> {
+  const { docs } = call.inputs;
+  if (!Array.isArray(docs) || docs.length === 0) return "";
+  const ids = docs as (number | string)[];
+  const adapter = adapterOf(call, "doc");
+  const found = await untilAborted(call.signal, () => adapter.get(ids));
+  const known = new Map(found.map((doc) => [String(doc.id), doc]));
+  const lost = ids.filter((id) => !known.has(String(id)));
+  if (lost.length > 0) {
+    const message = `${call.step.id}: there is no document ${lost.join(", ")}`;
+    throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
+  }
+  const texts = ids.map((id) => known.get(String(id)));
+  return texts.map((doc) => `# ${doc?.title ?? ""}\n\n${doc?.text ?? ""}`).join("\n\n");
 }

@@ -1,11 +1,22 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
-import { nameOf } from "../document/name.ts";
-import { adapterOf, untilAborted } from "./adapter-call.ts";
-import type { Call, Called } from "./call.ts";
-import { isRecord, plain } from "./plain.ts";
-import { shown as cut, summary } from "./summary.ts";
+import { nameOf, type StepType } from "../document/document.ts";
+import { callApi, callDownload } from "./api.ts";
+import {
+  adapterOf,
+  type Call,
+  type Called,
+  type Executor,
+  isRecord,
+  plain,
+  shown as cut,
+  summary,
+  surroundingsOf,
+  untilAborted,
+} from "./call.ts";
+import { callLLM } from "./llm.ts";
+import { callUnzip } from "./unzip.ts";
 
 /**
  * Runs a tool. Emits `tool_start`, `tool_message` for what the tool tells, then `tool_done` or
@@ -107,3 +118,37 @@ const toolError = (message: string): WorkflowError =>
     message,
     hint: "see the tool's own result, or let the step go on with allowError",
   });
+
+/** Calls a service with the step's inputs. `_result` is `data` of its answer when that is truthy. */
+export async function callService(call: Call): Promise<Called> {
+  const { step, registry, inputs, signal } = call;
+  const known = (registry.services ?? []).map((text) => text.split("(", 1)[0]?.trim() ?? "");
+  const name = nameOf(step.id, known);
+  const service = adapterOf(call, "service");
+  const around = surroundingsOf(call);
+  const given = await untilAborted(signal, () => service.call(name, inputs, around));
+  const answer = plain(given, `the service ${name}`);
+  return { locals: { _result: isRecord(answer) && answer.data ? answer.data : answer } };
+}
+
+/** Calls a component with the step's inputs. */
+export async function callComponent(call: Call): Promise<Called> {
+  const { step, registry, inputs, signal } = call;
+  const known = (registry.components ?? []).map((one) => (typeof one === "string" ? one : one.id));
+  const id = nameOf(step.id, known);
+  const component = adapterOf(call, "component");
+  const around = surroundingsOf(call);
+  const given = await untilAborted(signal, () => component.call(id, inputs, around));
+  return { locals: { _result: plain(given, `the component ${id}`) } };
+}
+
+/** Who carries out the steps that call something, by their type. */
+export const executors: Readonly<Partial<Record<StepType, Executor>>> = {
+  Service: callService,
+  API: callApi,
+  Component: callComponent,
+  LLM: callLLM,
+  Download: callDownload,
+  Unzip: callUnzip,
+  Tool: callTool,
+};

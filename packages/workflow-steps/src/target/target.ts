@@ -1,6 +1,6 @@
-import { problemIn } from "../expression/expression.ts";
-import { remembered } from "../expression/remembered.ts";
-import { refusedSegment, targetError } from "./error.ts";
+import { WorkflowError } from "@uncaged/workflow";
+import { evaluate, problemIn, remembered, type Scope } from "../expression/expression.ts";
+import { isPlain } from "../expression/value.ts";
 
 /** A piece of a target: a literal text, or an expression whose value takes its place. */
 export type Part = { text: string } | { expression: string };
@@ -145,4 +145,195 @@ function partnerOf(source: string, start: number, close: string): number {
 
 function pushText(parts: Part[], text: string): void {
   if (text) parts.push({ text });
+}
+
+/**
+ * The targets of an `out`, each with what it gets: a text is one target that gets `=_result`. None of
+ * an `out` that is not there. Throws a `WorkflowError` (`OUT_INVALID`) for anything else.
+ */
+export function outEntries(out: unknown): [target: string, value: unknown][] {
+  if (out === undefined || out === null) return [];
+  if (typeof out === "string") return [[out, "=_result"]];
+  if (typeof out === "object" && !Array.isArray(out)) return Object.entries(out);
+  throw new WorkflowError({
+    code: "OUT_INVALID",
+    kind: "failed",
+    message: `out is ${Array.isArray(out) ? "an array" : `a ${typeof out}`}, no target and no object`,
+    hint: 'write "$x", or an object such as {"$x": "=_result"}',
+  });
+}
+
+/** A target as it is now: `path` begins with the variable's `$name`; a file's has no leading slash. */
+export type Place =
+  | { kind: "variable"; path: [string, ...(string | number)[]] }
+  | { kind: "file"; path: string };
+
+/**
+ * The place that a target names. A number in `[…]` is an index, a text a key.
+ *
+ * Throws a `WorkflowError` (`TARGET_UNRESOLVED`) when a placeholder has no value, or one that is neither
+ * text nor number, and an `ExpressionError` when one can't be evaluated.
+ */
+export function resolveTarget(target: Target, scope: Scope): Place {
+  if (target.kind === "file") {
+    return { kind: "file", path: joined(target.parts, target.source, scope) };
+  }
+  const path = target.segments.map((segment) => segmentIn(segment, target.source, scope));
+  return { kind: "variable", path: [target.name, ...path] };
+}
+
+function segmentIn(segment: Segment, source: string, scope: Scope): string | number {
+  const resolved =
+    segment.kind === "key"
+      ? joined(segment.parts, source, scope)
+      : indexFrom(segment.expression, source, scope);
+  if (refusedSegment(resolved)) throw unresolved(source, `the key ${resolved} is refused`);
+  return resolved;
+}
+
+function indexFrom(expression: string, source: string, scope: Scope): string | number {
+  const value = evaluate(expression, scope);
+  if (typeof value === "string" && value !== "") return value;
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
+  throw unresolved(source, `[${expression}] is ${kindOf(value)}, no index and no key`);
+}
+
+function joined(parts: readonly Part[], source: string, scope: Scope): string {
+  const text = parts
+    .map((part) => ("text" in part ? part.text : textFrom(part.expression, source, scope)))
+    .join("");
+  if (text === "") throw unresolved(source, "all of it is empty");
+  return text;
+}
+
+function textFrom(expression: string, source: string, scope: Scope): string {
+  const value = evaluate(expression, scope);
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  throw unresolved(source, `{${expression}} is ${kindOf(value)}`);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return "without a value";
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return "an empty text";
+  return Array.isArray(value) ? "an array" : `of type ${typeof value}`;
+}
+
+const shownLength = 80;
+const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
+
+/** Whether a key is one that could reach an object's prototype. */
+export const refusedSegment = (segment: string | number): boolean => refused.has(segment);
+
+/** A target that no value can be written to, whatever the variables hold. */
+export const targetError = (source: string, message: string): WorkflowError =>
+  new WorkflowError({
+    code: "TARGET_INVALID",
+    kind: "failed",
+    message: `target ${shown(source)}: ${message}`,
+    hint: "a target is a $variable with .key and [index], or a /path; both may have {placeholders}",
+  });
+
+/** A target that names no place with the values that there are now. */
+export const unresolved = (source: string, message: string): WorkflowError =>
+  new WorkflowError({
+    code: "TARGET_UNRESOLVED",
+    kind: "failed",
+    message: `target ${shown(source)}: ${message}`,
+    hint: "a placeholder needs a text or a number, an index a whole number from 0 or a key",
+  });
+
+/** A path that can't be written in the value that is there. */
+export const pathError = (path: readonly (string | number)[], message: string): WorkflowError =>
+  new WorkflowError({
+    code: "PATH_REFUSED",
+    kind: "failed",
+    message: `path ${shown(path.join("."))}: ${message}`,
+    hint: "write to a key of an object, to an index of an array, or replace the whole value",
+  });
+
+function shown(text: string): string {
+  const part = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+  return JSON.stringify(part.toWellFormed());
+}
+
+const farthest = 1_000_000;
+const index = /^(?:0|[1-9]\d{0,14})$/;
+
+/**
+ * `root` with a new value at a path. Only the containers on the path are copied, `root` and all else
+ * stay as they are: but for those in `owned`, which are changed in place, so that a value that grows
+ * does not cost what it has become. The copies are put into it. What is null on the way becomes an array before a number, else an object; an array
+ * that must grow is filled with null.
+ *
+ * Throws a `WorkflowError` (`PATH_REFUSED`): for a segment `__proto__`, `constructor` or `prototype`,
+ * for a key in an array, for a text or a number in the way, and for an index more than 1,000,000 beyond
+ * the array's end.
+ *
+ * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
+ */
+export function setPath(
+  root: unknown,
+  path: readonly (string | number)[],
+  newValue: unknown,
+  owned?: WeakSet<object>,
+): unknown {
+  const containers: (unknown[] | Record<string, unknown>)[] = [];
+  let value = root;
+  for (const [depth, segment] of path.entries()) {
+    if (refusedSegment(segment)) throw pathError(path, `the key ${segment} is refused`);
+    const container = containerAt(value, path, depth, owned);
+    containers.push(container);
+    value = under(container, segment);
+  }
+  return containers.reduceRight<unknown>((below, container, depth) => {
+    const segment = path[depth] ?? "";
+    owned?.add(container);
+    if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
+    else container[segment] = below;
+    return container;
+  }, newValue);
+}
+
+/** What stands at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
+function containerAt(
+  value: unknown,
+  path: readonly (string | number)[],
+  depth: number,
+  owned: WeakSet<object> | undefined,
+): unknown[] | Record<string, unknown> {
+  const existing = value ?? (typeof path[depth] === "number" ? [] : {});
+  if (Array.isArray(existing)) {
+    indexIn(existing, path, depth);
+    return owned?.has(existing) ? existing : existing.slice();
+  }
+  if (isPlain(existing)) return owned?.has(existing) ? existing : { ...existing };
+  const at = depth === 0 ? "at its beginning" : `at ${path.slice(0, depth).join(".")}`;
+  throw pathError(
+    path,
+    `${at} stands a value of type ${typeof existing}, which has no keys to write to`,
+  );
+}
+
+function indexIn(array: unknown[], path: readonly (string | number)[], depth: number): number {
+  const segment = path[depth] ?? "";
+  const at = typeof segment === "string" && index.test(segment) ? Number(segment) : segment;
+  if (typeof at !== "number" || !Number.isSafeInteger(at) || at < 0) {
+    throw pathError(path, `${JSON.stringify(segment)} is no index of an array`);
+  }
+  if (at <= array.length + farthest) return at;
+  throw pathError(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);
+}
+
+const under = (
+  container: unknown[] | Record<string, unknown>,
+  segment: string | number,
+): unknown =>
+  Object.hasOwn(container, segment) ? (container as Record<string, unknown>)[segment] : undefined;
+
+// A hole would be null in JSON, and is none before: so it is filled.
+function place(array: unknown[], at: number, value: unknown): void {
+  while (array.length < at) array.push(null);
+  array[at] = value;
 }

@@ -1,7 +1,6 @@
-import type { ExecutionContext } from "../../src/context/context.ts";
-import type { WorkflowSnapshot } from "../../src/context/snapshot.ts";
+import type { ExecutionContext, WorkflowSnapshot } from "../../src/context/context.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { RunEvent } from "../../src/event/event.ts";
+import type { RunEvent } from "../../src/document/event.ts";
 import type { Checkpoint } from "../../src/state/checkpoint.ts";
 import type { Generated } from "./draft.ts";
 import { adaptersOf, answerTo, handlerOf, inTime } from "./run.ts";

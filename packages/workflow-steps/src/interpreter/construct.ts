@@ -1,12 +1,115 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { BREAK, LoopMode, RETURN } from "../document/constants.ts";
-import { type MarkChanges, noChanges } from "../state/marks.ts";
-import { chainKey, hasEnded, startAt } from "../state/position.ts";
-import { Chain, type ChainEnd } from "./chain.ts";
-import { strategyOf } from "./fork.ts";
+import {
+  BREAK,
+  ENTRY,
+  LoopMode,
+  type ParallelErrorStrategy,
+  RETURN,
+  type StepDocument,
+} from "../document/document.ts";
+import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
+import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
 import { outside } from "./gate.ts";
+import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor } from "./parallel.ts";
-import type { Done, Task } from "./task.ts";
+
+type Fork = { id: string; children: readonly string[]; strategy: ParallelErrorStrategy };
+
+/** Runs the children of a step side by side. `marks` go with the step's own commit. */
+export async function runFork(
+  { chain, inside, interpreter, step }: Task,
+  id: string,
+  children: readonly string[],
+): Promise<{ isBroken: boolean; marks: MarkChanges }> {
+  const fork = { id, children, strategy: strategyOf(interpreter, step.errorStrategy) };
+  const isBroken = await outside(interpreter.gate, () => join(interpreter, chain, inside, fork));
+  return { isBroken, marks: interpreter.clear([id]) };
+}
+
+/** Runs a workflow that has several entries: a fork that no step stands for. */
+export async function runEntries(interpreter: Interpreter, chain: Chain): Promise<void> {
+  const children = interpreter.run.workflow.outline.entries;
+  const fork = { id: ENTRY, children, strategy: strategyOf(interpreter) };
+  await join(interpreter, chain, chain.position.inside, fork);
+  interpreter.run.leave({ marks: interpreter.clear([ENTRY]) });
+}
+
+export const strategyOf = (interpreter: Interpreter, own?: string): ParallelErrorStrategy =>
+  (own as ParallelErrorStrategy | undefined) ?? interpreter.run.setup.errorStrategy;
+
+async function join(
+  interpreter: Interpreter,
+  chain: Chain,
+  inside: Inside | null,
+  { id, children, strategy }: Fork,
+): Promise<boolean> {
+  if (!inside) interpreter.run.leave({ marks: interpreter.clear([id]) });
+  let isBroken = false;
+  const pending = children.filter((child) => {
+    const before = inside?.chains.get(child);
+    if (!before || !hasEnded(before)) return true;
+    isBroken ||= before.next === BREAK;
+    return false;
+  });
+  const executor = new ParallelExecutor({
+    maxConcurrency: interpreter.run.setup.maxConcurrency,
+    errorStrategy: strategy,
+    signal: chain.signal,
+  });
+  const tasks = pending.map((child) => ({
+    stepID: child,
+    run: async (signal: AbortSignal) => {
+      const end = await interpreter.runChain(
+        new Chain({
+          path: [...chain.path, { in: id, child }],
+          locals: chain.locals,
+          signal,
+          position: inside?.chains.get(child) ?? startAt(child),
+          onEnd: () => childDone(interpreter, id, child),
+        }),
+      );
+      isBroken ||= end === BREAK;
+    },
+  }));
+  await executor.run(tasks);
+  return isBroken;
+}
+
+function childDone(interpreter: Interpreter, id: string, child: string): MarkChanges {
+  const before = interpreter.run.state.completedBranches[id] ?? [];
+  const inner = interpreter.clearInside([child]);
+  const finished = before.includes(child) ? before : [...before, child];
+  const own = { ...noChanges(), completedBranches: { [id]: finished } };
+  interpreter.mark(own);
+  return {
+    completedBranches: { ...inner.completedBranches, ...own.completedBranches },
+    loopProgress: inner.loopProgress,
+  };
+}
+
+/** Runs the chain of the first case that holds, if one does. */
+export async function chooseCase(task: Task): Promise<Done> {
+  const { chain, inside, interpreter, step } = task;
+  const [entered] = inside?.chains.keys() ?? [];
+  const selected = entered ?? firstCase(task);
+  if (selected === null) return { selected };
+  // A case that leads back to where this Branch was come to is no part of it: it goes on from there.
+  if (interpreter.isCycle(step.id, selected)) return { selected, next: selected };
+  const inner = new Chain({
+    path: [...chain.path, { in: step.id, child: selected }],
+    locals: chain.locals,
+    signal: chain.signal,
+    position: inside?.chains.get(selected) ?? startAt(selected),
+  });
+  const end = await outside(interpreter.gate, () => interpreter.runChain(inner));
+  return end === BREAK ? { selected, next: BREAK } : { selected };
+}
+
+function firstCase({ context, step }: Task): string | null {
+  const holds = ([when]: NonNullable<StepDocument["cases"]>[number]): boolean =>
+    when === "ELSE" || context.condition(when);
+  return step.cases?.find(holds)?.[1] ?? null;
+}
 
 /** Runs the iterations of a loop that are not done yet. */
 export async function runLoop(task: Task): Promise<Done> {

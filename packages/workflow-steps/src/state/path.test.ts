@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type LoggedStep, stepsBefore } from "./before.ts";
+import { type LoggedStep, stepsBefore } from "./path.ts";
 
 /** A commit of a step; `path` names the constructs that it lies in, each with its child. */
 const commit = (role: string, path: object[] = [], phase = "done"): LoggedStep => ({

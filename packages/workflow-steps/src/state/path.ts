@@ -1,0 +1,219 @@
+import { INPUT, WAIT } from "@uncaged/workflow";
+import { LoopMode } from "../document/document.ts";
+import { ExpressionEvaluator } from "../expression/expression.ts";
+import { chainKey, chainOf, type Position } from "./position.ts";
+import type { PathPart, RunState, Workflow } from "./state.ts";
+
+/** Where one run of a step stands: the step as the log names it, and all constructs around it. */
+export type StepPlace = { stepID: string; path: readonly PathPart[] };
+
+/**
+ * The run of a step that the step with a number (from 1) belongs to: where it stands, and how many steps
+ * come before it. A construct's run begins with the first commit that lies in it, that of a Pause with
+ * its question. The place is null where the log has no step that could run again: at the mark of a
+ * finished chain, and behind the last step.
+ */
+export function stepRunAt(
+  steps: readonly LoggedStep[],
+  number: number,
+): { before: number; place: StepPlace | null } {
+  const step = steps[number - 1];
+  if (!step) return { before: withoutQuestion(steps), place: null };
+  // What it gave the run counts for what comes next.
+  if (isRerun(step)) return { before: number, place: isPlaced(step) ? placeOf(step) : null };
+  if (step.role === INPUT) {
+    const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
+    return stepRunAt(steps, asked + 1);
+  }
+  const place = placeOf(step);
+  if (!place) return { before: number - 1, place };
+  return { before: beginOf(steps, number - 1, place), place };
+}
+
+// A question that nobody has answered would be answered by what comes next.
+const withoutQuestion = (steps: readonly LoggedStep[]): number =>
+  steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
+
+const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
+
+const isPlaced = ({ meta }: LoggedStep): boolean =>
+  typeof meta.stepID === "string" && Array.isArray(meta.path);
+
+const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
+  Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
+
+function placeOf(step: LoggedStep): StepPlace | null {
+  if (step.role === WAIT || isRerun(step))
+    return { stepID: String(step.meta.stepID), path: pathOf(step) };
+  return step.meta.phase === "mark" ? null : { stepID: step.role, path: pathOf(step) };
+}
+
+function beginOf(steps: readonly LoggedStep[], at: number, place: StepPlace): number {
+  let first = at;
+  for (let index = at - 1; index >= 0; index -= 1) {
+    const step = steps[index] as LoggedStep;
+    const isIn = isWithin(step, place);
+    // A rerun that began elsewhere made an end of what ran before it.
+    if (isRerun(step) ? !isIn : isIn && isEnd(step, place)) break;
+    if (isIn && !isRerun(step)) first = index;
+  }
+  return first;
+}
+
+const isEnd = (step: LoggedStep, { path, stepID }: StepPlace): boolean =>
+  step.role === stepID && step.meta.phase === "done" && pathOf(step).length === path.length;
+
+/** Whether a step is of a step's run: its own commit, or one that lies in it. */
+function isWithin(step: LoggedStep, { path, stepID }: StepPlace): boolean {
+  const inner = pathOf(step);
+  if (!path.every((part, depth) => isSamePart(part, inner[depth]))) return false;
+  const below = inner[path.length];
+  if (below) return below.in === idIn(stepID, path);
+  return (step.role === WAIT || isRerun(step) ? step.meta.stepID : step.role) === stepID;
+}
+
+function isSamePart(one: PathPart, other: PathPart | undefined): boolean {
+  if (one.in !== other?.in) return false;
+  if ("run" in one) return "run" in other && one.run === other.run;
+  return "child" in other && one.child === other.child && one.iteration === other.iteration;
+}
+
+/** The id of a step in its own workflow: without the steps that run the workflows around it. */
+export function idIn(stepID: string, path: readonly PathPart[]): string {
+  const parents = path.filter((part) => "run" in part);
+  return stepID.slice(parents.reduce((sum, part) => sum + part.in.length + 1, 0));
+}
+
+/** A step of a thread's log, as far as it is looked at here. */
+export type LoggedStep = { role: string; meta: Record<string, unknown> };
+
+type Part = { in: string; run?: string };
+
+/**
+ * How many of a thread's steps come before a step's last run, or before its `nth`, counted from 1: the
+ * steps that a rerun from it keeps. The run of a step with children begins with the first commit that
+ * lies in it, that of a Pause with its question.
+ *
+ * A step that has not run, such as one that failed, comes after all steps. Null when there is no `nth`
+ * run.
+ */
+export function stepsBefore(
+  steps: readonly LoggedStep[],
+  stepID: string,
+  nth?: number,
+): number | null {
+  const runs = runsOf(steps, stepID);
+  if (nth !== undefined) return runs[nth - 1] ?? null;
+  return runs.at(-1) ?? withoutQuestion(steps);
+}
+
+/** Where each run of a step begins, in the order in which they ended; those that did not end come last. */
+function runsOf(steps: readonly LoggedStep[], stepID: string): number[] {
+  const begun = new Map<string, number>();
+  const runs: number[] = [];
+  for (const [at, step] of steps.entries()) {
+    const place = placeIn(step, stepID);
+    if (place === null) continue;
+    const from = begun.get(place) ?? at;
+    const isOver = step.role === stepID && step.meta.phase === "done";
+    if (isOver) runs.push(from);
+    if (isOver) begun.delete(place);
+    else begun.set(place, from);
+  }
+  return [...runs, ...[...begun.values()].toSorted((one, other) => one - other)];
+}
+
+/** Where the run of the step stands that a commit belongs to, as a key; null when it belongs to none. */
+function placeIn({ role, meta }: LoggedStep, stepID: string): string | null {
+  const path = Array.isArray(meta.path) ? (meta.path as Part[]) : [];
+  const child = path.findIndex(({ run }) => run !== undefined);
+  const isOwn = role === stepID && child < 0 && meta.phase !== "mark";
+  if (role === WAIT ? meta.stepID === stepID : isOwn) {
+    return JSON.stringify(path);
+  }
+  const own = child < 0 ? path : path.slice(0, child + 1);
+  const depth = own.findLastIndex((part) => part.in === stepID);
+  return depth < 0 ? null : JSON.stringify(path.slice(0, depth));
+}
+
+/**
+ * Where a step of a run stands that the run comes to next, such as one that failed. Null when that can't
+ * be told: when several chains come to it, or it lies in several constructs.
+ */
+export function comingPlace(
+  { outline }: Workflow,
+  { position }: RunState,
+  stepID: string,
+): StepPlace | null {
+  const begun = pathsTo(position, stepID, []);
+  const [path] = begun;
+  if (path) return begun.length === 1 ? { stepID, path } : null;
+  const ways = outline.enclosuresOf(stepID);
+  const parts: PathPart[] = [];
+  let at: Position | undefined = position;
+  for (const { in: construct, kind, child } of ways[0] ?? []) {
+    const inside: Position["inside"] = at?.next === construct ? at.inside : null;
+    const isParallel = outline.steps.get(construct)?.mode === LoopMode.parallel;
+    if (kind === "loop" && isParallel) return null;
+    const iteration: number | undefined = kind === "loop" ? (inside?.finished ?? 0) : undefined;
+    parts.push({ in: construct, child, ...(iteration !== undefined && { iteration }) });
+    at = inside?.chains.get(chainKey(child, iteration));
+  }
+  return ways.length === 1 ? { stepID, path: parts } : null;
+}
+
+/** The paths of the chains whose next step is this one. */
+function pathsTo(
+  { inside, next }: Position,
+  stepID: string,
+  path: readonly PathPart[],
+): (readonly PathPart[])[] {
+  const below = [...(inside?.chains ?? [])].flatMap(([key, chain]) =>
+    pathsTo(chain, stepID, [...path, { in: next, ...chainOf(key) }]),
+  );
+  return next === stepID ? [path, ...below] : below;
+}
+
+/**
+ * The locals that a step sees which stands at a path of a run: those of the run, and `_item`, `_index` and
+ * `_iterDir` of the iterations around it. An `_item` that can't be told is left out.
+ */
+export function localsAt(
+  workflow: Workflow,
+  state: RunState,
+  path: readonly PathPart[],
+): Record<string, unknown> {
+  const locals = { ...state.localVars };
+  let at: Position | undefined = state.position;
+  for (const part of path) {
+    const inside: Position["inside"] = at?.next === part.in ? at.inside : null;
+    if (!("child" in part)) break;
+    const { child, iteration } = part;
+    if (iteration !== undefined) {
+      const own = iterationLocals(workflow, { ...state, localVars: locals }, part.in, iteration);
+      Object.assign(locals, own, inside?.given.get(iteration));
+    }
+    at = inside?.chains.get(chainKey(child, iteration));
+  }
+  return locals;
+}
+
+function iterationLocals(
+  { document, outline }: Workflow,
+  { localVars, params, runID, variables }: RunState,
+  loop: string,
+  iteration: number,
+): Record<string, unknown> {
+  const { name: workflow, version } = document;
+  const SYSVAR = { runID, workflowID: runID, workflow, version };
+  const evaluator = new ExpressionEvaluator({ ...params, ...variables, ...localVars, SYSVAR });
+  const numbered = { _index: iteration, _iterDir: `${loop}_${iteration}` };
+  const step = outline.steps.get(loop);
+  if (step?.while !== undefined) return { _item: null, ...numbered };
+  try {
+    const source = evaluator.resolve(step?.source);
+    return Array.isArray(source) ? { _item: source[iteration] ?? null, ...numbered } : numbered;
+  } catch {
+    return numbered;
+  }
+}
