@@ -18,7 +18,7 @@ import { Skeleton } from "./ui/states.tsx";
 /** A page's own part, which is loaded when it is asked for. */
 const part = <Module,>(loading: Promise<Module>): Promise<Module> =>
   loading.catch(async () => {
-    // A server that is there says why.
+    // A server that is reached gives the reason.
     const refusal = await request("/server").catch((error: unknown) => error);
     if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
     throw new ApiError(0, {

@@ -23,12 +23,12 @@ afterEach(async () => {
   expect(await closePages()).toEqual([]);
 });
 
-/** Fails at its second step until the file `mended` is there. */
+/** Fails at its second step until the file `repaired` is there. */
 const shaky = `import { existsSync } from "node:fs";
 ${bundleOf(`
   if (input.steps.length === 0) yield step("first", "kept");
-  if (!existsSync(options.mended)) throw new Error("not mended yet");
-  yield step("second", "mended");
+  if (!existsSync(options.repaired)) throw new Error("not repaired yet");
+  yield step("second", "repaired");
 `)}`;
 
 const idOf = (page: Page): string => /\/threads\/(\w+)/.exec(page.url())?.[1] ?? "";
@@ -107,7 +107,7 @@ describe("a step workflow is gone on with from a card", () => {
     await page.getByText('it is ["a!","b!","c!"]').first().waitFor();
   }, 60_000);
 
-  test("and a value that it can't have is told in the dialog, and nothing is begun", async () => {
+  test("and a value that it can't have is refused in the dialog, and nothing is started", async () => {
     const { page } = await opened("sum");
     await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
     const dialog = page.getByRole("dialog");
@@ -145,7 +145,7 @@ describe("a step workflow is gone on with from a card", () => {
     await page.getByText("the sum is 17").first().waitFor();
   }, 60_000);
 
-  test("at what failed, with what was wrong mended", async () => {
+  test("at what failed, with what was wrong corrected", async () => {
     const { id, page } = await opened("failing", "failed");
     const buttons = page.getByRole("button", { name: "Rerun from here…" });
     await buttons.nth(1).waitFor();
@@ -249,15 +249,15 @@ const textOfFocused = (page: Page): Promise<string> =>
   page.evaluate(() => document.activeElement?.textContent ?? "");
 
 test("what failed is taken up again by a retry", async () => {
-  const mended = `${serving.folder}/mended`;
-  const id = await serving.run("shaky", { mended });
+  const repaired = `${serving.folder}/repaired`;
+  const id = await serving.run("shaky", { repaired });
   await serving.until(id, "failed");
   const page = await open(serving, `/threads/${id}`);
-  await page.getByText("not mended yet").first().waitFor();
-  serving.write("mended", "");
+  await page.getByText("not repaired yet").first().waitFor();
+  serving.write("repaired", "");
   await page.getByRole("button", { name: "Retry" }).first().click();
   await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("mended", { exact: true }).first().waitFor();
+  await page.getByText("repaired", { exact: true }).first().waitFor();
   const retried = await serving.until(idOf(page), "completed");
   expect(retried.forkFrom).toEqual({ threadId: id, steps: 1 });
 }, 60_000);
@@ -281,7 +281,7 @@ test("a thread is deleted when that was confirmed", async () => {
 test("a browser's own EventSource follows a run as the API is documented", async () => {
   const id = await serving.run("sum");
   const page = await open(serving);
-  const told = await page.evaluate(
+  const cells = await page.evaluate(
     (runID) =>
       new Promise<string[]>((resolve) => {
         const seen: string[] = [];
@@ -298,7 +298,7 @@ test("a browser's own EventSource follows a run as the API is documented", async
       }),
     id,
   );
-  expect(told).toEqual([
+  expect(cells).toEqual([
     "workflow_start null",
     ...["Set_A", "Set_Sum", "Stop_End"].flatMap((step) => [
       `step_start ${step}`,

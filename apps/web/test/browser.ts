@@ -8,7 +8,7 @@ export type Look = { width?: number; height?: number; theme?: "light" | "dark" }
 
 let browser: Browser | null = null;
 const contexts: BrowserContext[] = [];
-const said: string[] = [];
+const errors: string[] = [];
 
 /** Starts the browser for the tests of a file, and ends it after them. */
 export function useBrowser(): void {
@@ -45,15 +45,15 @@ export async function open(serving: Serving, path = "/", look: Look = {}): Promi
 /** Closes the pages, and gives what went wrong in them: exceptions, and what the policy refused. */
 export async function closePages(): Promise<string[]> {
   await Promise.all(contexts.splice(0).map((context) => context.close()));
-  return said.splice(0);
+  return errors.splice(0);
 }
 
 // That the server is not reached is what some tests are about.
 const expected = /net::ERR_|status of 4\d\d|Failed to load resource|this page can't be loaded/;
 
 function listen(page: Page): void {
-  page.on("pageerror", (error) => said.push(String(error)));
+  page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
-    if (message.type() === "error" && !expected.test(message.text())) said.push(message.text());
+    if (message.type() === "error" && !expected.test(message.text())) errors.push(message.text());
   });
 }

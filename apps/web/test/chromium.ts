@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-const places = [
+const candidates = [
   process.env.CHROMIUM,
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
@@ -10,4 +10,4 @@ const places = [
 
 /** The Chromium of this machine: that which `CHROMIUM` names, else the system's; null without one. */
 export const findChromium = (): string | null =>
-  places.find((place) => place !== undefined && existsSync(place)) ?? null;
+  candidates.find((path) => path !== undefined && existsSync(path)) ?? null;

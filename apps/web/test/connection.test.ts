@@ -18,7 +18,7 @@ afterEach(async () => {
 const lost = /The server is not reached/;
 const back = /Connected again/;
 
-test("a server that is killed is told in a notice, and when it is back nothing was missed", async () => {
+test("a server that is killed is reported in a notice, and when it is back nothing was missed", async () => {
   const id = await serving.run("counter", { count: 60, delayMs: 100 });
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("article", { name: /^Step 3:/ }).waitFor();
@@ -47,7 +47,7 @@ test("the list of threads is right again after the server was away", async () =>
   await serving.until(threadId, "completed");
 }, 90_000);
 
-test("a page that can't be loaded without a server says what to do", async () => {
+test("a page that can't be loaded without a server shows what to do", async () => {
   const page = await open(serving);
   await page.getByRole("table", { name: "Threads" }).waitFor();
   const { port } = serving;

@@ -51,20 +51,20 @@ const importer = bundleOf(`
   if (options.fails) throw new Error("orders.csv, line 751: no date");
 `).replace("a test", "Imports orders, 250 rows at a time");
 
-/** Tells of itself what a role that asks a model tells. */
+/** Publishes what a role that asks a model publishes. */
 const mailer = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
-  const say = (stepID, type, payload) => channel("uncaged.workflow").publish({ type, stepID, payload });
+  const publish = (stepID, type, payload) => channel("uncaged.workflow").publish({ type, stepID, payload });
   const ask = (role, inputs, thinking, tools, text, meta) => {
-    say(role, "step_start", { type: "Role", meta: { title: role }, resolvedInputs: inputs });
-    say(role, "llm_thinking", { delta: thinking });
+    publish(role, "step_start", { type: "Role", meta: { title: role }, resolvedInputs: inputs });
+    publish(role, "llm_thinking", { delta: thinking });
     for (const { name, input, content } of tools) {
-      say(role, "llm_tool_use", { tool_use_id: name, name, input });
-      say(role, "llm_tool_result", { tool_use_id: name, content, is_error: false });
+      publish(role, "llm_tool_use", { tool_use_id: name, name, input });
+      publish(role, "llm_tool_result", { tool_use_id: name, content, is_error: false });
     }
-    say(role, "llm_token", { delta: text });
+    publish(role, "llm_token", { delta: text });
     const usage = { input_tokens: 1840, output_tokens: 212 };
-    say(role, "llm_done", { model: "claude-opus-5-5", usage, latency_ms: 2310, finish_reason: "end_turn" });
+    publish(role, "llm_done", { model: "claude-opus-5-5", usage, latency_ms: 2310, finish_reason: "end_turn" });
     return step(role, text, { ...meta, usage, model: "claude-opus-5-5", cost: 0.0145 });
   };
   yield ask("reader", { mail: input.prompt },

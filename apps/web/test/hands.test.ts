@@ -26,10 +26,10 @@ const asker = bundleOf(`
   for (let n = input.steps.length; n < 40; n += 1) yield step("reader", "line " + n);
   let answer = input.steps.find(({ role }) => role === "__input__");
   if (!answer) answer = yield step("__wait__", "May I?", { for: "approval", schema: { type: "boolean" } });
-  yield step("told", "you said " + answer.meta.value);
+  yield step("reported", "you answered " + answer.meta.value);
 `);
 
-/** Each step says what the one before decided, so that an edit shows. */
+/** Each step repeats what the one before decided, so that an edit shows. */
 const chooser = bundleOf(`
   let before = input.steps.at(-1)?.meta.choice ?? "none";
   for (let n = input.steps.length; n < 3; n += 1) {
@@ -38,7 +38,9 @@ const chooser = bundleOf(`
   }
 `);
 
-const greeting = (words: string) => `export const descriptor = { description: "says ${words}",
+const greeting = (
+  words: string,
+) => `export const descriptor = { description: "greets with ${words}",
   roles: { greeter: { description: "greets", schema: true } } };
 export async function* run() {
   yield { role: "greeter", content: "${words}", meta: {} };
@@ -127,12 +129,12 @@ describe.each([
     const hand = by(page);
     await hand.press("button", "Answer");
     await hand.press("button", "Approve");
-    await page.getByText("you said true").waitFor();
+    await page.getByText("you answered true").waitFor();
     await status(page, "completed");
     await hand.press("tab", "Graph");
-    await page.getByRole("figure").getByText("told").waitFor();
+    await page.getByRole("figure").getByText("reported").waitFor();
     await hand.press("tab", "Timeline");
-    await page.getByRole("group", { name: /told/ }).waitFor();
+    await page.getByRole("group", { name: /reported/ }).waitFor();
     await hand.press("tab", "Steps");
     await page.getByText("line 0", { exact: true }).waitFor();
   }, 60_000);
@@ -173,7 +175,7 @@ describe.each([
     expect((await serving.fetch(`/api/workflows/${name}`)).status).toBe(404);
   }, 90_000);
 
-  test("light and dark are changed, and the keys told", async () => {
+  test("light and dark are changed, and the keys listed", async () => {
     const page = await open(serving);
     const hand = by(page);
     await hand.press("button", "Theme: system. Change to light");

@@ -13,14 +13,14 @@ const nasty = `<script>window.ran = 1</script> <img src="x" onerror="window.ran 
 const hostile = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const nasty = ${JSON.stringify(nasty)};
-  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "said", payload });
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "said", payload });
   const values = JSON.parse('{"__proto__": 1, "constructor": 2, "-": -0, "e": 1e21}');
-  for (const type of ["__proto__", "__defineGetter__"]) say(type, values);
-  say("step_start", { type: nasty, meta: { title: nasty }, resolvedInputs: { ...values, nasty } });
-  say("llm_tool_use", { tool_use_id: "1", name: nasty, input: values });
-  say("llm_tool_result", { tool_use_id: "1", content: nasty, is_error: true });
-  say("llm_token", { delta: nasty });
-  say("llm_done", { model: nasty, usage: { input_tokens: 1e21, constructor: 1 }, latency_ms: 1e15 });
+  for (const type of ["__proto__", "__defineGetter__"]) publish(type, values);
+  publish("step_start", { type: nasty, meta: { title: nasty }, resolvedInputs: { ...values, nasty } });
+  publish("llm_tool_use", { tool_use_id: "1", name: nasty, input: values });
+  publish("llm_tool_result", { tool_use_id: "1", content: nasty, is_error: true });
+  publish("llm_token", { delta: nasty });
+  publish("llm_done", { model: nasty, usage: { input_tokens: 1e21, constructor: 1 }, latency_ms: 1e15 });
   yield step("said", nasty, { nasty });
   yield step("deep", "[".repeat(50_000) + "]".repeat(50_000), { deep: JSON.parse("[".repeat(900) + "]".repeat(900)) });
   yield step("quoted", "> ".repeat(1_000) + "*a_ ".repeat(10_000), { usage: { input_tokens: 1 } });
@@ -33,7 +33,7 @@ const odd = {
   required: ["toString"],
   properties: { constructor: { type: "string" }, toString: { type: "integer" } },
 };
-const oddForm = bundleOf('yield step("told", String(options.toString));').replace(
+const oddForm = bundleOf('yield step("reported", String(options.toString));').replace(
   "roles: {}",
   `roles: {}, input: ${JSON.stringify(odd)}`,
 );
@@ -55,7 +55,7 @@ afterEach(async () => {
 const tooWide = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-test("what a hostile model says is shown as text: it runs nothing, loads nothing, widens no page", async () => {
+test("what a hostile model writes is shown as text: it runs nothing, loads nothing, widens no page", async () => {
   const id = await serving.run("hostile");
   await serving.until(id, "failed");
   for (const width of [1280, 380]) {
@@ -103,7 +103,7 @@ test("a form with fields of any name goes to what is missing, and a double click
   expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.fill("7");
   await start.dblclick();
-  await page.getByRole("article", { name: "Step 1: told" }).waitFor();
+  await page.getByRole("article", { name: "Step 1: reported" }).waitFor();
   const threads = await serving.ok<unknown[]>("/api/threads?workflow=odd");
   expect(threads).toHaveLength(1);
 }, 60_000);

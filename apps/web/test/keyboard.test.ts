@@ -21,7 +21,7 @@ afterEach(async () => {
 const asker = bundleOf(`
   let answer = input.steps.find(({ role }) => role === "__input__");
   if (!answer) answer = yield step("__wait__", "May I?", { for: "approval", schema: { type: "boolean" } });
-  yield step("told", "you said " + answer.meta.value);
+  yield step("reported", "you answered " + answer.meta.value);
 `);
 
 test("a thread is started, answered and left with the keyboard alone", async () => {
@@ -35,7 +35,7 @@ test("a thread is started, answered and left with the keyboard alone", async () 
   await hand.press("button", "Start", page.getByRole("dialog"));
   await page.getByText("May I?").waitFor();
   await hand.press("button", "Approve");
-  await page.getByText("you said true").waitFor();
+  await page.getByText("you answered true").waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await page.getByRole("heading", { name: "Workflows" }).waitFor();
@@ -77,7 +77,7 @@ test("rows are gone through with j and k, opened with Enter, searched with /", a
   ).toBe(1);
 }, 60_000);
 
-test("the keys are told on ?, the dialog holds the focus, and Escape gives it back", async () => {
+test("the keys are listed on ?, the dialog holds the focus, and Escape gives it back", async () => {
   const page = await open(serving);
   await pressUntil(page, page.getByRole("link", { name: "Add", exact: true }), "Tab");
   await page.keyboard.press("?");

@@ -35,7 +35,7 @@ test("a start that fails keeps what was typed, and the focus; so does a click be
   await hasFocus(page, "Start");
 }, 30_000);
 
-test("the focus stays where a button went away, and a failure is not told a second time", async () => {
+test("the focus stays where a button went away, and a failure is not shown a second time", async () => {
   const page = await open(serving, `/threads/${await serving.run("endless", { delayMs: 100 })}`);
   await page.getByRole("button", { name: "Pause" }).press("Enter");
   await hasFocus(page, "Resume");
@@ -57,7 +57,7 @@ test("the focus stays where a button went away, and a failure is not told a seco
   await page.waitForFunction(() => document.activeElement !== document.body);
 }, 30_000);
 
-test("who goes back leaves a dialog behind, and is told how the thread stands", async () => {
+test("going back leaves a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
   const page = await open(serving, `/threads/${id}?view=graph`);
   await page.getByRole("tab", { name: "Steps" }).click();
@@ -68,7 +68,7 @@ test("who goes back leaves a dialog behind, and is told how the thread stands", 
   await page.getByRole("status").filter({ hasText: "The thread is completed." }).waitFor();
 }, 30_000);
 
-test("a thread that somebody deletes is told to be gone", async () => {
+test("a thread that somebody deletes is reported as deleted", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
@@ -81,12 +81,12 @@ test("a thread that somebody deletes is told to be gone", async () => {
   await page.getByRole("table", { name: "Threads" }).waitFor();
 }, 30_000);
 
-test("a page without its token is told what to do, not that there is no server", async () => {
+test("a page without its token shows what to do, not that there is no server", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start" }).waitFor();
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Workflows" }).click();
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
-  // What the browser itself says of the refusals is no fault.
+  // The browser's own messages about the refusals are no errors of the page.
   await closePages();
 }, 30_000);

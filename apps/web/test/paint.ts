@@ -8,7 +8,7 @@ export type Paint = {
   whole: number;
 };
 
-/** Opens a page in a browser that has never seen it, and tells when it was painted. */
+/** Opens a page in a browser that has never seen it, and measures when it was painted. */
 export async function paintOf(browser: Browser, url: string, element: string): Promise<Paint> {
   const context = await browser.newContext();
   try {

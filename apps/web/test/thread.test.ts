@@ -32,7 +32,7 @@ const greeter = bundleOf(`
     name: { type: "string", title: "Name" }, loud: { type: "boolean", title: "Loud" } } } }`,
 );
 
-/** Each step says what the one before decided, so that an edit shows. */
+/** Each step repeats what the one before decided, so that an edit shows. */
 const chooser = bundleOf(`
   let before = input.steps.at(-1)?.meta.choice ?? "none";
   for (let n = input.steps.length; n < 3; n += 1) {
@@ -45,13 +45,13 @@ const chooser = bundleOf(`
 const writer = `import { channel } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 ${bundleOf(`
-  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "write", payload });
-  say("step_start", { type: "Role", meta: { title: "Write" }, resolvedInputs: { topic: "tea" } });
-  say("llm_thinking", { delta: "What do they want?" });
-  say("llm_token", { delta: "The first words" });
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "write", payload });
+  publish("step_start", { type: "Role", meta: { title: "Write" }, resolvedInputs: { topic: "tea" } });
+  publish("llm_thinking", { delta: "What do they want?" });
+  publish("llm_token", { delta: "The first words" });
   while (!existsSync(options.go)) await sleep(20);
-  say("llm_token", { delta: ", and the last" });
-  say("llm_done", { model: "m", usage: { input_tokens: 100, output_tokens: 20 }, latency_ms: 5 });
+  publish("llm_token", { delta: ", and the last" });
+  publish("llm_done", { model: "m", usage: { input_tokens: 100, output_tokens: 20 }, latency_ms: 5 });
   yield step("write", "The first words, and the last", { done: true });
 `)}`;
 
@@ -83,7 +83,7 @@ test("a thread is started by a form made from the workflow's schema, and its ste
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
 }, 60_000);
 
-test("what a model says is seen while it says it", async () => {
+test("what a model writes is seen while it streams", async () => {
   const go = `${serving.folder}/go`;
   const id = await serving.run("writer", { go });
   const page = await open(serving, `/threads/${id}`);
@@ -120,7 +120,7 @@ test("a question is answered, and the thread goes on", async () => {
     bundleOf(`
       let answer = input.steps.find(({ role }) => role === "__input__");
       if (!answer) answer = yield step("__wait__", "May I publish?", { for: "approval", schema: { type: "boolean" } });
-      yield step("told", answer.meta.value === true ? "published" : "held back");
+      yield step("reported", answer.meta.value === true ? "published" : "held back");
     `),
   );
   const id = await serving.run("asker");

@@ -23,12 +23,12 @@ afterEach(async () => {
 /** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
 const reader = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
-  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
   const resolvedInputs = { page: "a ".repeat(30_000) + "last word of the page" };
-  say("step_start", { type: "Role", meta: { title: "Read" }, resolvedInputs });
+  publish("step_start", { type: "Role", meta: { title: "Read" }, resolvedInputs });
   const content = { file: "b ".repeat(15_000) + "last word of the file", big: "c".repeat(options.more ?? 0) };
-  say("llm_tool_use", { tool_use_id: "1", name: "read_file", input: { path: "a.txt" } });
-  say("llm_tool_result", { tool_use_id: "1", content, is_error: false });
+  publish("llm_tool_use", { tool_use_id: "1", name: "read_file", input: { path: "a.txt" } });
+  publish("llm_tool_result", { tool_use_id: "1", content, is_error: false });
   yield step("read", "done");
 `)}`;
 
@@ -52,7 +52,7 @@ test("an input of 60 KB and a tool's output of 30 KB open in full", async () => 
   expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
 }, 60_000);
 
-test("a value whose place is lost says so, and one that can't be asked for can be asked again", async () => {
+test("a value that is lost is reported as lost, and a request that failed can be repeated", async () => {
   const id = await serving.run("reader");
   const { hash } = await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);

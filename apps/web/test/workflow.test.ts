@@ -35,7 +35,7 @@ const file = (name: string, text: string) => ({
   buffer: Buffer.from(text),
 });
 
-test("a file's faults are told at their line; mended, it is added", async () => {
+test("a file's problems are shown at their line; corrected, it is added", async () => {
   const page = await open(serving, "/add");
   const chooser = page.getByLabel(/Drop a file here/);
   const broken = source("greets").replace("prompt, meta", "prompt,, meta");
@@ -43,9 +43,9 @@ test("a file's faults are told at their line; mended, it is added", async () => 
   await page.getByLabel("Name").waitFor();
   expect(await page.getByLabel("Name").inputValue()).toBe("greet");
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  const faults = page.getByRole("alert", { name: "What is wrong" });
-  await faults.getByText(/^Line 7/).waitFor();
-  await faults.getByText("prompt,, meta").waitFor();
+  const problems = page.getByRole("alert", { name: "What is wrong" });
+  await problems.getByText(/^Line 7/).waitFor();
+  await problems.getByText("prompt,, meta").waitFor();
 
   await page
     .getByLabel("greet.ts", { exact: true })
@@ -59,7 +59,7 @@ test("a file's faults are told at their line; mended, it is added", async () => 
 /** Drops files and folders of the disk, as from a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
   const box = await zone.boundingBox();
-  if (!box) throw new Error("there is no place to drop at");
+  if (!box) throw new Error("there is no drop zone");
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files, dragOperationsMask: 1 };
   for (const type of ["dragEnter", "dragOver", "drop"] as const) {
@@ -67,7 +67,7 @@ async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void
   }
 }
 
-test("files are dropped together, and an imported one's faults are told at its line", async () => {
+test("files are dropped together, and an imported one's problems are shown at its line", async () => {
   const page = await open(serving, "/add");
   const ask = "export const ask = (prompt: string): string => `${prompt}?`;\n";
   const flow = `import { ask } from "./lib/ask.ts";\n${source("asks")}`.replace(
@@ -95,15 +95,15 @@ test("files are dropped together, and an imported one's faults are told at its l
   expect(await page.getByLabel("Name").inputValue()).toBe("asks");
   await page.getByLabel("Name").fill("asker");
   await add.click();
-  const faults = page.getByRole("alert", { name: "What is wrong" });
-  await faults.getByRole("group", { name: "asking/lib/ask.ts, line 1" }).waitFor();
-  await faults
+  const problems = page.getByRole("alert", { name: "What is wrong" });
+  await problems.getByRole("group", { name: "asking/lib/ask.ts, line 1" }).waitFor();
+  await problems
     .getByText(/^Line 1, column/)
     .first()
     .waitFor();
 
   await drop(page, page.getByText("2 files"), folder(ask));
-  await faults.waitFor({ state: "detached" });
+  await problems.waitFor({ state: "detached" });
   await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
   expect(await page.getByLabel("Name").inputValue()).toBe("asker");
   await add.click();
@@ -171,7 +171,7 @@ test("the source and the roles of a version are shown", async () => {
   await page.getByText("Any values.").waitFor();
 }, 60_000);
 
-test("a workflow that is not there is told with what to do", async () => {
+test("for a workflow that is not there the page shows what to do", async () => {
   const page = await open(serving, "/workflows/nobody");
   await page
     .getByRole("alert")
@@ -179,7 +179,7 @@ test("a workflow that is not there is told with what to do", async () => {
     .waitFor();
 }, 60_000);
 
-test("the list of threads tells how many there are, of a version and of all", async () => {
+test("the list of threads counts them, of a version and of all", async () => {
   await serving.add("many", source("many"), "many.ts");
   const id = await serving.run("many");
   const { hash, threadId } = await serving.until(id, "completed");

@@ -11,7 +11,7 @@ describe("a duration", () => {
     [245_000, "4 m 05 s"],
     [7_800_000, "2 h 10 m"],
     [90_000_000, "1 d 01 h"],
-  ])("of %d ms is told as %s", (ms, text) => {
+  ])("of %d ms reads %s", (ms, text) => {
     expect(duration(ms)).toBe(text);
   });
 });
@@ -22,7 +22,7 @@ describe("how long ago", () => {
     [12_000, "12 s ago"],
     [3 * 3_600_000, "3 h ago"],
     [5 * 86_400_000, "5 d ago"],
-  ])("%d ms is told as %s", (ms, text) => {
+  ])("%d ms reads %s", (ms, text) => {
     expect(ago(1_000_000, 1_000_000 + ms)).toBe(text);
   });
 });

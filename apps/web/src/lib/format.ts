@@ -76,8 +76,8 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
 export const moment = (at: number): string => dateAndTime.format(at);
 
 /**
- * The name that a reader sees for a role: those of the engine's own steps are told in words. What was put
- * in with them may be no answer: their meta says.
+ * The name of a role for a reader; the engine's own roles have words. An `__input__` may be a rerun's values
+ * instead of an answer: its meta has which.
  */
 export function roleName(role: string, meta: Readonly<Record<string, unknown>> = {}): string {
   if (role === "__wait__") return "Question";
@@ -85,7 +85,7 @@ export function roleName(role: string, meta: Readonly<Record<string, unknown>> =
   return role;
 }
 
-/** The time, told again every `everyMs` while it is asked for. */
+/** The time, updated every `everyMs` while `isAsked`. */
 export function useNow(everyMs: number, isAsked = true): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -60,12 +60,12 @@ export const ownIn = <Value>(
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-// Engines tell the place by its position, by its line and column, or not at all.
+// Engines report the position, the line and column, or neither.
 function problemOf(text: string, error: unknown): string {
   if (text.trim() === "") return "It is empty. JSON is expected.";
-  const said = error instanceof Error ? error.message : "";
-  const position = /position (\d+)/.exec(said)?.[1];
-  const line = /line (\d+)/.exec(said)?.[1];
+  const message = error instanceof Error ? error.message : "";
+  const position = /position (\d+)/.exec(message)?.[1];
+  const line = /line (\d+)/.exec(message)?.[1];
   if (line !== undefined) return `It is no JSON: see line ${line}.`;
   if (position === undefined) return "It is no JSON.";
   const before = text.slice(0, Number(position)).split("\n");

@@ -41,7 +41,7 @@ export async function request<Answer>(path: string, options: Request = {}): Prom
   return (await response.json()) as Answer;
 }
 
-/** A page of a list. `total` is how many there are on all pages; null where the server can't tell soon. */
+/** A page of a list. `total` is how many there are on all pages; null where the server would have to count for long. */
 export type Listed<Row> = { rows: Row[]; total: number | null; hasMore: boolean };
 
 /** As {@link request}, for what is answered page by page. */

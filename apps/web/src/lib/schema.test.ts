@@ -41,7 +41,7 @@ describe("the form of a schema", () => {
         name: maybe,
         nick: maybe,
         count: { type: ["integer", "null"], default: null },
-        place: { enum: [{ at: 1 }], default: { at: 1 } },
+        spot: { enum: [{ at: 1 }], default: { at: 1 } },
         any: { anyOf: [{ type: "string" }, { type: "integer" }] },
       },
     });
@@ -50,12 +50,12 @@ describe("the form of a schema", () => {
       ["name", "text"],
       ["nick", "text"],
       ["count", "integer"],
-      ["place", "choice"],
+      ["spot", "choice"],
       ["any", "json"],
     ]);
     expect(fields[0]?.choices).toEqual(["red", "blue"]);
     expect(answerOf(fields, {})).toEqual({
-      value: { name: null, count: null, place: { at: 1 } },
+      value: { name: null, count: null, spot: { at: 1 } },
       problems: {},
     });
   });
@@ -84,7 +84,7 @@ describe("a filled form", () => {
     });
   });
 
-  test("tells what is wrong, field by field", () => {
+  test("reports what is wrong, field by field", () => {
     const fields = fieldsOf(schema);
     const drafts = { repository: " ", depth: "2.5", tags: '["a",]' };
     expect(answerOf(fields, drafts).problems).toMatchObject({
@@ -119,7 +119,7 @@ describe("a text that should be JSON", () => {
     expect(readObject("[1]").problem).toContain("must be an object");
   });
 
-  test("says that it is empty", () => {
+  test("reports that it is empty", () => {
     expect(readJson(" ").problem).toContain("empty");
   });
 });

@@ -1,6 +1,6 @@
 import { ownIn, readJson } from "./json.ts";
 
-/** A JSON Schema as data; what is no object tells nothing. */
+/** A JSON Schema as data; anything else counts as the empty one. */
 type Schema = Readonly<Record<string, unknown>>;
 
 type Kind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "json";
@@ -39,11 +39,11 @@ export function fieldsOf(schema: unknown): FormField[] {
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
 
-function fieldOf(name: string, told: Schema, mustBeThere: boolean): FormField {
-  const schema = { ...onlyAlternative(told), ...told };
+function fieldOf(name: string, declared: Schema, mustBeThere: boolean): FormField {
+  const schema = { ...onlyAlternative(declared), ...declared };
   const kind = kindOf(schema);
   const choices = choicesOf(schema);
-  const mayBeNull = kind !== "json" && allowsNull(told);
+  const mayBeNull = kind !== "json" && allowsNull(declared);
   const { title, description, default: begins } = schema;
   return {
     name,
@@ -112,7 +112,7 @@ function draftOf(kind: Kind, begins: unknown): Draft {
 const asSchema = (value: unknown): Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 
-/** What a form says: its value, or what is wrong with which field. */
+/** The value of a form, and what is wrong with which field. */
 type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> };
 
 type One = { value?: unknown; problem?: string };

@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 
-/** What a stream tells of, by the names of its events. */
+/** The events of a stream, by their names. */
 type Listeners<Events> = {
   [Name in keyof Events]?: (data: Events[Name]) => void;
 };
 
 type Options<Events> = {
-  /** The path and its query, and where to begin when it was cut off: behind an event's id. */
+  /** The path and its query; `from` is the id of the last event that arrived, null at first. */
   url: (from: string | null) => string;
   on: Listeners<Events>;
 };
@@ -16,8 +16,8 @@ const retryMs = 1_000;
 const hiddenMs = 5_000;
 
 /**
- * Follows a stream of server-sent events until it is closed. Comes back by itself, behind the last
- * event that it got; a browser does so too, but not after it was refused.
+ * Follows a stream of server-sent events until it is closed. Reconnects behind the last event that
+ * it got; a browser does so too, but not after it was refused.
  */
 export class Stream<Events extends object> {
   readonly #options: Options<Events>;
@@ -66,7 +66,7 @@ export class Stream<Events extends object> {
 
   #onError(source: EventSource): void {
     if (this.#closed || source !== this.#source) return;
-    // A browser comes back by itself where nobody is, and gives up where it was refused.
+    // A browser reconnects where nobody answers, and gives up where it was refused.
     const isRefused = source.readyState === EventSource.CLOSED;
     setConnection(this, isRefused ? "refused" : "lost");
     if (!isRefused) return;
@@ -94,13 +94,13 @@ export class Stream<Events extends object> {
   }
 }
 
-/** Whether the server is heard: `lost` until it is reached again, `refused` where it is and says no. */
+/** How a stream is connected: `lost` until the server is reached again, `refused` when it refuses. */
 type Connection = "open" | "lost" | "refused";
 
 const streams = new Map<object, Connection>();
 const listeners = new Set<() => void>();
 
-/** Tells how a stream stands; null when there is no such stream any more. */
+/** Reports how a stream is connected; null when it is closed. */
 function setConnection(stream: object, connection: Connection | null): void {
   if (connection === null) streams.delete(stream);
   else streams.set(stream, connection);
@@ -117,5 +117,5 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** How the page's streams stand: the worst of them. */
+/** The state of the page's streams: the worst of them. */
 export const useConnection = (): Connection => useSyncExternalStore(subscribe, worst);

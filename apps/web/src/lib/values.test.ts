@@ -25,7 +25,7 @@ const steps = [
 const committed = { prompt: "the prompt of the thread", steps };
 
 describe("a truncated value", () => {
-  test("is told from any other, and from a file", () => {
+  test("differs from any other value, and from a file", () => {
     expect(isTruncated(truncated("x"))).toBe(true);
     expect([null, "x", { _truncated: false }].some(isTruncated)).toBe(false);
     expect(filePathOf({ _file: true, path: "/a.md" })).toBe("/a.md");
@@ -44,7 +44,7 @@ describe("a truncated value", () => {
     }
   });
 
-  test("is taken from where it is kept, unless something else stands there", () => {
+  test("is read where the thread keeps it, unless that is another value", () => {
     const value = { text: "kept in full, rather long" };
     const whole = (kept: object) => wholeOf(truncated(value), JSON.stringify(kept), committed);
     expect(whole(value)).toEqual({ value });

@@ -2,7 +2,7 @@ import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
 
-/** What stands in an event for a value of more than 10 KB; see step-workflow events, `_truncated`. */
+/** Replaces a value of more than 10 KB in an event; see step-workflow events, `_truncated`. */
 export type Truncated = {
   _truncated: true;
   type: string;
@@ -12,11 +12,11 @@ export type Truncated = {
   at?: number;
 };
 
-/** Whether a value stands for a longer one. */
+/** Whether a value replaces a longer one. */
 export const isTruncated = (value: unknown): value is Truncated =>
   isRecord(value) && value._truncated === true && typeof value.preview === "string";
 
-/** The path of a file that stands for its content; null when a value is none. */
+/** The path of a file that is given by its path; null when a value is none. */
 export const filePathOf = (value: unknown): string | null =>
   isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
 

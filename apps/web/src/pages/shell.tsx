@@ -18,7 +18,7 @@ import styles from "./shell.module.css";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
 
-const places = [
+const sections = [
   {
     to: "/",
     label: "Threads",
@@ -28,7 +28,7 @@ const places = [
   { to: "/add", label: "Add", isHere: (path: string) => path === "/add" },
 ] as const;
 
-/** What stands around every page. */
+/** What surrounds every page. */
 export function Shell() {
   const [isHelping, setHelping] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
@@ -48,8 +48,8 @@ export function Shell() {
           <img src="/icon.svg" alt="" width={22} height={22} />
           <span className={styles.brandName}>uncaged-workflow</span>
         </Link>
-        <nav className={styles.places} aria-label="Pages">
-          {places.map(({ to, label, isHere }) => (
+        <nav className={styles.pages} aria-label="Pages">
+          {sections.map(({ to, label, isHere }) => (
             <Link key={to} to={to} aria-current={isHere(path) ? "page" : undefined}>
               {label}
             </Link>
@@ -106,7 +106,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
   }, [main, path]);
 }
 
-/** `g` and then a letter goes to a page; `?` tells the keys. */
+/** `g` and then a letter goes to a page; `?` lists the keys. */
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
@@ -136,7 +136,7 @@ const keys: [string, string][] = [
   ["Esc", "Close what is open"],
 ];
 
-/** The keys, told on `?`. */
+/** The keys, listed on `?`. */
 function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
   return (
@@ -168,21 +168,21 @@ function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void })
 const patienceMs = 700;
 const gladMs = 2_500;
 
-/** Tells when the server is not heard any more, and when it is again. */
+/** Reports when the server is not reached any more, and when it is again. */
 function LostNotice() {
   const connection = useConnection();
   const [shown, setShown] = useState<"lost" | "refused" | "back" | null>(null);
-  const wasTold = useRef(false);
+  const wasShown = useRef(false);
   useEffect(() => {
     if (connection !== "open") {
       const timer = setTimeout(() => {
-        wasTold.current = true;
+        wasShown.current = true;
         setShown(connection);
       }, patienceMs);
       return () => clearTimeout(timer);
     }
-    if (!wasTold.current) return;
-    wasTold.current = false;
+    if (!wasShown.current) return;
+    wasShown.current = false;
     setShown("back");
     const timer = setTimeout(() => setShown(null), gladMs);
     return () => clearTimeout(timer);
@@ -192,13 +192,13 @@ function LostNotice() {
       {shown === "lost" && (
         <p className={styles.lost}>
           <Unplug aria-hidden /> The server is not reached. This page shows what was last known, and
-          goes on by itself; the threads run without it.
+          goes on automatically; the threads run without it.
         </p>
       )}
       {shown === "refused" && (
         <p className={styles.lost}>
-          <Unplug aria-hidden /> The server refuses to tell this page more. Load the page again: it
-          then says why.
+          <Unplug aria-hidden /> The server refuses this page's requests. Load the page again: it
+          then shows why.
         </p>
       )}
       {shown === "back" && (

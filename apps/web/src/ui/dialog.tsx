@@ -100,7 +100,7 @@ type ConfirmProps = {
 /** Asks before something is done that can't be undone. */
 export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
-  // What failed once is not told when it is asked again.
+  // An earlier failure is not shown when it is opened again.
   const close = () => {
     done.reset();
     onClose();

@@ -19,7 +19,7 @@ export function Menu({ trigger, children }: Props) {
 }
 
 type AtProps = {
-  /** Finds what was pressed: the menu stands at it, and the focus goes back to it. */
+  /** Finds what was pressed: the menu is placed at it, and the focus goes back to it. */
   anchor: () => HTMLElement | null;
   label: string;
   isOpen: boolean;

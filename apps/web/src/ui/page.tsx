@@ -29,10 +29,10 @@ export function useTitle(title: string): void {
 /** What single keys do on a page, by the key. */
 export type Keys = Record<string, () => void>;
 
-/** Hears single keys, but not where the reader types or a dialog or a menu is open. */
+/** Listens for single keys, but not where the reader types or a dialog or a menu is open. */
 export function useKeys(keys: Keys): void {
   useEffect(() => {
-    const hear = (event: KeyboardEvent) => {
+    const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (isTyping(event.target) || document.querySelector("[role=dialog],[role=menu]")) return;
       const act = keys[event.key];
@@ -41,8 +41,8 @@ export function useKeys(keys: Keys): void {
       event.preventDefault();
       act();
     };
-    document.addEventListener("keydown", hear);
-    return () => document.removeEventListener("keydown", hear);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
   });
 }
 

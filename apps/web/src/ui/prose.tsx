@@ -18,7 +18,7 @@ type Props = {
   isMarkdown?: boolean;
 };
 
-/** A text of any length: what is long is cut until it is asked for, what is JSON is laid out. */
+/** A text of any length: what is long is shortened until it is asked for, JSON is formatted. */
 export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const [isWhole, setWhole] = useState(false);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);

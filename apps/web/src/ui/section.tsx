@@ -9,9 +9,9 @@ type Props = {
   /** Tells it from all other sections of the thread. */
   name: string;
   title: string;
-  /** What stands beside the title: how many, how much. */
+  /** Beside the title: how many, how much. */
   note?: ReactNode;
-  /** Whether it is open as long as the reader did not say. */
+  /** Whether it is open until the reader opens or closes it. */
   isOpen?: boolean;
   children: () => ReactNode;
 };
@@ -19,12 +19,12 @@ type Props = {
 /** A part of a card that opens and closes; what it holds is made when it is open. */
 export function Section({ name, title, note, isOpen = false, children }: Props) {
   const sections = useContext(SectionsContext);
-  const [said, say] = useState(sections.get(name));
+  const [chosen, choose] = useState(sections.get(name));
   const id = useId();
-  const open = said ?? isOpen;
+  const open = chosen ?? isOpen;
   const toggle = () => {
     sections.set(name, !open);
-    say(!open);
+    choose(!open);
   };
   return (
     <section className={styles.section}>

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { tokensOf } from "./source-line.tsx";
 
-test("a program is told line by line, each piece by what it is", () => {
+test("a program is split into lines of tokens", () => {
   const lines = tokensOf("const a = 1; // one\nexport {};", "x.ts");
   expect(lines).toHaveLength(2);
   expect(lines[0]?.[0]).toEqual({ text: "const", look: "tok-keyword" });

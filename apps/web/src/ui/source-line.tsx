@@ -35,7 +35,7 @@ const longest = 600_000;
 
 const typescript = javascript.configure({ dialect: "ts" });
 
-/** The lines of a text, each in the pieces that its grammar tells apart. */
+/** The lines of a text, each in the tokens of its grammar. */
 export function tokensOf(text: string, file: string): Token[][] {
   const parser = file.endsWith(".json")
     ? json

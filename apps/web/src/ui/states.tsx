@@ -6,7 +6,7 @@ import styles from "./states.module.css";
 
 type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode };
 
-/** What stands where there is nothing yet: why, and what to do. */
+/** Shown where there is nothing yet: why, and what to do. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div className={styles.empty}>

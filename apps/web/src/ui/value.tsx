@@ -8,7 +8,7 @@ import { Button } from "./button.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 import styles from "./value.module.css";
 
-/** A value as a reader takes it in: text as text, all else as JSON; what stands in part opens in full. */
+/** A value for a reader: text as text, all else as JSON; a truncated one opens in full. */
 export function Value({ value }: { value: unknown }) {
   const path = filePathOf(value);
   if (path !== null) {
@@ -51,7 +51,7 @@ const shortest = 72;
 const jsonOf = (value: unknown): string =>
   laidOut(value, shortest) ?? "It is nested too deeply to be shown.";
 
-/** Finds in full what stands in part. */
+/** Reads truncated values in full. */
 export type ValueSource = {
   /** Names the source: the same value of two threads need not be the same. */
   name: string;
@@ -69,7 +69,7 @@ export const ValueSourceContext = createContext<ValueSource>({
 
 type WholeProps = { value: Truncated; children: (full: unknown) => ReactNode };
 
-// A page that lays out more than this of one value stands still.
+// More than this of one value would block the page.
 const mostInPage = 1024 * 1024;
 
 /** The start of a value; `children` shows all of it once that is asked for. */

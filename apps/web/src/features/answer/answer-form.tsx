@@ -60,7 +60,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
         label="Your answer"
         rows={3}
         value={text}
-        placeholder="Approve, reject, or say it in words"
+        placeholder="Approve, reject, or answer in words"
         onChange={({ target }) => setText(target.value)}
       />
       <div className={styles.buttons}>
@@ -80,15 +80,15 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
 function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
   const all = useMemo(() => fieldsOf(question.schema), [question]);
   const { decision } = question;
-  // What a button says is not asked for a second time.
+  // What the buttons decide is not asked for a second time.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
   const [drafts, setDrafts] = useState<Drafts>({});
-  const [isTold, setTold] = useState(false);
+  const [isChecked, setChecked] = useState(false);
   const { value, problems } = answerOf(fields, drafts);
   const form = useRef<HTMLFormElement>(null);
   const answer = (what: unknown) => {
     if (Object.keys(problems).length === 0) onAnswer(what);
-    else showProblems(form.current, () => setTold(true));
+    else showProblems(form.current, () => setChecked(true));
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -99,7 +99,7 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
       <SchemaFields
         fields={fields}
         drafts={drafts}
-        problems={isTold ? problems : {}}
+        problems={isChecked ? problems : {}}
         onChange={setDrafts}
       />
       <div className={styles.buttons}>

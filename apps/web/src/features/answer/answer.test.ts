@@ -21,7 +21,7 @@ describe("yes and no", () => {
     expect(decided(question({ schema: { type: "boolean" } }), undefined, false)).toBe(false);
   });
 
-  test("stand in the property that says so, beside what else was filled in", () => {
+  test("go into the property for the decision, beside what else was filled in", () => {
     const schema = { type: "object", properties: { approved: { type: "boolean" }, why: {} } };
     expect(decided(question({ schema }), { approved: false, why: "good" }, true)).toEqual({
       approved: true,

@@ -1,14 +1,14 @@
 import type { AnswerThread, Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
-/** What a thread asks for, as its `__wait__` step says. */
+/** What a thread asks for with its `__wait__` step. */
 export type Question = {
   text: string;
   /** What the answer must be; null when anything is taken. */
   schema: unknown;
   /** Milliseconds since the epoch; null when it waits for ever. */
   expiresAt: number | null;
-  /** Whether yes and no are answers, and the name of the property that says so, null for the value itself. */
+  /** Whether yes and no are answers, and the property that takes them, null for the value itself. */
   decision: { property: string | null; yes: unknown; no: unknown } | null;
   token: unknown;
 };
@@ -51,10 +51,10 @@ export function requestOf({ token }: Question, value: unknown): AnswerThread {
   return { content: JSON.stringify(value) ?? "null", value, ...meta };
 }
 
-/** A value with yes or no in its place. */
+/** A value with the decision in it. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {
   if (!decision) return value;
-  const said = isYes ? decision.yes : decision.no;
-  if (decision.property === null) return said;
-  return { ...(isRecord(value) ? value : {}), [decision.property]: said };
+  const choice = isYes ? decision.yes : decision.no;
+  if (decision.property === null) return choice;
+  return { ...(isRecord(value) ? value : {}), [decision.property]: choice };
 }

@@ -100,7 +100,7 @@ type ForkFormProps = {
 function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
   const { threadId, prompt } = thread;
   const navigate = useNavigate();
-  // The dialog shows what stood there when it was opened, also when the thread runs on.
+  // The dialog keeps what it showed when it was opened, also while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);

@@ -33,7 +33,7 @@ describe("a fork", () => {
     expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
   });
 
-  test("tells only what was changed", () => {
+  test("sends only what was changed", () => {
     const point = { kind: "fork", number: 1 } as const;
     const before = draftAt(point, steps, "p");
     const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
@@ -56,7 +56,7 @@ describe("a fork", () => {
     expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
   });
 
-  test("says what is wrong with what was typed", () => {
+  test("reports what is wrong with what was typed", () => {
     const draft = draftAt({ kind: "fork", number: 1 }, steps, "p");
     expect(problemsIn(draft)).toEqual({});
     expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
@@ -73,7 +73,7 @@ describe("a value of a step workflow", () => {
     expect(editOf(null)).toEqual({ text: "null", isText: false });
   });
 
-  test("can be edited in the other way, and is the same", () => {
+  test("can be edited in the other form, and is the same", () => {
     const text = editOf('say "a"');
     const json = switched(text);
     expect(json).toEqual({ text: '"say \\"a\\""', isText: false });
@@ -82,7 +82,7 @@ describe("a value of a step workflow", () => {
     expect(switched(editOf([1])).isText).toBe(true);
   });
 
-  test("is told when it is no JSON; a text is always one", () => {
+  test("is refused when it is not JSON; a text is always valid", () => {
     expect(problemOf({ text: "{", isText: false })).toContain("no JSON");
     expect(problemOf({ text: "{", isText: true })).toBeNull();
     expect(isChanged({}, { text: "{", isText: false })).toBe(true);
@@ -110,7 +110,7 @@ describe("a rerun", () => {
     localVars: {},
   };
 
-  test("names the steps that it keeps, the place, and what was changed", () => {
+  test("names the steps that it keeps, the path, and what was changed", () => {
     expect(rerunOf("T", begin, { $a: 1 }, { on: "h2", maxRounds: " 7" })).toEqual({
       checkpoint: { threadId: "T", steps: 4 },
       stepID: "Set_A",

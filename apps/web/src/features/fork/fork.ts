@@ -26,7 +26,7 @@ export type ForkDraft = Limits & {
   meta: string;
 };
 
-/** What stands at a point: the values that the thread goes on from. */
+/** The values at a point, from which the thread goes on. */
 export function draftAt(
   point: ForkPoint,
   steps: readonly NumberedStep[],
@@ -87,10 +87,10 @@ export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: 
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
 });
 
-/** Where a new thread of a step workflow begins, and the values in force there. */
+/** Where a new thread of a step workflow starts, and the values in force there. */
 export type Beginning = RunValues;
 
-/** What the server says of a point. It does not change, for the steps before it don't. */
+/** The values at a point. They never change, for the steps before it don't. */
 export const beginningQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
     queryKey: ["runs", threadId, kind, number],

@@ -33,7 +33,7 @@ import {
 
 type Props = { thread: Thread; point: ForkPoint; begin: Beginning; onClose: () => void };
 
-/** The values that a new thread of a step workflow goes on with, each to be edited by itself. */
+/** The values that a new thread of a step workflow goes on with, each edited on its own. */
 export function RerunForm({ thread, point, begin, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;
@@ -144,7 +144,7 @@ const edited = (before: Edits, name: string, edit: Edit | null): Edits =>
 
 type ValueRowProps = {
   name: string;
-  /** As it stood there. */
+  /** Before any edit. */
   value: unknown;
   edit: Edit | undefined;
   /** Whether the dialog begins here. */
@@ -238,7 +238,7 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
   );
 }
 
-/** What is no longer than this stands there at once. */
+/** What is no longer than this is shown at once. */
 const mostAtOnce = 600;
 
 function Shown({ name, value }: { name: string; value: unknown }) {

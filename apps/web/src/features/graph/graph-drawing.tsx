@@ -35,21 +35,21 @@ type Props = {
 };
 
 const nodeTypes = { role: RoleBox };
-const edgeTypes = { way: Way };
+const edgeTypes = { routed: RoutedEdge };
 const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 
-const spokenAs = (text: string) => ({
+const describedBy = (text: string) => ({
   "node.a11yDescription.default": text,
   "node.a11yDescription.keyboardDisabled": text,
 });
-const leading = spokenAs("Press Enter for what can be done with it.");
-const still = spokenAs("It can be read, not changed.");
+const leading = describedBy("Press Enter for what can be done with it.");
+const still = describedBy("It can be read, not changed.");
 
 /** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
 function boxOf({ nodes }: Layout): CSSProperties {
-  const places = [...nodes.values()];
-  const width = Math.max(1, ...places.map(({ x }) => x + nodeSize.width)) + around;
-  const height = Math.max(1, ...places.map(({ y }) => y + nodeSize.height)) + around;
+  const positions = [...nodes.values()];
+  const width = Math.max(1, ...positions.map(({ x }) => x + nodeSize.width)) + around;
+  const height = Math.max(1, ...positions.map(({ y }) => y + nodeSize.height)) + around;
   return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, mostHeight) };
 }
 
@@ -59,7 +59,7 @@ const mostHeight = 20_000;
 const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
 
 /** A node where the layout has it. What can be pressed is named by what it shows. */
-const boxAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
+const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
   id: node.id,
   type: "role",
   position: nodes.get(node.id) ?? { x: 0, y: 0 },
@@ -70,13 +70,13 @@ const boxAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleN
     : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
 });
 
-const wayAt = (
+const edgeAt = (
   { from, to, label, kind }: Graph["edges"][number],
   index: number,
   { edges }: Layout,
 ): Edge => ({
   id: String(index),
-  type: "way",
+  type: "routed",
   source: from,
   target: to,
   label: label ?? undefined,
@@ -89,11 +89,11 @@ const wayAt = (
 export function GraphDrawing({ graph, label, actions }: Props) {
   const isDark = useIsDark();
   const figure = useRef<HTMLElement>(null);
-  // Counts and states change all the time: only another shape is laid out anew.
+  // Counts and states change all the time: only another shape is laid out again.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
-  const nodes = graph.nodes.map((node) => boxAt(node, layout, actions !== undefined));
-  const edges = graph.edges.map((edge, index) => wayAt(edge, index, layout));
+  const nodes = graph.nodes.map((node) => nodeAt(node, layout, actions !== undefined));
+  const edges = graph.edges.map((edge, index) => edgeAt(edge, index, layout));
   const menu = useNodeMenu(figure);
   const openAt = (node: HTMLElement | null) => actions && node && menu.openAt(node);
   const chosen = graph.nodes.find(({ id }) => id === menu.id);
@@ -158,10 +158,10 @@ export function GraphDrawing({ graph, label, actions }: Props) {
 /** The size of every node, in pixels. */
 const nodeSize = { width: 190, height: 56 };
 
-/** A place in a drawing, in pixels. */
+/** A position in a drawing, in pixels. */
 type Point = { x: number; y: number };
 
-/** Where everything of a graph stands: each node's left and upper edge, each edge's way and its label. */
+/** The positions of a graph: of each node its left and upper edge, of each edge its route and its label. */
 type Layout = {
   nodes: ReadonlyMap<string, Point>;
   edges: readonly { points: readonly Point[]; label: Point }[];
@@ -178,18 +178,18 @@ function layoutOf({ nodes, edges }: Graph): Layout {
     graph.setEdge(from, to, { width, height: 18, labelpos: "c" }, String(index));
   }
   dagre.layout(graph);
-  const places = nodes.map(({ id }): [string, Point] => {
+  const positions = nodes.map(({ id }): [string, Point] => {
     const { x = 0, y = 0 } = graph.node(id);
     return [id, { x: x - nodeSize.width / 2, y: y - nodeSize.height / 2 }];
   });
-  const ways = edges.map(({ from, to }, index) => {
+  const routes = edges.map(({ from, to }, index) => {
     const { points = [], x = 0, y = 0 } = graph.edge(from, to, String(index)) ?? {};
     return { points, label: { x, y } };
   });
-  return { nodes: new Map(places), edges: ways };
+  return { nodes: new Map(positions), edges: routes };
 }
 
-/** The way through some points, with round corners, as the `d` of an SVG path. */
+/** The line through some points, with round corners, as the `d` of an SVG path. */
 function pathThrough(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (!first) return "";
@@ -238,19 +238,19 @@ function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   );
 }
 
-type WayData = Layout["edges"][number];
+type Route = Layout["edges"][number];
 
-/** An edge on the way that the layout found for it, so that there and back are told apart. */
-function Way({ id, label, data, markerEnd }: EdgeProps) {
-  const { points, label: place } = data as WayData;
+/** An edge on the route of the layout, so that one and the reverse one are separate. */
+function RoutedEdge({ id, label, data, markerEnd }: EdgeProps) {
+  const { points, label: position } = data as Route;
   return (
     <BaseEdge
       id={id}
       path={pathThrough(points)}
       markerEnd={markerEnd}
       label={label}
-      labelX={place.x}
-      labelY={place.y}
+      labelX={position.x}
+      labelY={position.y}
     />
   );
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { propertiesOf } from "./roles.tsx";
 
-test("a schema's fields are told with their types in words", () => {
+test("a schema's fields are listed with their types in words", () => {
   const schema = {
     required: ["verdict"],
     properties: {

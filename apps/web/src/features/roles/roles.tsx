@@ -4,7 +4,7 @@ import { isRecord, ownIn } from "../../lib/json.ts";
 import { Empty } from "../../ui/states.tsx";
 import styles from "./roles.module.css";
 
-/** What a version says of itself: what a start takes, and its roles with their schemas. */
+/** A version's descriptor: what a start takes, and the roles with their schemas. */
 export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   if (!descriptor) {
     return (
@@ -69,7 +69,7 @@ function SchemaTable({ schema }: { schema: unknown }) {
   );
 }
 
-/** A field of an object that a schema tells of. */
+/** A field that a schema declares. */
 type Property = {
   name: string;
   /** In a word or two: `text`, `list of text`, `one of "a", "b"`. */
@@ -78,7 +78,7 @@ type Property = {
   description: string | null;
 };
 
-/** The fields of a schema's object; none when it tells of no fields. */
+/** The fields of a schema's object; none when it declares none. */
 export function propertiesOf(schema: unknown): Property[] {
   if (!isRecord(schema) || !isRecord(schema.properties)) return [];
   const required = Array.isArray(schema.required) ? schema.required : [];

@@ -19,7 +19,7 @@ type Props = {
   workflow?: string;
 };
 
-/** Starts a thread: which workflow, and what it is told. */
+/** Starts a thread: which workflow, and its input. */
 export function StartDialog({ isOpen, onClose, workflow }: Props) {
   return (
     <Dialog title="Start a thread" isOpen={isOpen} onClose={onClose}>
@@ -77,7 +77,7 @@ function NoWorkflows() {
 
 type StartFormProps = { workflow: string; choice: ReactNode; onClose: () => void };
 
-/** What a workflow is told when it starts: the prompt, its own params, and its limits. */
+/** The input of a new thread: the prompt, the workflow's own params, and limits. */
 function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const navigate = useNavigate();
   const { data: form, error } = useQuery(formQuery(workflow));
@@ -91,7 +91,7 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   });
   const drafts = typed.workflow === workflow ? typed.drafts : {};
   const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
-  const [isTold, setTold] = useState(false);
+  const [isChecked, setChecked] = useState(false);
   const answer = answerOf(fields, drafts);
   const problems = { ...(fields.length > 0 && answer.problems), ...problemsIn(limits) };
   const start = useMutation({
@@ -105,9 +105,9 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     if (Object.keys(problems).length === 0) start.mutate();
-    else showProblems(event.currentTarget, () => setTold(true));
+    else showProblems(event.currentTarget, () => setChecked(true));
   };
-  const told: Record<string, string> = isTold ? problems : {};
+  const shown: Record<string, string> = isChecked ? problems : {};
   return (
     <form className={styles.form} onSubmit={submit} noValidate>
       <DialogBody>
@@ -127,7 +127,7 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
             <SchemaFields
               fields={fields}
               drafts={drafts}
-              problems={told}
+              problems={shown}
               onChange={(next) => setTyped({ workflow, drafts: next })}
             />
           </fieldset>
@@ -136,9 +136,9 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
           <TextField
             label="Max rounds"
             inputMode="numeric"
-            placeholder="as the workflow says"
+            placeholder="the workflow's own"
             value={limits.maxRounds}
-            problem={told.maxRounds}
+            problem={shown.maxRounds}
             onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}
           />
           <TextField
@@ -146,7 +146,7 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
             inputMode="decimal"
             placeholder="no limit"
             value={limits.maxCost}
-            problem={told.maxCost}
+            problem={shown.maxCost}
             onChange={({ target }) => setLimits({ ...limits, maxCost: target.value })}
           />
         </div>

@@ -34,7 +34,7 @@ export function StatusBadge({ status, large = false }: { status: Status; large?:
   );
 }
 
-/** The icon of a status alone, for where its word stands beside it. */
+/** The icon of a status alone, for use beside its word. */
 export function StatusIcon({ status }: { status: Status }) {
   const Icon = icons[status];
   return <Icon aria-hidden className={`${styles.icon} ${styles[status]}`} />;

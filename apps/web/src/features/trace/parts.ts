@@ -1,7 +1,7 @@
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 
-/** What a step's meta says of what it spent; shown by itself. */
+/** What a step's meta says of what it spent; shown separately. */
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 
 /** What a step used of models: the tokens by kind, the models, how long they took, and the cost. */

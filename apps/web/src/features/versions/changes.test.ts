@@ -9,7 +9,7 @@ describe("what changed between two descriptors", () => {
     expect(changesOf(before, structuredClone(before))).toEqual([]);
   });
 
-  test("is told by description, limits and roles", () => {
+  test("is listed by description, limits and roles", () => {
     const after = {
       description: "reviews well",
       input: { type: "object" },
@@ -25,7 +25,7 @@ describe("what changed between two descriptors", () => {
     ]);
   });
 
-  test("is told step by step for a step workflow", () => {
+  test("is listed step by step for a step workflow", () => {
     const of = (steps: object[]) => ({
       ...before,
       stepWorkflow: { version: "3.18", document: JSON.stringify({ name: "a", steps }) },

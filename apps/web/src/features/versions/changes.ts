@@ -1,7 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
-/** One thing that is not in two descriptors alike. `before` and `after` are told where both have it. */
+/** One difference of two descriptors. `before` and `after` are set where both have it. */
 export type Change = {
   kind: "added" | "removed" | "changed";
   what: string;

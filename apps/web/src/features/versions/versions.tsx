@@ -54,7 +54,7 @@ type VersionCardProps = {
   isOlder: boolean;
 };
 
-/** One version of a workflow: when, how many threads, what it changed, and the way back to it. */
+/** One version of a workflow: when, how many threads, what it changed, and the rollback to it. */
 function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
   const { hash, timestamp, current, threads } = version;
   const now = useNow(30_000);

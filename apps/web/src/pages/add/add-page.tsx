@@ -100,7 +100,7 @@ type AddFormProps = {
   onAdded: () => void;
 };
 
-/** Names what files are added as, sends them, and tells what came of it. */
+/** Names what files are added as, sends them, and shows the result. */
 function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();

@@ -60,7 +60,7 @@ describe("of several files the workflow", () => {
     expect(candidatesOf(paths)).toEqual(["f/a.json", "f/z.ts", "f/lib/b.ts"]);
   });
 
-  test("bears the folder's name where its own says nothing", () => {
+  test("is the folder's name where its own is too general", () => {
     const paths = ["My Flow/workflow.ts", "flow/index.ts", "flow/ask.ts", "index.ts"];
     expect(paths.map(suggestedName)).toEqual(["my-flow", "flow", "ask", "index"]);
   });
@@ -108,7 +108,7 @@ const refusal = (message: string, details?: string[]) =>
   new ApiError(400, { code: "BUNDLE_REFUSED", message, hint: null, details });
 
 describe("what is wrong with a file", () => {
-  test("is told by line and column, in order", () => {
+  test("has its line and column, in order", () => {
     const error = refusal("a.ts:9:1: late, and 1 more", ["a.ts:9:1: late", "a.ts:2:14: early"]);
     expect(problemsOf(error, ["a.ts"])).toEqual([
       { file: "a.ts", line: 2, column: 14, message: "early" },
@@ -116,7 +116,7 @@ describe("what is wrong with a file", () => {
     ]);
   });
 
-  test("may have no place", () => {
+  test("may have no position", () => {
     expect(problemsOf(refusal("it is too big"), ["a.ts"])).toEqual([
       { file: null, line: null, column: null, message: "it is too big" },
     ]);
@@ -125,7 +125,7 @@ describe("what is wrong with a file", () => {
     ]);
   });
 
-  test("is told of the file that it is in", () => {
+  test("names the file that it is in", () => {
     const error = refusal("x", ["lib/a.ts:3:1: late", "a.ts:2:1: early", "b.ts:1:1: elsewhere"]);
     expect(problemsOf(error, ["a.ts", "lib/a.ts"]).map(({ file, line }) => [file, line])).toEqual([
       [null, null],

@@ -23,7 +23,7 @@ export function DropZone({ files, onFiles }: Props) {
   };
   const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
     if (target.files?.length) onFiles(chosenFiles(target.files));
-    // Else the same file, mended, could not be chosen again.
+    // Else the same file, corrected, could not be chosen again.
     target.value = "";
   };
   return (
@@ -40,7 +40,7 @@ export function DropZone({ files, onFiles }: Props) {
       <input id={id} type="file" multiple className={styles.input} onChange={change} />
       <p className={styles.kinds}>
         {files.size > 0 ? (
-          `${sizeOf(files)}. Drop or choose more: a file of the same name takes the place of the one before.`
+          `${sizeOf(files)}. Drop or choose more: a file of the same name replaces the one before.`
         ) : (
           <>
             A bundle (<code>.esm.js</code>), TypeScript (<code>.ts</code>) or a step workflow (
@@ -119,7 +119,7 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   return sorted(seen);
 }
 
-// What can't be read is passed over: where it is imported, the build tells.
+// What can't be read is passed over: where it is imported, the build reports it.
 async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
   const path = folder.fullPath.replace(/^\//, "");
   if (!isRead(path)) return;
@@ -155,14 +155,14 @@ const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
 function sorted(seen: readonly [string, File][]): Dropped {
   const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
-    // One more than can be sent is enough to tell that they are too many.
+    // One more than can be sent is enough to know that there are too many.
     files: new Map(inOrder.filter(([path]) => isTaken(path)).slice(0, most.files + 1)),
     others: inOrder.filter(([path]) => !isTaken(path)).map(([path]) => path),
   };
 }
 
 type Chosen = Dropped & {
-  /** The file that is the workflow; null when that can't be told. */
+  /** The file that is the workflow; null when that is not clear. */
   workflow: string | null;
   /** Counts what was done to the files. */
   change: number;
@@ -176,7 +176,7 @@ const none: Chosen = { files: new Map(), others: [], workflow: null, change: 0, 
 export type ChosenFiles = Chosen & {
   add: (dropped: Dropped) => void;
   remove: (path: string) => void;
-  /** Says which of them is the workflow. */
+  /** Chooses the workflow among them. */
   name: (path: string) => void;
   done: () => void;
 };
@@ -203,16 +203,16 @@ function added(before: Chosen, { files, others }: Dropped): Chosen {
   return { ...changed(before, new Map(all)), others };
 }
 
-// A file that was told to be the workflow, or came alone, stays it when others come.
+// A file that was chosen as the workflow, or came alone, stays it when others come.
 function changed(before: Chosen, files: Files): Chosen {
-  const told = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
-  const workflow = told ?? workflowAmong([...files.keys()]);
+  const chosen = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
+  const workflow = chosen ?? workflowAmong([...files.keys()]);
   return { ...before, files, workflow, change: before.change + 1, isDone: false };
 }
 
 type FileListProps = {
   files: Files;
-  /** The file that is the workflow; null when the reader must say. */
+  /** The file that is the workflow; null when the reader must choose it. */
   workflow: string | null;
   onWorkflow: (path: string) => void;
   onRemove: (path: string) => void;

@@ -12,30 +12,30 @@ type Props = { error: Error; upload: Upload };
 /** Why files were refused, each thing at its file and line. */
 export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const problems = problemsOf(error, files.keys());
-  const placed = problems.filter(({ file, line }) => file !== null && line !== null);
-  if (placed.length === 0) return <FailureNotice error={error} />;
-  const byFile = Map.groupBy(placed, ({ file }) => file ?? workflow);
+  const located = problems.filter(({ file, line }) => file !== null && line !== null);
+  if (located.length === 0) return <FailureNotice error={error} />;
+  const byFile = Map.groupBy(located, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
     <section className={styles.problems} role="alert" aria-label="What is wrong">
       <h2>
         <CircleX aria-hidden />
-        {workflow} was not added: {counted(problems.length, "fault")}
+        {workflow} was not added: {counted(problems.length, "error")}
       </h2>
       {hint && <p className={styles.hint}>{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
       <ul>
         {problems
-          .filter((problem) => !placed.includes(problem))
+          .filter((problem) => !located.includes(problem))
           .map(({ message }) => (
             <li key={message}>{message}</li>
           ))}
       </ul>
-      {[...byFile].map(([path, faults]) => (
+      {[...byFile].map(([path, own]) => (
         <ProblemsIn
           key={path}
           path={path}
           file={files.get(path)}
-          problems={faults}
+          problems={own}
           isNamed={files.size > 1}
         />
       ))}
@@ -71,7 +71,7 @@ type FileExcerptsProps = {
   problems: readonly Problem[];
 };
 
-/** What is wrong with a file, each thing below its line; below them what stands at no line of it. */
+/** The problems of a file, each below its line; below them those without a line. */
 function FileExcerpts({ path, text, problems }: FileExcerptsProps) {
   const lines = tokensOf(text, path);
   const excerpts = excerptsOf(problems, lines.length);
@@ -124,7 +124,7 @@ function ExcerptLine({ number, tokens, problems }: LineProps) {
 
 const ProblemText = ({ problem: { line, column, message } }: { problem: Problem }) => (
   <p className={styles.problem}>
-    <span className={styles.place}>
+    <span className={styles.position}>
       Line {line}
       {column !== null && `, column ${column}`}
     </span>{" "}
@@ -134,7 +134,7 @@ const ProblemText = ({ problem: { line, column, message } }: { problem: Problem 
 
 /**
  * One thing that is wrong. Lines and columns count from 1. `file` is null when no file is named, `line`
- * and `column` when no place is.
+ * and `column` when no position is.
  */
 type Problem = {
   file: string | null;
@@ -143,7 +143,7 @@ type Problem = {
   message: string;
 };
 
-/** What is wrong with files, in the order of their lines; what has no place comes first. */
+/** What is wrong with files, in the order of their lines; what has no position comes first. */
 export function problemsOf(error: Error, files: Iterable<string>): Problem[] {
   const details = error instanceof ApiError && error.details.length > 0 ? error.details : null;
   const known = [...files];
@@ -155,20 +155,20 @@ function problemOf(text: string, files: readonly string[]): Problem {
   const file = files.find((one) => text.startsWith(`${one}:`));
   if (file === undefined) return { file: null, line: null, column: null, message: text };
   const rest = text.slice(file.length + 1);
-  const place = /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
-  if (!place) return { file, line: null, column: null, message: rest.trim() };
+  const position = /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
+  if (!position) return { file, line: null, column: null, message: rest.trim() };
   return {
     file,
-    line: Number(place[1]),
-    column: place[2] === undefined ? null : Number(place[2]),
-    message: rest.slice(place[0].length),
+    line: Number(position[1]),
+    column: position[2] === undefined ? null : Number(position[2]),
+    message: rest.slice(position[0].length),
   };
 }
 
 /** Lines of a file that are shown together, with those of them that are wrong. */
 type Excerpt = { from: number; to: number; problems: Problem[] };
 
-/** The places of a text of so many lines that its problems are shown at, each with lines around it. */
+/** The excerpts of a text of so many lines in which its problems are shown, each with lines around it. */
 export function excerptsOf(problems: readonly Problem[], lines: number, around = 2): Excerpt[] {
   const excerpts: Excerpt[] = [];
   for (const problem of problems) {

@@ -63,7 +63,7 @@ export function candidatesOf(paths: Iterable<string>): string[] {
 
 /**
  * The file that must be the workflow: the only one that can be; else of those at the top the one that
- * is named `workflow`, `index` or as its folder, or the only source. Null when it can't be told.
+ * is named `workflow`, `index` or as its folder, or the only source. Null when it is not clear.
  */
 export function workflowAmong(paths: readonly string[]): string | null {
   const candidates = candidatesOf(paths);
@@ -93,7 +93,7 @@ function commonFolder(paths: readonly string[]): string {
   return parts.join("/");
 }
 
-/** The name that a file among others suggests: that of its folder when its own says nothing. */
+/** The name that a file among others suggests: that of its folder when its own is too general. */
 export function suggestedName(path: string): string {
   const folder = baseOf(folderOf(path));
   const name = nameFor(baseOf(path));

@@ -15,7 +15,7 @@ import styles from "./compare.module.css";
 
 const readAgainMs = 2_000;
 
-/** Two threads side by side, with what differs marked. */
+/** Two threads beside each other, with what differs marked. */
 export function ComparePage() {
   const { id, other } = useParams({ from: "/threads/$id/compare/$other" });
   useTitle("Compare");
@@ -43,7 +43,7 @@ export function ComparePage() {
       {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
       {left.data && right.data && diff.data && (
         <div className={styles.compare}>
-          <div className={styles.heads}>
+          <div className={styles.columns}>
             <ComparedThread thread={left.data} side="left" />
             <ComparedThread thread={right.data} side="right" />
           </div>
@@ -62,7 +62,7 @@ export function ComparePage() {
 
 type ComparedThreadProps = { thread: Thread; side: "left" | "right" };
 
-/** One of two threads: which it is, and how it stands. */
+/** One of two threads: which it is, and its status. */
 function ComparedThread({ thread, side }: ComparedThreadProps) {
   const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
   return (
@@ -200,7 +200,7 @@ const metaOf = (step: Step | null): string =>
 
 type TextPairProps = { a: string; b: string; code?: boolean };
 
-/** Two texts side by side, each with what the other has not got marked. */
+/** Two texts beside each other, each with what the other has not got marked. */
 function TextPair({ a, b, code }: TextPairProps) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
@@ -217,7 +217,7 @@ type Pair = ThreadDiff["steps"][number];
 /** A run of steps that are the same in both, or one pair that is not. */
 type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
 
-/** The rows of a comparison: what is the same stands together. */
+/** The rows of a comparison: what is the same is grouped. */
 export function rowsOf(pairs: readonly Pair[]): Row[] {
   const rows: Row[] = [];
   for (const pair of pairs) {

@@ -9,7 +9,7 @@ const diff = (promptIsSame: boolean, ...same: boolean[]) => ({
   steps: same.map((one, index) => pair(index + 1, one)),
 });
 
-test("steps that are the same stand together", () => {
+test("steps that are the same are grouped", () => {
   const rows = rowsOf(diff(true, true, true, false, false, true).steps);
   expect(rows.map((row) => (row.kind === "same" ? row.pairs.length : -row.pair.number))).toEqual([
     2, -3, -4, 1,
@@ -22,7 +22,7 @@ describe("a comparison comes to", () => {
     [diff(true, true, true, false), "They are the same up to step 2; 1 step differs."],
     [diff(false, true), "Their prompts differ. Their steps are the same."],
     [diff(true, false, false), "They differ from the first step on; 2 steps differ."],
-  ])("%#", (told, sentence) => {
-    expect(verdictOf(told)).toBe(sentence);
+  ])("%#", (compared, sentence) => {
+    expect(verdictOf(compared)).toBe(sentence);
   });
 });

@@ -12,7 +12,7 @@ const relative = (threadId: string, parent: string | null): Relative => ({
   forkFrom: parent === null ? null : { threadId: parent, steps: 1 },
 });
 
-test("a family is told in the order of its tree", () => {
+test("a family is listed in the order of its tree", () => {
   const family = [relative("A", null), relative("B", "A"), relative("C", "A"), relative("D", "B")];
   expect(treeOf(family).map(({ relative: { threadId }, depth }) => [threadId, depth])).toEqual([
     ["A", 0],

@@ -9,7 +9,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 import { Nothing } from "../../ui/value.tsx";
 import styles from "./about.module.css";
 
-/** What a thread is: what it was told, its version, what it spent, and its family. */
+/** What a thread is: its prompt, its version, what it spent, and its family. */
 export function About({ thread }: { thread: Thread }) {
   const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));

@@ -41,7 +41,7 @@ type Props = {
 };
 type Asking = "kill" | "delete" | "compare" | null;
 
-/** What can be done with a thread, as it stands. */
+/** What can be done with a thread in its status. */
 export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const { threadId, stepCount } = thread;
   const navigate = useNavigate();
@@ -132,9 +132,7 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
           await navigate({ to: "/" });
         }}
       >
-        <p>
-          Its logs are deleted: {stepCount} steps, and all that was told of them. Its forks stay.
-        </p>
+        <p>Its logs are deleted: {stepCount} steps and their events. Its forks stay.</p>
         {!isEnd && <p>It has not ended. Kill it first.</p>}
       </Confirm>
       <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />

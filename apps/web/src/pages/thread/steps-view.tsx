@@ -98,9 +98,9 @@ export function StepsView(props: Props) {
 const isAsking = ({ step, activity }: Card, question: NumberedStep): boolean =>
   step === null && activity?.stepID === question.meta.stepID;
 
-const told: Partial<Record<Status, string>> = {
+const reasons: Partial<Record<Status, string>> = {
   interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",
-  corrupt: "A line of its log is broken. What stands before that line is shown.",
+  corrupt: "A line of its log is broken. The steps before that line are shown.",
   paused: "It is paused. Resume goes on with the next step.",
 };
 
@@ -115,12 +115,12 @@ type EndNoteProps = {
 function EndNote({ thread, status, onRerun }: EndNoteProps) {
   const { result, failure } = thread;
   if (!isEnded(status)) {
-    return told[status] ? (
+    return reasons[status] ? (
       <div className={`${styles.end} ${styles[status]}`}>
         <h3>
           <StatusIcon status={status} /> {status}
         </h3>
-        <p>{told[status]}</p>
+        <p>{reasons[status]}</p>
       </div>
     ) : null;
   }
@@ -162,8 +162,8 @@ const isAtEnd = (): boolean =>
   window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
 
 /**
- * Keeps the end of a page in view while it `canFollow`, until the reader scrolls away from it; who comes back
- * to the end follows again. `begins` says whether to follow from the beginning.
+ * Keeps the end of a page in view while it `canFollow`, until the reader scrolls away from it; who returns
+ * to the end follows again. `begins` is whether to follow from the start.
  */
 function useFollow(canFollow: boolean, begins: boolean) {
   const [isFollowing, setFollowing] = useState(begins && canFollow);
@@ -202,9 +202,9 @@ function useFollow(canFollow: boolean, begins: boolean) {
     if (!isFollowing) return;
     const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight });
     toEnd();
-    const watch = new ResizeObserver(toEnd);
-    watch.observe(document.body);
-    return () => watch.disconnect();
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(document.body);
+    return () => observer.disconnect();
   }, [isFollowing]);
   const toggle = useCallback(() => setFollowing((before) => !before), []);
   return { isFollowing: canFollow && isFollowing, toggle };

@@ -57,14 +57,14 @@ describe("the address of the page", () => {
   });
 });
 
-describe("a change that is told", () => {
+describe("a change of a thread", () => {
   const page = (one: ThreadRow) => ({ rows: [one], total: 2, hasMore: true });
   const pages = {
     pages: [page(row("A", { role: "coder" })), page(row("B"))],
     pageParams: [0, 100],
   };
 
-  test("shows in the row, which keeps what was not told", () => {
+  test("shows in the row, which keeps the other fields", () => {
     const changed = changeRows(pages, { row: row("A", { status: "completed", steps: 2 }) });
     expect(changed.pages[0]?.rows[0]).toMatchObject({
       status: "completed",
