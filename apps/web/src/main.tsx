@@ -1,11 +1,12 @@
+// First: the modules of the parts override what they compose.
+import "./ui/tokens.css";
+import "./ui/base.css";
 import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./lib/request.ts";
 import { router } from "./router.tsx";
-import "./ui/base.css";
-import "./ui/tokens.css";
 
 const mostTries = 3;
 
