@@ -31,8 +31,10 @@ const coreFloors: Floors = {
   registry: 4,
   thread: 4,
   engine: 5,
+  host: 5,
   worker: 6,
   client: 7,
+  local: 8,
 };
 
 /** Those of the agents. */

@@ -9,7 +9,7 @@ import {
   openRoot,
   resumeThread,
   startThread,
-  type ThreadView,
+  type ThreadJson,
   waitThread,
 } from "@uncaged/workflow/host";
 import { replayEverywhere } from "@uncaged/workflow/testing";
@@ -45,12 +45,12 @@ const sources = {
 
 type Given = { prompt?: string; cwd?: string; params?: unknown; env?: typeof env };
 
-async function run(workflow: keyof typeof sources, given: Given = {}): Promise<ThreadView> {
+async function run(workflow: keyof typeof sources, given: Given = {}): Promise<ThreadJson> {
   const { threadId, hash } = await startThread(root, { workflow, cwd: folder, env, ...given });
   return await waitThread(root, { threadId, hash });
 }
 
-const rolesOf = ({ steps }: ThreadView): string[] => steps.map(({ role }) => role);
+const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 
 describe("the course", () => {
   const course = join(top, "examples/review-repository");

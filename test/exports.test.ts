@@ -85,10 +85,13 @@ describe("the exported names", () => {
       defaultMaxRounds
       descriptorOf
       diffThreads
+      endedStatus
       findThread
+      follow
       followThread
       forkThread
       historyOf
+      isMoving
       isWorkflowError
       keptSteps
       killThread
@@ -99,11 +102,13 @@ describe("the exported names", () => {
       maxJsonDepth
       mostRounds
       newestPosition
+      openLocalHost
       openRoot
       pageThreads
       parsePosition
       pauseThread
       positionAt
+      prewarmWorker
       readFailure
       readInfo
       readInfoPage
@@ -117,36 +122,42 @@ describe("the exported names", () => {
       removeWorkflow
       resolveWorkflow
       resumeThread
+      retryOptions
       retryThread
       rollbackWorkflow
       rootVariable
+      settled
       show
       showPosition
       showVersion
       showWorkflow
       startThread
-      startWorkerAhead
       statusOf
       statuses
       storeBundle
+      threadDiff
       threadIdPattern
+      threadJson
       toErrorRecord
-      type AddOptions
       type Added
-      type Ahead
       type BuiltBundle
+      type ControlResult
       type Descriptor
       type Durability
+      type EndRecord
+      type Environment
       type ErrorKind
       type ErrorRecord
       type EventRecord
       type FailureRecord
       type FollowItem
       type FollowOptions
+      type ForkFrom
       type ForkOptions
       type Forked
       type Garbage
-      type InfoOptions
+      type Host
+      type HostChange
       type InfoPage
       type InfoPageOptions
       type InfoRecord
@@ -154,26 +165,40 @@ describe("the exported names", () => {
       type Keep
       type KillOptions
       type Killed
-      type ListOptions
       type LiveRow
+      type LocalHostOptions
       type LogFacts
       type LogItem
+      type LogLine
+      type LogOptions
+      type ObserveOptions
+      type Observed
       type Position
+      type Prewarmed
       type Problem
+      type RegisterOptions
       type Relative
       type ResumeOptions
+      type RolledBack
       type Root
+      type RootOptions
       type ServerAddress
       type SourceKind
       type SourceModule
       type StartOptions
+      type StartRecord
       type StartedThread
       type Status
       type Step
+      type ThreadCommand
       type ThreadDiff
+      type ThreadJson
       type ThreadPage
+      type ThreadQuery
       type ThreadRef
+      type ThreadResult
       type ThreadRow
+      type ThreadStatus
       type ThreadView
       type Verification
       type VersionRow

@@ -6,7 +6,7 @@ import {
   readThread,
   resumeThread,
   retryThread,
-  type ThreadView,
+  type ThreadJson,
   waitThread,
 } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -16,7 +16,7 @@ import { StepsHouse, textIn } from "./steps/examples.ts";
 
 /* The release-notes writer: offline, with a model, taken up after a failure and a kill. */
 const house = new StepsHouse();
-const rolesOf = ({ steps }: ThreadView): string[] => steps.map(({ role }) => role);
+const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 
 beforeAll(async () => {
   await house.add("release-notes", join(top, "examples/release-notes/flow.json"));

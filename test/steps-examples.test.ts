@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readFailure, type ThreadView } from "@uncaged/workflow/host";
+import { readFailure, type ThreadJson } from "@uncaged/workflow/host";
 import { getStepType, StepType, type WorkflowDocument } from "@uncaged/workflow-steps";
 import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -15,7 +15,7 @@ const documents = files("examples/{steps,release-notes}/*.json").map((path) => {
   const text = readFileSync(join(top, path), "utf8");
   return { path, text, document: JSON.parse(text) as WorkflowDocument };
 });
-const rolesOf = ({ steps }: ThreadView): string[] => steps.map(({ role }) => role);
+const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 const warnings: Record<string, string[]> = {};
 
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import {
   resumeThread,
   startThread,
   type ThreadRef,
-  type ThreadView,
+  type ThreadJson,
   waitThread,
 } from "@uncaged/workflow/host";
 import { stepsSource } from "@uncaged/workflow-steps/source";
@@ -52,12 +52,12 @@ export class StepsHouse {
   }
 
   /** Runs a thread until it ends or waits. */
-  async run(workflow: string, given: Given): Promise<ThreadView> {
+  async run(workflow: string, given: Given): Promise<ThreadJson> {
     return await waitThread(this.root, await this.start(workflow, given));
   }
 
   /** Answers a thread that waits, and runs it until it ends or waits again. */
-  async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadView> {
+  async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadJson> {
     const content = typeof value === "string" ? value : JSON.stringify(value);
     await resumeThread(this.root, ref, { env: this.env(env), input: { content, value } });
     return await waitThread(this.root, ref);
@@ -83,7 +83,7 @@ export class StepsHouse {
 }
 
 /** The variables that a thread has written whole: by their names, as they were last written. */
-export function writtenBy({ steps }: ThreadView): Record<string, unknown> {
+export function writtenBy({ steps }: ThreadJson): Record<string, unknown> {
   const writes = steps.flatMap(({ meta }) => (meta.variables ?? []) as Written[]);
   const whole = writes.filter(({ path }) => path.length === 1);
   return Object.fromEntries(whole.map(({ path: [name], value }) => [String(name), value]));

@@ -2,17 +2,55 @@
 export { WorkflowError, isWorkflowError, toErrorRecord } from "./contract/error.ts";
 export type { ErrorKind, ErrorRecord } from "./contract/error.ts";
 
+// The host
+export {
+  type Added,
+  type ControlResult,
+  type Environment,
+  type Forked,
+  type ForkOptions,
+  type Garbage,
+  type Host,
+  type HostChange,
+  type LogLine,
+  type LogOptions,
+  type Observed,
+  type ObserveOptions,
+  type Problem,
+  type RegisterOptions,
+  type Relative,
+  type RolledBack,
+  type StartedThread,
+  type StartOptions,
+  type ThreadCommand,
+  type ThreadPage,
+  type ThreadQuery,
+  type Verification,
+  type VersionRow,
+  type VersionView,
+  type WorkerState,
+  type WorkflowRow,
+  type WorkflowView,
+} from "./host/host.ts";
+export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
+export { type Prewarmed, prewarmWorker } from "./client/prewarm.ts";
+
+// What is computed from its records
+export { type ThreadDiff, threadDiff } from "./host/diff.ts";
+export { follow, settled } from "./host/follow.ts";
+export { retryOptions } from "./host/retry.ts";
+export { endedStatus, isMoving } from "./thread/status.ts";
+
 // The storage root
-export { createRoot, openRoot, rootVariable } from "./storage/root.ts";
+export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
-// Workflows
+// Functions that the host replaces
 export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
-export { type Added, type AddOptions, addWorkflow, storeBundle } from "./client/add.ts";
+export { addWorkflow, storeBundle } from "./client/add.ts";
 export { type BuiltBundle, buildSource } from "./client/build.ts";
-export { type Garbage, collectGarbage } from "./client/gc.ts";
-export type { Problem } from "./client/inventory.ts";
+export { collectGarbage } from "./client/gc.ts";
 export { resolveWorkflow } from "./client/resolve.ts";
 export {
   descriptorOf,
@@ -22,22 +60,16 @@ export {
   rollbackWorkflow,
   showWorkflow,
 } from "./client/workflows.ts";
-export { type Verification, verifyStore } from "./client/verify.ts";
-export { type VersionView, readVersionText, showVersion } from "./client/version.ts";
-export type { VersionRow, WorkflowRow, WorkflowView } from "./client/workflows.ts";
-
-// The server
+export { verifyStore } from "./client/verify.ts";
+export { readVersionText, showVersion } from "./client/version.ts";
 export { StoreWatch } from "./client/store-watch.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./client/address.ts";
-// Threads
-export { type Ahead, startWorkerAhead } from "./client/ahead.ts";
 export { type ResumeOptions, pauseThread, resumeThread } from "./client/control.ts";
-export { type ThreadDiff, diffThreads } from "./client/diff.ts";
-export { Families, type Relative } from "./client/family.ts";
+export { diffThreads } from "./client/diff.ts";
+export { Families } from "./client/family.ts";
 export { type FollowItem, type FollowOptions, followThread, waitThread } from "./client/follow.ts";
-export { type Forked, type ForkOptions, forkThread, retryThread } from "./client/fork.ts";
+export { forkThread, retryThread } from "./client/fork.ts";
 export {
-  type InfoOptions,
   type InfoPage,
   type InfoPageOptions,
   readInfo,
@@ -56,31 +88,30 @@ export {
   showPosition,
 } from "./client/position.ts";
 export { removeThread } from "./client/remove.ts";
-export { type StartedThread, type StartOptions, startThread } from "./client/start.ts";
-export {
-  type ListOptions,
-  type ThreadPage,
-  listThreads,
-  pageThreads,
-  readRow,
-} from "./client/list.ts";
+export { startThread } from "./client/start.ts";
+export { listThreads, pageThreads, readRow } from "./client/list.ts";
 export { allThreads, findThread, readFailure, readThread } from "./client/threads.ts";
 export { readValue } from "./client/value.ts";
-export { type WorkerState, listWorkers } from "./client/workers.ts";
+export { listWorkers } from "./client/workers.ts";
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./thread-log/info.ts";
+export type { EndRecord, FailureRecord, StartRecord } from "./thread-log/record.ts";
 export type { EventRecord } from "./thread-log/newest.ts";
-export type { FailureRecord } from "./thread-log/record.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {
+  type ForkFrom,
   type LiveRow,
   type Status,
   statuses,
+  type ThreadJson,
+  threadJson,
   type ThreadRef,
+  type ThreadResult,
   type ThreadRow,
+  type ThreadStatus,
   type ThreadView,
 } from "./thread/thread.ts";
 export { type LogFacts, statusOf } from "./thread/status.ts";

@@ -4,8 +4,8 @@ import {
   type Position,
   type Root,
   showPosition,
+  endedStatus,
   type Status,
-  statusOf,
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import type { ThreadEvents } from "../schema/thread.ts";
@@ -103,6 +103,6 @@ function eventOf({ threadId, hash }: ThreadRef, item: LogItem): ThreadEvent {
 
 /** How a thread with this end record ended. */
 const endOf = (end: EndRecord): ThreadEvents["end"] => ({
-  status: statusOf({ broken: null, end, lastRole: null }, null),
+  status: endedStatus(end).status,
   result: { returnCode: end.meta.returnCode, summary: end.content },
 });

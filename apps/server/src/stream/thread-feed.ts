@@ -182,7 +182,7 @@ export class ThreadFeed {
     const { status } = row ?? {};
     const alive =
       status === "running" || status === "paused" || status === "waiting" ? status : null;
-    return statusOf(this.#reader.facts, alive);
+    return statusOf(this.#reader.facts, alive && { status: alive, pid: 0 }).status;
   }
 }
 

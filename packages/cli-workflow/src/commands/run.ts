@@ -55,18 +55,21 @@ async function run(session: Session, options: Options, workflow: string): Promis
     options.params === undefined ? undefined : await jsonOf("--params", options.params);
   const prompt = (await promptOf(options)) ?? "";
   const started = await withName(session, workflow, () =>
-    startThread(session.root, {
-      workflow,
-      prompt,
-      maxRounds,
-      params,
-      options: { ...optionsOf(options.option ?? []), ...limitsOf(options) },
-      threadId,
-      cwd: session.cwd,
-      env: session.env,
-      durability,
-      ahead: session.prewarmed,
-    }),
+    startThread(
+      session.root,
+      {
+        workflow,
+        prompt,
+        maxRounds,
+        params,
+        options: { ...optionsOf(options.option ?? []), ...limitsOf(options) },
+        threadId,
+        cwd: session.cwd,
+        env: session.env,
+        durability,
+      },
+      session.prewarmed,
+    ),
   );
   return await afterStart(session, options, started);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ThreadView } from "@uncaged/workflow/host";
+import type { ThreadJson } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { noPaint } from "./style.ts";
 import { type ThreadLook, threadText } from "./thread.ts";
@@ -14,7 +14,7 @@ const pipe: ThreadLook = {
 };
 const screen: ThreadLook = { ...pipe, terminal: true, columns: 40 };
 
-const view: ThreadView = {
+const view: ThreadJson = {
   threadId: "01KQXKW18CT8G75T53R8F4G7YG",
   workflow: "review",
   hash: "C9NMV6V2TQT81",

@@ -1,4 +1,4 @@
-import type { FailureRecord, Step, ThreadView } from "@uncaged/workflow/host";
+import type { FailureRecord, Step, ThreadJson } from "@uncaged/workflow/host";
 import { addTally, type Ledger, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
@@ -7,7 +7,7 @@ import { count, oneLine, plain, truncate, versionText } from "./text.ts";
 import { ago, elapsed, isoTime } from "./time.ts";
 
 /** A thread with why it failed, if it did, and what it spent. */
-export type WholeThread = { view: ThreadView; failure: FailureRecord | null; ledger: Ledger };
+export type WholeThread = { view: ThreadJson; failure: FailureRecord | null; ledger: Ledger };
 
 /** How a thread is shown: on a terminal its texts are cut, unless it is to be shown in full. */
 export type ThreadLook = Look & { full: boolean; now: number };
@@ -52,7 +52,7 @@ function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): 
   return entries;
 }
 
-function promptEntry({ prompt }: ThreadView, look: ThreadLook): [string, string][] {
+function promptEntry({ prompt }: ThreadJson, look: ThreadLook): [string, string][] {
   return prompt === "" ? [] : [["prompt", shortened(prompt, look, 10)]];
 }
 
@@ -89,7 +89,7 @@ function stepText(step: Step, number: number, facts: string, look: ThreadLook): 
   return `${head}\n${content}${meta}`;
 }
 
-function resultText(result: NonNullable<ThreadView["result"]>, look: ThreadLook): string {
+function resultText(result: NonNullable<ThreadJson["result"]>, look: ThreadLook): string {
   const code = `return code ${result.returnCode}`;
   return result.summary ? `${shortened(result.summary, look, 10)} (${code})` : code;
 }

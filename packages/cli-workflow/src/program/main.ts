@@ -1,4 +1,4 @@
-import type { Ahead } from "@uncaged/workflow/host";
+import type { Prewarmed } from "@uncaged/workflow/host";
 import { processOutput, ReaderGone } from "../output/output.ts";
 import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.ts";
 import type { World } from "../session/session.ts";
@@ -9,7 +9,7 @@ import { makeProgram } from "./program.ts";
 const brokenPipe = 141;
 
 /** Runs the command that this process was called for, and gives its exit code. */
-export async function main(umask: number, prewarmed: Ahead | null): Promise<number> {
+export async function main(umask: number, prewarmed: Prewarmed | null): Promise<number> {
   const world = processWorld(umask, prewarmed);
   try {
     const program = makeProgram(world);
@@ -48,7 +48,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return [...argv];
 }
 
-function processWorld(umask: number, prewarmed: Ahead | null): World {
+function processWorld(umask: number, prewarmed: Prewarmed | null): World {
   let interruption: AbortController | null = null;
   return {
     argv: process.argv.slice(2),

@@ -1,4 +1,4 @@
-import { type Ahead, openRoot, startWorkerAhead } from "@uncaged/workflow/host";
+import { type Prewarmed, prewarmWorker } from "@uncaged/workflow/host";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -9,12 +9,15 @@ const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
  * Only where nothing can be wrong with the arguments, for a command that is refused must leave no
  * trace; any other `run` starts its worker when its arguments have been parsed.
  */
-export async function prewarm(argv: readonly string[], env: Environment): Promise<Ahead | null> {
+export async function prewarm(
+  argv: readonly string[],
+  env: Environment,
+): Promise<Prewarmed | null> {
   const plain = readPlain(argv);
   if (!plain) return null;
   try {
     process.cwd();
-    return await startWorkerAhead(openRoot({ path: plain.root, env }), plain.workflow);
+    return await prewarmWorker({ path: plain.root, env }, plain.workflow);
   } catch {
     // The command meets the same error and reports it.
     return null;

@@ -1,4 +1,4 @@
-import { type Ahead, openRoot, type Root, WorkflowError } from "@uncaged/workflow/host";
+import { openRoot, type Prewarmed, type Root, WorkflowError } from "@uncaged/workflow/host";
 import { jsonDocument, jsonLine, type Output, type Sink } from "../output/output.ts";
 import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
 
@@ -11,7 +11,7 @@ export type World = {
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
   /** The worker that was started before the command line was loaded. */
-  prewarmed?: Ahead | null;
+  prewarmed?: Prewarmed | null;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
 };
@@ -71,7 +71,7 @@ export class Session {
     return this.#root;
   }
 
-  get prewarmed(): Ahead | null {
+  get prewarmed(): Prewarmed | null {
     return this.#world.prewarmed ?? null;
   }
 

@@ -1,21 +1,10 @@
-import type { SourceKind } from "../bundle/source-kind.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { putBundle, type SideFiles } from "../bundle/store.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
 import { checkNewName, register } from "../registry/versions.ts";
+import type { Added, RegisterOptions } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
-
-/** What `add --json` prints. `unchanged` is true when it was the current version already. */
-export type Added = { name: string; hash: string; unchanged: boolean };
-
-/** What `addWorkflow` may be told. */
-export type AddOptions = {
-  /** The path of a `.d.ts` file to keep beside the bundle. */
-  types?: string;
-  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
-  sources?: readonly SourceKind[];
-};
 
 /**
  * Judges a bundle, stores it and makes it the name's current version. An `.esm.js` is taken as it is;
@@ -30,7 +19,7 @@ export async function addWorkflow(
   root: Root,
   name: string,
   file: string,
-  options: AddOptions = {},
+  options: RegisterOptions = {},
 ): Promise<Added> {
   checkNewName(await readRegistry(root), name);
   const { prepareBundle } = await import("../bundle/prepare.ts");
@@ -47,7 +36,7 @@ export async function addWorkflow(
 export async function storeBundle(
   root: Root,
   file: string,
-  options: AddOptions = {},
+  options: RegisterOptions = {},
 ): Promise<{ hash: string }> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, ...beside } = await prepareBundle(file, options);

@@ -13,8 +13,8 @@ export type ServerAddress = { url: string; token: string; pid: number };
 const maxBytes = 64 * 1024;
 
 /** The server's address, or null when none was ever written, or what stands there is none. */
-export function readServerAddress(root: Root): ServerAddress | null {
-  const bytes = readOwnFile(serverPath(root), maxBytes);
+export function readServerAddress(root: string): ServerAddress | null {
+  const bytes = readOwnFile(serverPath(root as Root), maxBytes);
   if (!bytes) return null;
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
@@ -25,9 +25,9 @@ export function readServerAddress(root: Root): ServerAddress | null {
 }
 
 /** Writes the server's address, and makes the storage root where it is missing. */
-export function writeServerAddress(root: Root, address: ServerAddress): void {
-  createRoot(root);
-  writeFileAtomic(serverPath(root), `${JSON.stringify(address)}\n`);
+export function writeServerAddress(root: string, address: ServerAddress): void {
+  createRoot(root as Root);
+  writeFileAtomic(serverPath(root as Root), `${JSON.stringify(address)}\n`);
 }
 
 function isAddress(value: unknown): value is ServerAddress {

@@ -6,6 +6,7 @@ import type {
   InputRequest,
   ResumeRequest,
 } from "../control/control.ts";
+import type { Environment } from "../host/host.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { hasTaken } from "../thread/answered.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
@@ -16,7 +17,7 @@ import { breakOf, readThread } from "./threads.ts";
 
 /** How a thread goes on: with which environment, which durability, and what answer to its question. */
 export type ResumeOptions = {
-  env: Record<string, string | undefined>;
+  env: Environment;
   durability?: Durability;
   input?: InputRequest;
 };

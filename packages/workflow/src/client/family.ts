@@ -1,14 +1,10 @@
 import { dataPath, type Root } from "../storage/paths.ts";
 import { readStart } from "../thread-log/read.ts";
-import type { ThreadRef, ThreadRow } from "../thread/thread.ts";
+import type { Relative } from "../host/host.ts";
+import type { ThreadRef } from "../thread/thread.ts";
 import { LiveLookup } from "./live.ts";
 import { readRow } from "./list.ts";
 import { allThreads, findThread } from "./threads.ts";
-
-/** A thread among those that it was forked from, and those that were forked from them. */
-export type Relative = Omit<ThreadRow, "updatedAt"> & {
-  forkFrom: { threadId: string; steps: number } | null;
-};
 
 type Fork = Relative["forkFrom"];
 

@@ -63,12 +63,12 @@ async function ended(
   statuses: ReadonlySet<Status>,
   live: LiveLookup,
 ): Promise<Guess> {
-  const last = readLast(path);
-  if (last.kind !== "record") return last.kind === "unborn" ? "no" : "maybe";
-  const { record, length } = last;
+  const found = readLast(path);
+  if (found.kind !== "record") return found.kind === "unborn" ? "no" : "maybe";
+  const { record, length } = found;
   const end = record && isEnd(record) ? record : null;
   // What goes on while it is looked at is read whole.
   if (!end && ((await live.find(ref)) || sizeOf(path) !== length)) return "maybe";
-  const lastRole = record?.role ?? null;
-  return statuses.has(statusOf({ broken: null, end, lastRole }, null)) ? "maybe" : "no";
+  const last = record && !isEnd(record) ? record : null;
+  return statuses.has(statusOf({ broken: null, end, last }, null).status) ? "maybe" : "no";
 }

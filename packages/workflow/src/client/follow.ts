@@ -3,7 +3,7 @@ import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../thread-log/follow.ts";
 import { type EndRecord, faultOfRecord, isEnd } from "../thread-log/record.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
-import type { Status, ThreadRef, ThreadView } from "../thread/thread.ts";
+import type { Status, ThreadJson, ThreadRef } from "../thread/thread.ts";
 import { EventWatch, type EventItem } from "./events.ts";
 import { LiveLookup } from "./live.ts";
 import { readThread } from "./threads.ts";
@@ -13,7 +13,7 @@ export type FollowItem =
   | { kind: "step"; number: number; step: Step }
   | EventItem
   | { kind: "status"; status: Status }
-  | { kind: "end"; status: Status; result: ThreadView["result"] };
+  | { kind: "end"; status: Status; result: ThreadJson["result"] };
 
 export type FollowOptions = {
   signal?: AbortSignal;
@@ -79,7 +79,7 @@ export async function waitThread(
   root: Root,
   ref: ThreadRef,
   { signal }: { signal?: AbortSignal } = {},
-): Promise<ThreadView> {
+): Promise<ThreadJson> {
   const watch = new ThreadWatch(root, ref);
   for (;;) {
     for (const _ of watch.read());
@@ -97,7 +97,7 @@ class ThreadWatch {
   readonly #ref: ThreadRef;
   readonly #log: LogTail;
   #lines = 0;
-  #lastRole: string | null = null;
+  #last: Step | null = null;
   #end: EndRecord | null = null;
   #broken = false;
   #seen = 0;
@@ -114,7 +114,7 @@ class ThreadWatch {
     return Math.max(0, this.#lines - (this.#end ? 2 : 1));
   }
 
-  get result(): ThreadView["result"] {
+  get result(): ThreadJson["result"] {
     return this.#end && { returnCode: this.#end.meta.returnCode, summary: this.#end.content };
   }
 
@@ -128,9 +128,12 @@ class ThreadWatch {
         return;
       }
       const record = value as Step | EndRecord;
-      this.#lastRole = record.role;
-      if (isEnd(record)) this.#end = record;
-      else yield { number: this.#lines - 1, step: record };
+      if (isEnd(record)) {
+        this.#end = record;
+        continue;
+      }
+      this.#last = record;
+      yield { number: this.#lines - 1, step: record };
     }
   }
 
@@ -138,8 +141,7 @@ class ThreadWatch {
     this.#seen = this.#log.position;
     if (this.#broken) return "corrupt";
     const alive = this.#end ? null : await new LiveLookup(this.#root).find(this.#ref);
-    const facts = { broken: null, end: this.#end, lastRole: this.#lastRole };
-    return statusOf(facts, alive?.status ?? null);
+    return statusOf({ broken: null, end: this.#end, last: this.#last }, alive).status;
   }
 
   // A worker may end a thread and go away between the reading of the log and the question to it: the

@@ -1,33 +1,15 @@
 import { WorkflowError } from "../contract/error.ts";
-import type { Durability, ForkRequest, InputRequest } from "../control/control.ts";
+import type { ForkRequest } from "../control/control.ts";
+import type { Forked, ForkOptions } from "../host/host.ts";
+import { retryOptions } from "../host/retry.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { readStart } from "../thread-log/read.ts";
 import type { StartRecord } from "../thread-log/record.ts";
 import { type Keep, keptSteps } from "../thread/fork.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import { checkOptions, checkRounds, definedEnv, type StartedThread, sendStart } from "./start.ts";
-import { readThread } from "./threads.ts";
+import { checkOptions, checkRounds, definedEnv, sendStart } from "./start.ts";
+import { readView } from "./threads.ts";
 import { resolveWorkflow } from "./resolve.ts";
-
-/** How a fork differs from the thread that it comes from; what is not given stays as it was. */
-export type ForkOptions = {
-  env: Record<string, string | undefined>;
-  keep?: Keep;
-  prompt?: string;
-  maxRounds?: number;
-  /** Added to the options that the other thread was started with. */
-  options?: Record<string, unknown>;
-  /** Replaces parts of the last kept step. */
-  edit?: { content?: string; meta?: Record<string, unknown> };
-  /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
-  on?: string;
-  /** An `__input__` step to put after the kept ones. */
-  input?: InputRequest;
-  threadId?: string;
-  durability?: Durability;
-};
-
-export type Forked = StartedThread & { forkFrom: { threadId: string; steps: number } };
 
 /**
  * Starts a thread whose log begins with a copy of another's steps. The other may be running.
@@ -46,7 +28,7 @@ export async function forkThread(
     const source = { threadId: ref.threadId, hash: ref.hash, workflow: start.name };
     return await sendFork(root, source, { first }, options);
   }
-  const source = await readThread(root, ref);
+  const source = await readView(root, ref);
   return await sendFork(root, source, keepOf(keptSteps(source.steps, options.keep)), options);
 }
 
@@ -64,23 +46,13 @@ function headOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {
   }
 }
 
-/**
- * Takes up a thread that failed, was killed or ran out of rounds: a fork that keeps every step.
- *
- * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so.
- */
+/** @see retryOptions */
 export async function retryThread(
   root: Root,
   ref: ThreadRef,
   options: Omit<ForkOptions, "keep">,
 ): Promise<Forked> {
-  const source = await readThread(root, ref);
-  const { steps, status, maxRounds } = source;
-  const more = (options.maxRounds ?? 0) > maxRounds;
-  if (status === "failed" || status === "killed" || (status === "completed" && more)) {
-    return await sendFork(root, source, { first: steps.length }, options);
-  }
-  throw nothingToRetry(source);
+  return await forkThread(root, ref, retryOptions(await readView(root, ref), options));
 }
 
 async function sendFork(
@@ -125,23 +97,5 @@ function nothingToEdit(threadId: string): WorkflowError {
     kind: "usage",
     message: `the fork of ${threadId} keeps no step that could be edited`,
     hint: "keep at least one step: --from-role R or --at-step N",
-  });
-}
-
-function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): WorkflowError {
-  const hints: Partial<Record<typeof status, string>> = {
-    ...(steps.length >= maxRounds && {
-      completed: `it ran out of rounds; give it more than ${maxRounds}: --max-rounds N`,
-    }),
-    interrupted: `take it up: uncaged-workflow resume ${threadId}`,
-    paused: `let it go on: uncaged-workflow resume ${threadId}`,
-    waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
-    running: `stop it first: uncaged-workflow kill ${threadId}`,
-  };
-  return new WorkflowError({
-    code: "NOTHING_TO_RETRY",
-    kind: "failed",
-    message: `${threadId} is ${status}: there is nothing to retry`,
-    hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
   });
 }

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
+import type { CollectOptions, Garbage } from "../host/host.ts";
 import { withRegistryLock } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
 import { hashesOf } from "../registry/resolve.ts";
@@ -16,18 +17,6 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * What was collected: the hashes of the `removed` bundles; how many were `kept`; the `bytes` of the
- * removed bundles and of the `leftovers`, the files of crashes; and the `emptied` folders of trash.
- */
-export type Garbage = {
-  removed: string[];
-  kept: number;
-  bytes: number;
-  leftovers: string[];
-  emptied: string[];
-};
-
-/**
  * Takes away every bundle that no name, no history, no thread and no live worker needs, and what
  * crashes left behind more than an hour ago. With `dryRun` it only says so and writes nothing.
  *
@@ -38,7 +27,7 @@ export type Garbage = {
  */
 export async function collectGarbage(
   root: Root,
-  { dryRun = false, now = Date.now() }: { dryRun?: boolean; now?: number } = {},
+  { dryRun = false, now = Date.now() }: CollectOptions = {},
 ): Promise<Garbage> {
   if (dryRun || !existsSync(root)) return await collect(root, now, false);
   return await withRegistryLock(root, () => collect(root, now, true));

@@ -2,8 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { LogOptions } from "../host/host.ts";
 import { infoPath, type Root, threadsDir } from "../storage/paths.ts";
-import { type InfoOptions, readInfo } from "./info.ts";
+import { readInfo } from "./info.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
@@ -19,7 +20,7 @@ const lines = [
 mkdirSync(threadsDir(root, hash), { recursive: true, mode: 0o700 });
 writeFileSync(infoPath(root, hash, threadId), `${lines.join("\nno JSON\n")}\n`, { mode: 0o600 });
 
-async function contents(options?: InfoOptions): Promise<string[]> {
+async function contents(options?: LogOptions): Promise<string[]> {
   const records = await Array.fromAsync(readInfo(root, { hash, threadId }, options));
   return records.map(({ content }) => content);
 }

@@ -1,12 +1,10 @@
 import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import type { Problem } from "../host/host.ts";
 import { namesIn } from "../storage/list.ts";
 import { isHash, isThreadId } from "../storage/names.ts";
 import { bundlesDir, logsDir, type Root, runDir, trashDir } from "../storage/paths.ts";
 import { isAside } from "./leftovers.ts";
-
-/** A fault of the store: the file, where in it (the line from 1, the offset in bytes), and what. */
-export type Problem = { path: string; line?: number; offset?: number; message: string };
 
 type Kind = "file" | "folder" | "socket";
 type Rule = (name: string) => Kind | null;

@@ -1,5 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Controlled, ResumeRequest } from "../control/control.ts";
+import type { Environment } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root } from "../storage/paths.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
@@ -16,7 +17,7 @@ const deathTimeoutMs = 5_000;
 const canEnd: ReadonlySet<Status> = new Set(["running", "paused", "waiting", "interrupted"]);
 
 /** `force` ends a worker that does not answer, with everything it runs; `env` is for its siblings. */
-export type KillOptions = { force?: boolean; env?: Record<string, string | undefined> };
+export type KillOptions = { force?: boolean; env?: Environment };
 
 /** What a kill did; `resumed` names the other threads that a forced kill took up again. */
 export type Killed = Controlled & { resumed: string[] };
@@ -60,7 +61,7 @@ async function endStuck(
   root: Root,
   ref: ThreadRef,
   status: Status,
-  env: Record<string, string | undefined>,
+  env: Environment,
 ): Promise<Killed> {
   const { hash, threadId } = ref;
   const siblings = await endWorker(root, hash);

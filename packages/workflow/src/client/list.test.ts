@@ -7,7 +7,8 @@ import { messageOf } from "../../test/fixtures/until.ts";
 import { registryPath, dataPath, type Root } from "../storage/paths.ts";
 import { createRoot, openRoot } from "../storage/root.ts";
 import { type Status, statuses, type ThreadRow } from "../thread/thread.ts";
-import { type ListOptions, listThreads, pageThreads, readRow } from "./list.ts";
+import type { ThreadQuery } from "../host/host.ts";
+import { listThreads, pageThreads, readRow } from "./list.ts";
 import { allThreads } from "./threads.ts";
 
 let folder: string;
@@ -130,7 +131,7 @@ describe("a filtered list", () => {
         const fitting = await plainly(
           (row) => (status?.includes(row.status) ?? true) && (workflow?.[1](row) ?? true),
         );
-        const options: ListOptions = {
+        const options: ThreadQuery = {
           limit,
           offset,
           ...(status && { status }),
@@ -166,7 +167,7 @@ describe("a filtered list", () => {
 });
 
 describe("how many threads there are", () => {
-  const page = async (options: ListOptions) => {
+  const page = async (options: ThreadQuery) => {
     const { rows, total, next } = await pageThreads(root, options);
     return [rows.length, total, next !== null];
   };
@@ -184,7 +185,7 @@ describe("how many threads there are", () => {
     expect(await page({ status: "running" })).toEqual([0, null, false]);
   });
 
-  const pages = async (options: ListOptions, between: (before: string) => void) => {
+  const pages = async (options: ThreadQuery, between: (before: string) => void) => {
     const ids: string[] = [];
     for (let before: string | null | undefined; before !== null; ) {
       const one = await pageThreads(root, { ...options, ...(before && { before }) });
@@ -195,7 +196,7 @@ describe("how many threads there are", () => {
     return ids;
   };
 
-  test.each<ListOptions>([
+  test.each<ThreadQuery>([
     {},
     { workflow: "AAAA000000001" },
     { workflow: "review" },
@@ -231,7 +232,7 @@ test.if(process.platform === "linux")(
     const body = line(stepOf("a", "x".repeat(100_000))).repeat(10);
     const log = line(startOf("review")) + body + line(endOf("returned"));
     for (let n = 0; n < 40; n += 1) write("AAAA000000001", n, log);
-    const filters: ListOptions[] = [
+    const filters: ThreadQuery[] = [
       ...(["waiting", "failed", "killed", "interrupted"] as Status[]).map((status) => ({ status })),
       { workflow: "greet" },
       { workflow: "AAAA000000001", offset: 40 },

@@ -3,31 +3,12 @@ import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { outlineLog } from "../thread-log/read.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
-import type { Status, ThreadRef, ThreadRow } from "../thread/thread.ts";
+import type { ThreadPage, ThreadQuery } from "../host/host.ts";
+import type { ThreadRef, ThreadRow } from "../thread/thread.ts";
 import { type Filter, guess, isByPlace, placesOf } from "./filter.ts";
 import { type Alive, listLive, LiveLookup } from "./live.ts";
 import { meantBy } from "./meant.ts";
 import { sizeOf, timeOf } from "./threads.ts";
-
-/**
- * How threads are listed: newest first. `workflow` is a name, `name@hash`, a hash or a unique beginning
- * of one.
- */
-export type ListOptions = {
-  limit?: number;
-  offset?: number;
-  /** Only those that come behind the thread with this id, whether it is still there or not. */
-  before?: string;
-  status?: Status | readonly Status[];
-  workflow?: string;
-};
-
-/**
- * A page of threads. `total` is how many there are on all pages; null where only reading their logs
- * would tell. `next` is the `before` of the page after it, which stays right when threads are born or
- * removed in between; null when none comes.
- */
-export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
 
 const defaultLimit = 20;
 /** How long a list may keep others waiting, in milliseconds. */
@@ -40,7 +21,7 @@ const restEveryMs = 8;
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the beginning of several hashes.
  */
-export async function listThreads(root: Root, options: ListOptions = {}): Promise<ThreadRow[]> {
+export async function listThreads(root: Root, options: ThreadQuery = {}): Promise<ThreadRow[]> {
   const { limit = defaultLimit } = options;
   const rows: ThreadRow[] = [];
   for await (const row of rowsOf(await searchFor(root, options))) {
@@ -51,14 +32,15 @@ export async function listThreads(root: Root, options: ListOptions = {}): Promis
 }
 
 /** As {@link listThreads}, with how many there are and where the next page begins. */
-export async function pageThreads(root: Root, options: ListOptions = {}): Promise<ThreadPage> {
-  const { limit = defaultLimit, offset = 0 } = options;
+export async function pageThreads(root: Root, options: ThreadQuery = {}): Promise<ThreadPage> {
+  const { limit = defaultLimit, offset = 0, paged = true } = options;
   const search = await searchFor(root, options);
   const { total, left, refs } = search;
   const rows: ThreadRow[] = [];
   for await (const row of rowsOf(search)) {
     if (rows.length >= limit) return { rows, total, next: rows.at(-1)?.threadId ?? null };
     rows.push(row);
+    if (rows.length >= limit && !paged) return { rows, total, next: null };
     if (total !== null && rows.length >= limit) break;
   }
   const isLast = total === null || offset + limit >= left;
@@ -78,7 +60,7 @@ type Search = {
   offset: number;
 };
 
-async function searchFor(root: Root, options: ListOptions): Promise<Search> {
+async function searchFor(root: Root, options: ThreadQuery): Promise<Search> {
   const { limit = defaultLimit, offset = 0, before, status, workflow } = options;
   const statuses = status === undefined ? null : new Set([status].flat());
   const filter = { statuses, meant: workflow ? await meantBy(root, workflow) : null };
@@ -140,12 +122,12 @@ export async function readRow(
     const { mtimeMs } = statSync(path);
     if (log.kind === "unborn") return null;
     if (log.kind === "headless") return corruptRow(ref, mtimeMs);
-    const { start, end, last, broken } = log;
+    const { start, end, last } = log;
     return {
       threadId: ref.threadId,
       workflow: start.name,
       hash: ref.hash,
-      status: statusOf({ broken, end, lastRole: last?.role ?? null }, alive?.status ?? null),
+      status: statusOf(log, alive).status,
       steps: log.steps,
       createdAt: start.timestamp,
       updatedAt: (end ?? last ?? start).timestamp,

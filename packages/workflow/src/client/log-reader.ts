@@ -38,14 +38,21 @@ const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSIT
 export class LogReader {
   readonly #data: string;
   readonly #info: string;
+  readonly #hasEvents: boolean;
   #position: Position;
   #lines = 0;
-  #lastRole: string | null = null;
+  #last: Step | null = null;
   #end: EndRecord | null = null;
   #broken: LogFacts["broken"] = null;
 
   /** @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`. */
-  constructor(root: Root, { hash, threadId }: ThreadRef, from: Position = beginning) {
+  constructor(
+    root: Root,
+    { hash, threadId }: ThreadRef,
+    from: Position = beginning,
+    { events = true }: { events?: boolean } = {},
+  ) {
+    this.#hasEvents = events;
     this.#data = dataPath(root, hash, threadId);
     this.#info = infoPath(root, hash, threadId);
     this.#position = from;
@@ -64,7 +71,7 @@ export class LogReader {
 
   /** What the log says so far of how the thread stands. */
   get facts(): LogFacts {
-    return { broken: this.#broken, end: this.#end, lastRole: this.#lastRole };
+    return { broken: this.#broken, end: this.#end, last: this.#last };
   }
 
   /** The items that are new, up to the position `to`. It may be left before it is through. */
@@ -102,7 +109,7 @@ export class LogReader {
 
   /** Calls back whenever the system says that one of the files has changed. */
   watch(onChange: () => void): FileWatch {
-    return new FileWatch([this.#data, this.#info], onChange);
+    return new FileWatch(this.#hasEvents ? [this.#data, this.#info] : [this.#data], onChange);
   }
 
   /** Whether the log is there: a thread may be removed while it is read. */
@@ -110,18 +117,28 @@ export class LogReader {
     return existsSync(this.#data);
   }
 
+  /** Whether the log has records that were not given yet. */
+  isBehind(): boolean {
+    if (this.#broken) return false;
+    const { value } = new LogTail(this.#data, this.#position.data).read().next();
+    return value !== undefined;
+  }
+
   #give(record: StartRecord | Step | EndRecord, data: number): LogItem {
     this.#lines += 1;
     const position = (this.#position = { ...this.#position, data });
     if ("parameters" in record) return { kind: "start", start: record, position };
-    this.#lastRole = record.role;
-    if (!isEnd(record)) return { kind: "step", number: this.#lines - 1, step: record, position };
+    if (!isEnd(record)) {
+      this.#last = record;
+      return { kind: "step", number: this.#lines - 1, step: record, position };
+    }
     this.#end = record;
     return { kind: "end", end: record, position };
   }
 
   /** The new events of the steps up to one. */
   *#events(events: Ahead, step: number, to: number): Generator<LogItem> {
+    if (!this.#hasEvents) return;
     for (;;) {
       const next = events.peek();
       if (!next || next.position > to) return;
@@ -143,8 +160,8 @@ export class LogReader {
     const [last] = new LogTail(this.#data, lines.lastBegins).read();
     if (faultOfRecord(last?.value)) return;
     const record = last?.value as Step | EndRecord;
-    this.#lastRole = record.role;
     if (isEnd(record)) this.#end = record;
+    else this.#last = record;
   }
 }
 

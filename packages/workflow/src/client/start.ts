@@ -1,42 +1,18 @@
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
-  type Durability,
   type ForkRequest,
-  type InputRequest,
   isRounds,
   mostRounds,
   type Started,
   type StartRequest,
 } from "../control/control.ts";
+import type { Environment, StartedThread, StartOptions } from "../host/host.ts";
 import { checkThreadId } from "../storage/names.ts";
 import type { Root } from "../storage/paths.ts";
-import { type Ahead, candidateOf } from "./ahead.ts";
+import { candidateOf, type Prewarmed } from "./prewarm.ts";
 import { askWorker } from "./spawn.ts";
 import { resolveWorkflow } from "./resolve.ts";
-
-/** What starts a thread. `env` reaches its workflow and is never written. */
-export type StartOptions = {
-  /** A name, `name@hash`, or a hash. */
-  workflow: string;
-  prompt?: string;
-  /** What the bundle's descriptor says when it is left out, else 100. */
-  maxRounds?: number;
-  params?: unknown;
-  /** Reaches `run` in its second argument, beside threadId and the rest. */
-  options?: Record<string, unknown>;
-  /** A ULID of the caller's: a second start with it starts nothing. */
-  threadId?: string;
-  /** An `__input__` step to begin with. */
-  input?: InputRequest;
-  cwd: string;
-  env: Record<string, string | undefined>;
-  durability?: Durability;
-  /** The worker that `startWorkerAhead` has started. */
-  ahead?: Ahead | null;
-};
-
-export type StartedThread = { threadId: string; workflow: string; hash: string };
 
 /**
  * Starts a thread of a registered workflow and returns when its start record is on the disk.
@@ -44,7 +20,11 @@ export type StartedThread = { threadId: string; workflow: string; hash: string }
  * @throws WorkflowError `NO_SUCH_WORKFLOW`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
  * bundle from being loaded; then nothing is written.
  */
-export async function startThread(root: Root, options: StartOptions): Promise<StartedThread> {
+export async function startThread(
+  root: Root,
+  options: StartOptions,
+  prewarmed?: Prewarmed | null,
+): Promise<StartedThread> {
   const { prompt = "", maxRounds, params, input } = options;
   if (maxRounds !== undefined) checkRounds(maxRounds);
   checkOptions(options.options ?? {});
@@ -59,7 +39,7 @@ export async function startThread(root: Root, options: StartOptions): Promise<St
     env: definedEnv(options.env),
     ...(options.durability ? { durability: options.durability } : {}),
   };
-  return await sendStart(root, hash, options.threadId, request, options.ahead);
+  return await sendStart(root, hash, options.threadId, request, prewarmed);
 }
 
 /** Hands a new thread to the worker of its hash. */
@@ -68,14 +48,14 @@ export async function sendStart(
   hash: string,
   threadId: string | undefined,
   request: Omit<StartRequest, "threadId"> & { fork?: ForkRequest },
-  ahead?: Ahead | null,
+  prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
   if (threadId !== undefined) {
     const { bornThread } = await import("./threads.ts");
     const there = bornThread(root, checkThreadId(threadId));
     if (there) return there;
   }
-  const candidate = candidateOf(root, hash, ahead);
+  const candidate = candidateOf(root, hash, prewarmed);
   const id = threadId ?? (await import("ulid")).ulid();
   const body: StartRequest = { threadId: id, ...request };
   const start = { method: "POST", path: "/threads", body } as const;
@@ -113,7 +93,7 @@ export function checkOptions(options: Record<string, unknown>): void {
 }
 
 /** An environment without what is not set. */
-export function definedEnv(env: Record<string, string | undefined>): Record<string, string> {
+export function definedEnv(env: Environment): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );

@@ -6,10 +6,10 @@ import { isThreadId } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { outlineLog, readLog } from "../thread-log/read.ts";
 import { LogTail } from "../thread-log/follow.ts";
-import type { Break, EndRecord, FailureRecord, StartRecord } from "../thread-log/record.ts";
+import type { Break, FailureRecord, StartRecord } from "../thread-log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
 import { statusOf } from "../thread/status.ts";
-import type { Status, ThreadRef, ThreadView } from "../thread/thread.ts";
+import { type ThreadJson, threadJson, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { type Alive, LiveLookup } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
@@ -46,8 +46,16 @@ export function bornThread(
   return null;
 }
 
-/** A thread whole. A corrupt one has the steps before the break, and its fault in `broken`. */
-export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView> {
+/** A thread in the form that is shown to other programs. */
+export const readThread = async (root: Root, ref: ThreadRef): Promise<ThreadJson> =>
+  threadJson(await readView(root, ref));
+
+/**
+ * A whole thread.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk.
+ */
+export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> {
   const path = dataPath(root, ref.hash, ref.threadId);
   const read = () => open(ref, () => readLog(path), path);
   let log = read();
@@ -58,22 +66,20 @@ export async function readThread(root: Root, ref: ThreadRef): Promise<ThreadView
     if (sizeOf(path) !== log.size + log.torn) log = read();
   }
   if (log.kind === "unborn") throw notFound(ref.threadId);
-  if (log.kind === "headless") return headless(ref);
-  const { start, steps, end } = log;
+  if (log.kind === "headless") return headless(ref, log.broken);
+  const { start, steps } = log;
   const { prompt, params } = start.parameters;
   return {
+    ...statusOf({ ...log, last: steps.at(-1) ?? null }, alive),
     threadId: ref.threadId,
     workflow: start.name,
     hash: ref.hash,
-    status: status(log.broken, end, steps.at(-1)?.role ?? null, alive),
     prompt,
     ...(params === undefined ? {} : { params }),
     maxRounds: start.parameters.options.maxRounds,
     createdAt: start.timestamp,
     steps,
-    result: end ? { returnCode: end.meta.returnCode, summary: end.content } : null,
     forkFrom: start.forkFrom ?? null,
-    pid: end ? null : (alive?.pid ?? null),
   };
 }
 
@@ -88,19 +94,18 @@ export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
 export const sizeOf = (path: string): number | undefined =>
   statSync(path, { throwIfNoEntry: false })?.size;
 
-function headless({ threadId, hash }: ThreadRef): ThreadView {
+function headless({ threadId, hash }: ThreadRef, broken: Break): ThreadView {
   return {
     threadId,
     workflow: "",
     hash,
     status: "corrupt",
+    broken,
     prompt: "",
     maxRounds: 0,
     createdAt: timeOf(threadId),
     steps: [],
-    result: null,
     forkFrom: null,
-    pid: null,
   };
 }
 
@@ -114,13 +119,6 @@ export function breakOf(
   const broken = log.kind === "unborn" ? null : log.broken;
   return broken ? { ...broken, path } : null;
 }
-
-const status = (
-  broken: Break | null,
-  end: EndRecord | null,
-  lastRole: string | null,
-  alive: Alive | null,
-): Status => statusOf({ broken, end, lastRole }, alive?.status ?? null);
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

@@ -11,14 +11,9 @@ import { bundlePath, dataPath, descriptorPath, type Root, registryPath } from ".
 import { readOwnFile } from "../storage/read.ts";
 import { type LogOutline, outlineLog } from "../thread-log/read.ts";
 import type { Unreadable } from "../thread-log/record.ts";
-import { isPlainFile, type Problem, takeInventory } from "./inventory.ts";
+import type { Problem, Verification, VerifyOptions } from "../host/host.ts";
+import { isPlainFile, takeInventory } from "./inventory.ts";
 import { maxDescriptorBytes } from "./workflows.ts";
-
-/** How many bundles and threads were read, and what is wrong with the store. */
-export type Verification = {
-  checked: { bundles: number; threads: number };
-  problems: Problem[];
-};
 
 /**
  * Reads the whole store and names each fault of it; changes nothing and runs nothing.
@@ -31,7 +26,7 @@ export type Verification = {
  */
 export async function verifyStore(
   root: Root,
-  { onProgress = () => {} }: { onProgress?: (checked: Verification["checked"]) => void } = {},
+  { onProgress = () => {} }: VerifyOptions = {},
 ): Promise<Verification> {
   const checked = { bundles: 0, threads: 0 };
   const problems = takeInventory(root);

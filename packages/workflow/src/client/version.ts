@@ -1,21 +1,11 @@
 import { readBundle } from "../bundle/store.ts";
-import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import type { VersionView } from "../host/host.ts";
 import { show } from "../contract/show.ts";
 import { mapPath, type Root } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
 import { resolveWorkflow } from "./resolve.ts";
 import { descriptorOf } from "./workflows.ts";
-
-/** One version of a workflow. `workflow` is its name, or the hash when it was asked for by that. */
-export type VersionView = {
-  workflow: string;
-  hash: string;
-  bytes: number;
-  descriptor: Descriptor | null;
-  /** The names of the files that it was built from, where its source map holds their text. */
-  sources: string[];
-};
 
 const maxMapBytes = 256 << 20;
 

@@ -1,13 +1,8 @@
 import type { LiveThreads } from "../control/control.ts";
+import type { WorkerState } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
 import { ask } from "./connect.ts";
 import { hashesWithSocket } from "./live.ts";
-
-/**
- * How the worker behind a control socket stands: it `answers`, is `silent` (it has the connection and
- * does not answer: a role may block it), or is `gone` and has left its socket behind.
- */
-export type WorkerState = { hash: string; state: "answers" | "silent" | "gone" };
 
 const answerTimeoutMs = 2_000;
 

@@ -1,8 +1,8 @@
 import { readDescriptor } from "../bundle/descriptor.ts";
 import type { Descriptor } from "../contract/contract.ts";
+import type { VersionRow, WorkflowRow, WorkflowView } from "../host/host.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
-import type { Version } from "../registry/registry.ts";
 import { rollBack, unregister, versionsOf, workflowOf } from "../registry/versions.ts";
 import { threadIdsOf } from "../storage/list.ts";
 import { descriptorPath, type Root } from "../storage/paths.ts";
@@ -11,27 +11,6 @@ import { checkStored } from "./resolve.ts";
 
 /** The longest descriptor file that is read, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
-
-/** A line of `list --json`. `versions` is their number, the current one included. */
-export type WorkflowRow = {
-  name: string;
-  hash: string;
-  timestamp: number;
-  description: string;
-  versions: number;
-};
-
-/** A workflow whole, as `show --json` prints it. `descriptor` is null when its file can't be read. */
-export type WorkflowView = {
-  name: string;
-  hash: string;
-  timestamp: number;
-  history: Version[];
-  descriptor: Descriptor | null;
-};
-
-/** A line of `history --json`. `threads` is how many threads the version has run. */
-export type VersionRow = { hash: string; timestamp: number; current: boolean; threads: number };
 
 /**
  * The registered workflows, by name. A workflow whose descriptor can't be read has the description

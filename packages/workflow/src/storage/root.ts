@@ -10,13 +10,16 @@ export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Which storage root: a folder, or the one that an environment names; that of this process without it. */
+export type RootOptions = { path?: string; env?: Environment };
+
 /**
  * The storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else `~/.uncaged/workflow`.
  *
  * Writes nothing: a root that does not exist yet is an empty one, and {@link createRoot} makes it.
  * @throws WorkflowError `NO_HOME`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
  */
-export function openRoot(options: { path?: string; env?: Environment } = {}): Root {
+export function openRoot(options: RootOptions = {}): Root {
   const root = resolve(options.path ?? fromEnvironment(options.env ?? process.env)) as Root;
   const found = statOf(root);
   if (found) checkRoot(root, found);

@@ -1,34 +1,43 @@
+import type { Step } from "../contract/contract.ts";
 import { WAIT } from "../contract/reserved.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { Break, EndRecord } from "../thread-log/record.ts";
-import type { Status } from "./thread.ts";
+import type { Status, ThreadStatus } from "./thread.ts";
 
-/** What a log says of how its thread stands. */
-export type LogFacts = { broken: Break | null; end: EndRecord | null; lastRole: string | null };
+/** What a log says of its thread's status. */
+export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
+
+/** What a live worker says of a thread that it drives. */
+export type LiveFacts = { status: LiveStatus; pid: number };
 
 /**
  * The status of a thread: what its log says first, then what its live worker says (null when no worker
  * answers for it). It is never stored.
  */
-export function statusOf(log: LogFacts, live: LiveStatus | null): Status {
-  if (log.broken) return "corrupt";
-  if (log.end) return endedStatus(log.end);
-  if (live) return live;
-  return log.lastRole === WAIT ? "waiting" : "interrupted";
+export function statusOf({ broken, end, last }: LogFacts, live: LiveFacts | null): ThreadStatus {
+  if (broken) return { status: "corrupt", broken };
+  if (end) return endedStatus(end);
+  const waits = last?.role === WAIT && (!live || live.status === "waiting");
+  if (waits) return { status: "waiting", question: last, pid: live?.pid ?? null };
+  if (live) return { status: live.status === "paused" ? "paused" : "running", pid: live.pid };
+  return { status: "interrupted" };
 }
 
-/** Whether a thread with this status goes on by itself, so that to wait for it makes sense. */
+/** Whether a thread with this status goes on without anyone's doing, so that it makes sense to wait for it. */
 export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
 
-function endedStatus({ meta }: EndRecord): Status {
+/** The status of a thread whose log has its end. */
+export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
+  const result = { returnCode: meta.returnCode, summary: content };
   switch (meta.reason) {
     case "killed":
-      return "killed";
+      return { status: "killed", result };
     case "maxRounds":
-      return "completed";
+      return { status: "completed", result };
     case "returned":
-      return meta.returnCode === 0 ? "completed" : "failed";
-    default:
-      return "failed";
+      if (meta.returnCode === 0) return { status: "completed", result };
+      break;
+    case "failed":
   }
+  return { status: "failed", result, error: meta.error ?? null };
 }

@@ -1,15 +1,8 @@
 import type { Step } from "../contract/contract.ts";
+import type { Break, FailureRecord } from "../thread-log/record.ts";
 
-/** Computed by `statusOf` and never stored. */
-export type Status =
-  | "running"
-  | "paused"
-  | "waiting"
-  | "completed"
-  | "failed"
-  | "killed"
-  | "interrupted"
-  | "corrupt";
+/** The name of a thread's status. */
+export type Status = ThreadStatus["status"];
 
 export const statuses: readonly Status[] = [
   "running",
@@ -22,25 +15,67 @@ export const statuses: readonly Status[] = [
   "corrupt",
 ];
 
-/** Which thread: where its log lies. */
+/** What a thread that has ended returned: its summary, or the message of its failure. */
+export type ThreadResult = { returnCode: number; summary: string };
+
+/**
+ * The status of a thread, with what exists in it alone. Computed by `statusOf` and never stored.
+ *
+ * `pid` is the worker that drives the thread; a waiting thread needs none.
+ */
+export type ThreadStatus =
+  | { status: "running" | "paused"; pid: number }
+  | { status: "waiting"; question: Step; pid: number | null }
+  | { status: "completed" | "killed"; result: ThreadResult }
+  | { status: "failed"; result: ThreadResult; error: FailureRecord | null }
+  | { status: "interrupted" }
+  | { status: "corrupt"; broken: Break };
+
+/** Which thread: the version that it runs, and its id. */
 export type ThreadRef = { hash: string; threadId: string };
 
-/** A thread whole, as `thread --json` prints it. Times are in milliseconds since the epoch. */
-export type ThreadView = {
+/** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
+export type ThreadView = ThreadStatus & {
   threadId: string;
   workflow: string;
   hash: string;
-  status: Status;
   prompt: string;
   /** Absent when the starter gave none. */
   params?: unknown;
   maxRounds: number;
   createdAt: number;
   steps: Step[];
-  result: { returnCode: number; summary: string } | null;
-  forkFrom: { threadId: string; steps: number } | null;
+  forkFrom: ForkFrom | null;
+};
+
+/** Which thread a fork was made of, and how many of its steps it keeps. */
+export type ForkFrom = { threadId: string; steps: number };
+
+/** A thread as `thread --json` and the HTTP API show it: what its status lacks is null. */
+export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
+  status: Status;
+  result: ThreadResult | null;
   pid: number | null;
 };
+
+/** The form in which a thread is shown to other programs. */
+export function threadJson(view: ThreadView): ThreadJson {
+  const { threadId, workflow, hash, status, prompt, params, maxRounds, createdAt } = view;
+  return {
+    threadId,
+    workflow,
+    hash,
+    status,
+    prompt,
+    ...(params === undefined ? {} : { params }),
+    maxRounds,
+    createdAt,
+    steps: view.steps,
+    result: "result" in view ? view.result : null,
+    forkFrom: view.forkFrom,
+    pid: "pid" in view ? view.pid : null,
+  };
+}
 
 /** A line of `threads --json`; `steps` is their number. */
 export type ThreadRow = {

@@ -1,0 +1,313 @@
+import type { SourceKind } from "../bundle/source-kind.ts";
+import type { Descriptor, Step } from "../contract/contract.ts";
+import type { Durability, InputRequest } from "../control/control.ts";
+import type { Resolved } from "../registry/resolve.ts";
+import type { Version } from "../registry/registry.ts";
+import type { InfoRecord } from "../thread-log/info.ts";
+import type { EventRecord } from "../thread-log/newest.ts";
+import type { EndRecord, StartRecord } from "../thread-log/record.ts";
+import type { Keep } from "../thread/fork.ts";
+import type {
+  ForkFrom,
+  LiveRow,
+  Status,
+  ThreadRef,
+  ThreadRow,
+  ThreadStatus,
+  ThreadView,
+} from "../thread/thread.ts";
+
+/**
+ * What workflows are registered with and threads run on: the storage root of this machine
+ * ({@link openLocalHost}), or another place. Programs know threads by this interface alone. Everything
+ * that it gives and takes is a plain record; what can be computed from records is a function beside it.
+ *
+ * Its methods throw a `WorkflowError` for what a user can act on.
+ */
+export interface Host {
+  /** Where it keeps what it has: a folder's path. */
+  readonly root: string;
+  /** The longest record that a thread's log takes, in bytes. */
+  readonly maxRecordBytes: number;
+
+  // Workflows
+
+  /** Checks a bundle, or builds it from a source, stores it and makes it the name's current version. */
+  register(name: string, file: string, options?: RegisterOptions): Promise<Added>;
+  /** Checks and stores a bundle as {@link register} does; no name points to it. */
+  store(file: string, options?: RegisterOptions): Promise<{ hash: string }>;
+  /** What is run by a text: a name, `name@hash`, a hash or its unique beginning. */
+  resolve(workflow: string): Promise<Resolved>;
+  workflows(): Promise<WorkflowRow[]>;
+  workflow(name: string): Promise<WorkflowView>;
+  /** All versions of a workflow, the one registered last first. */
+  history(name: string): Promise<VersionRow[]>;
+  /** Moves a name to the version registered before its current one, or to the named one. */
+  rollback(name: string, version?: string): Promise<RolledBack>;
+  /** Removes a name and its history; its threads stay. */
+  unregister(name: string): Promise<{ name: string }>;
+  version(workflow: string): Promise<VersionView>;
+  /** The text of a version's bundle; with `file`, of one of the files that it was built from. */
+  source(workflow: string, file?: string): Promise<string>;
+  /** The descriptor of a stored bundle; null when it can't be read. */
+  descriptor(hash: string): Promise<Descriptor | null>;
+
+  // Threads
+
+  /** Starts a thread and returns when its start record is durable. */
+  start(options: StartOptions): Promise<StartedThread>;
+  /** The thread that a text selects: its id, a unique beginning or ending of it, or `@last`. */
+  find(text: string): Promise<ThreadRef>;
+  /** A page of threads, newest first. */
+  threads(query?: ThreadQuery): Promise<ThreadPage>;
+  /** The threads that live workers drive, oldest first. */
+  live(): Promise<LiveRow[]>;
+  /** A thread's row in the list; null when it has been removed. */
+  row(ref: ThreadRef): Promise<ThreadRow | null>;
+  read(ref: ThreadRef): Promise<ThreadView>;
+  /** The threads that this one comes from, and all of their forks, oldest first, itself included. */
+  family(ref: ThreadRef): Promise<Relative[]>;
+  /** A thread's debug log. */
+  log(ref: ThreadRef, options?: LogOptions): AsyncIterable<LogLine>;
+  /** The JSON of a value that was too long for its event, by the event's `at`. */
+  value(ref: ThreadRef, at: number): Promise<string>;
+  /**
+   * A thread's log, events and status as one ordered stream, behind a cursor or from the start, and on as
+   * it grows. It ends behind the end record, when the log is corrupt, and when the thread is removed.
+   */
+  observe(ref: ThreadRef, cursor?: string, options?: ObserveOptions): AsyncGenerator<Observed>;
+  control<Command extends ThreadCommand>(
+    ref: ThreadRef,
+    command: Command,
+  ): Promise<ControlResult<Command>>;
+  /** Starts a thread whose log begins with a copy of another's steps. */
+  fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
+  /** Removes a thread's logs; one that has not ended only with `force`. */
+  remove(ref: ThreadRef, options?: { force?: boolean }): Promise<{ threadId: string }>;
+  /** What changes among all threads and workflows, until `signal` is aborted. */
+  changes(signal: AbortSignal): AsyncGenerator<HostChange>;
+
+  // Upkeep
+
+  /** Reads everything that is stored, changes nothing, and names each violation. */
+  verify(options?: VerifyOptions): Promise<Verification>;
+  /** Takes away what nothing needs. */
+  collect(options?: CollectOptions): Promise<Garbage>;
+  workers(): Promise<WorkerState[]>;
+  close(): Promise<void>;
+}
+
+export type RegisterOptions = {
+  /** The path of a `.d.ts` file to keep beside the bundle. */
+  types?: string;
+  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
+  sources?: readonly SourceKind[];
+};
+
+/** What `add --json` prints. `unchanged` is true when it was the current version already. */
+export type Added = { name: string; hash: string; unchanged: boolean };
+
+export type RolledBack = { name: string; hash: string; previous: string };
+
+/** A line of `list --json`. `versions` is their number, the current one included. */
+export type WorkflowRow = {
+  name: string;
+  hash: string;
+  timestamp: number;
+  description: string;
+  versions: number;
+};
+
+/** A whole workflow, as `show --json` prints it. `descriptor` is null when its file can't be read. */
+export type WorkflowView = {
+  name: string;
+  hash: string;
+  timestamp: number;
+  history: Version[];
+  descriptor: Descriptor | null;
+};
+
+/** A line of `history --json`. `threads` is how many threads the version has run. */
+export type VersionRow = { hash: string; timestamp: number; current: boolean; threads: number };
+
+/** One version of a workflow. `workflow` is its name, or the hash when it was asked for by that. */
+export type VersionView = {
+  workflow: string;
+  hash: string;
+  bytes: number;
+  descriptor: Descriptor | null;
+  /** The names of the files that it was built from, where its source map holds their text. */
+  sources: string[];
+};
+
+/** What starts a thread. `env` reaches its workflow and is never written. */
+export type StartOptions = {
+  /** A name, `name@hash`, or a hash. */
+  workflow: string;
+  prompt?: string;
+  /** What the bundle's descriptor says when it is left out, else 100. */
+  maxRounds?: number;
+  params?: unknown;
+  /** Reaches `run` in its second argument, beside threadId and the rest. */
+  options?: Record<string, unknown>;
+  /** A ULID of the caller's, the start's idempotency key: a second start with it starts nothing. */
+  threadId?: string;
+  /** An `__input__` step to begin with. */
+  input?: InputRequest;
+  cwd: string;
+  env: Environment;
+  durability?: Durability;
+};
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type StartedThread = { threadId: string; workflow: string; hash: string };
+
+/** How a fork differs from the thread that it comes from; what is not given stays as it was. */
+export type ForkOptions = {
+  env: Environment;
+  /** Which steps it keeps; without it all but the last. */
+  keep?: Keep;
+  prompt?: string;
+  maxRounds?: number;
+  /** Added to the options that the other thread was started with. */
+  options?: Record<string, unknown>;
+  /** Replaces parts of the last kept step. */
+  edit?: { content?: string; meta?: Record<string, unknown> };
+  /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
+  on?: string;
+  /** An `__input__` step to put after the kept ones. */
+  input?: InputRequest;
+  threadId?: string;
+  durability?: Durability;
+};
+
+export type Forked = StartedThread & { forkFrom: ForkFrom };
+
+/** A thread among those that it was forked from, and those that were forked from them. */
+export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
+
+/**
+ * Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique beginning of one.
+ */
+export type ThreadQuery = {
+  /** 20 when it is left out. */
+  limit?: number;
+  offset?: number;
+  /** Only those that come behind the thread with this id, whether it is still there or not. */
+  before?: string;
+  status?: Status | readonly Status[];
+  workflow?: string;
+  /** False: `next` is not wanted, and no log is read to find it. */
+  paged?: boolean;
+};
+
+/**
+ * A page of threads. `total` is how many there are on all pages; null where only reading their logs
+ * would tell. `next` is the `before` of the page after it, which stays right when threads are created
+ * or removed in between; null when none comes.
+ */
+export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
+
+export type LogOptions = {
+  /** Begins behind the line with this position. */
+  after?: number;
+  /** Leaves out what is older, in milliseconds since the epoch. */
+  since?: number;
+  /** Only lines of these tags and events of these types: the others are not even parsed. */
+  only?: readonly string[];
+  /** Only the events that come before the step with this number, from 1. */
+  step?: number;
+  /** Begins with the last so many lines. */
+  tail?: number;
+  /** The events alone, the newest first. */
+  backward?: boolean;
+  /** Goes on until the thread is no longer driven. */
+  follow?: boolean;
+  signal?: AbortSignal;
+};
+
+/** A line of a debug log, and the position behind it in bytes; of a backward reading 0. */
+export type LogLine = { record: InfoRecord; position: number };
+
+export type ObserveOptions = {
+  signal?: AbortSignal;
+  /** False: the events are left out. */
+  events?: boolean;
+  /** Ends at this cursor, or with what is there `now`. */
+  until?: string;
+};
+
+/**
+ * What an observer sees. `cursor` is durable: an observer that begins behind it, in another process too,
+ * sees exactly what comes after. Each event comes before the step that it led to. Steps count from 1.
+ */
+export type Observed = { cursor: string } & (
+  | { kind: "start"; start: StartRecord }
+  | { kind: "event"; event: EventRecord }
+  | { kind: "step"; number: number; step: Step }
+  | { kind: "status"; state: ThreadStatus }
+  | { kind: "end"; end: EndRecord; state: ThreadStatus }
+  | { kind: "removed" }
+);
+
+/** What is done to a thread. An answer's `meta.requestId` is its idempotency key. */
+export type ThreadCommand =
+  | { kind: "pause" }
+  | { kind: "resume"; env: Environment; durability?: Durability }
+  | { kind: "answer"; input: InputRequest; env: Environment; durability?: Durability }
+  /** `force` ends a worker that does not answer; its other threads are resumed with `env`. */
+  | { kind: "kill"; force?: boolean; env?: Environment };
+
+/** What a command did; `resumed` names the other threads that a forced kill has resumed. */
+export type ControlResult<Command extends ThreadCommand> = Command["kind"] extends "kill"
+  ? { threadId: string; resumed: string[] }
+  : { threadId: string };
+
+/**
+ * A change of a host: first `ready`, from which on nothing is missed; then a thread's row, new or with
+ * another status or number of steps; a removal; that a name points elsewhere, came or went.
+ */
+export type HostChange =
+  | { kind: "ready" }
+  | { kind: "thread"; row: ThreadRow }
+  | { kind: "removed"; threadId: string }
+  | { kind: "workflows" };
+
+/** A violation in what is stored: the file, where in it (the line from 1, the offset in bytes), and what. */
+export type Problem = { path: string; line?: number; offset?: number; message: string };
+
+/** How many bundles and threads were read, and what is wrong with them. */
+export type Verification = {
+  checked: { bundles: number; threads: number };
+  problems: Problem[];
+};
+
+export type VerifyOptions = {
+  /** Called after each bundle and each thread. */
+  onProgress?: (checked: Verification["checked"]) => void;
+};
+
+export type CollectOptions = {
+  /** Only says what would be collected. */
+  dryRun?: boolean;
+  now?: number;
+};
+
+/**
+ * What was collected: the hashes of the `removed` bundles; how many were `kept`; the `bytes` of the
+ * removed bundles and of the `leftovers`, the files of crashes; and the `emptied` folders of trash.
+ */
+export type Garbage = {
+  removed: string[];
+  kept: number;
+  bytes: number;
+  leftovers: string[];
+  emptied: string[];
+};
+
+/**
+ * The worker behind a control socket: it `answers`, is `silent` (it has the connection and does not
+ * answer: a role may block it), or is `gone` and has left its socket behind.
+ */
+export type WorkerState = { hash: string; state: "answers" | "silent" | "gone" };

@@ -1,0 +1,154 @@
+import { listLive } from "../client/live.ts";
+import { readRow } from "../client/list.ts";
+import { StoreWatch } from "../client/store-watch.ts";
+import { allThreads } from "../client/threads.ts";
+import { readRegistry } from "../registry/read.ts";
+import type { HostChange } from "../host/host.ts";
+import type { Root } from "../storage/paths.ts";
+import type { LiveRow, ThreadRef } from "../thread/thread.ts";
+
+const mostOftenMs = 100;
+const lookEveryMs = 500;
+const freshMs = 400;
+const listEveryMs = 2_000;
+
+/** A thread as it was shown last; `live` when a worker said that it drives it. */
+type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
+
+/**
+ * What changes in a storage root. The system says which logs have grown; who is driven is asked twice a
+ * second, for no log tells of a pause or of a worker that is gone; and everything is listed now and then.
+ *
+ * @see Host.changes
+ */
+export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
+  const store = new Store(root, signal);
+  try {
+    await store.begin().catch(() => undefined);
+    yield { kind: "ready" };
+    while (!signal.aborted) {
+      // A storage root that can't be read now may be read the next time.
+      await store.look().catch(() => undefined);
+      yield* store.take();
+      await store.pause();
+    }
+  } finally {
+    store.close();
+  }
+}
+
+class Store {
+  readonly #root: Root;
+  readonly #signal: AbortSignal;
+  readonly #seen = new Map<string, Seen>();
+  readonly #changed = new Map<string, ThreadRef>();
+  readonly #watch: StoreWatch;
+  #wake = Promise.withResolvers<void>();
+  #listedAt = performance.now();
+  #names = "";
+  readonly #news: HostChange[] = [];
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #answer = new Map<string, LiveRow>();
+
+  constructor(root: Root, signal: AbortSignal) {
+    this.#root = root;
+    this.#signal = signal;
+    this.#watch = new StoreWatch(root, (ref) => {
+      this.#changed.set(ref.threadId, ref);
+      this.#wake.resolve();
+    });
+    signal.addEventListener("abort", this.#rouse);
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#signal.removeEventListener("abort", this.#rouse);
+  }
+
+  /** Learns what there is: who follows the changes has read the lists, or will. */
+  async begin(): Promise<void> {
+    for (const ref of allThreads(this.#root)) {
+      this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
+    }
+    // One that was live a moment ago may be dead by now, and nothing would tell of it again.
+    for (const ref of await listLive(this.#root)) {
+      const { threadId, steps, status } = ref;
+      this.#seen.set(threadId, { ref, steps, status, live: true });
+    }
+    this.#names = await this.#readNames();
+  }
+
+  /** What has changed since it was taken last. */
+  take(): HostChange[] {
+    return this.#news.splice(0);
+  }
+
+  async look(): Promise<void> {
+    const live = await this.#live();
+    const changed = [...this.#changed.values()];
+    this.#changed.clear();
+    for (const row of live.values()) await this.#lookAtLive(row);
+    for (const { ref, live: wasLive } of this.#seen.values()) {
+      if (wasLive && !live.has(ref.threadId)) await this.#show(ref, false);
+    }
+    for (const ref of changed) await this.#show(ref, live.has(ref.threadId));
+    if (performance.now() - this.#listedAt >= listEveryMs) await this.#list();
+  }
+
+  /** Until something has changed, but from 0.1 to 0.6 seconds. */
+  async pause(): Promise<void> {
+    await Bun.sleep(mostOftenMs);
+    const timer = setTimeout(this.#rouse, lookEveryMs);
+    if (!this.#signal.aborted) await this.#wake.promise;
+    clearTimeout(timer);
+    this.#wake = Promise.withResolvers();
+    this.#watch.ensure();
+  }
+
+  readonly #rouse = (): void => this.#wake.resolve();
+
+  async #live(): Promise<ReadonlyMap<string, LiveRow>> {
+    if (performance.now() - this.#askedAt < freshMs) return this.#answer;
+    this.#askedAt = performance.now();
+    this.#answer = new Map((await listLive(this.#root)).map((row) => [row.threadId, row]));
+    return this.#answer;
+  }
+
+  async #lookAtLive(row: LiveRow): Promise<void> {
+    const seen = this.#seen.get(row.threadId);
+    if (seen?.steps === row.steps && seen.status === row.status) seen.live = true;
+    else await this.#show(row, true);
+  }
+
+  async #show(ref: ThreadRef, live: boolean): Promise<void> {
+    const row = await readRow(this.#root, ref).catch(() => null);
+    if (!row) return;
+    const { threadId, hash, steps, status } = row;
+    const seen = this.#seen.get(threadId);
+    const driven = live || status === "running" || status === "paused";
+    this.#seen.set(threadId, { ref: { threadId, hash }, steps, status, live: driven });
+    if (seen?.steps !== steps || seen.status !== status) this.#news.push({ kind: "thread", row });
+  }
+
+  async #list(): Promise<void> {
+    this.#listedAt = performance.now();
+    const there = new Set<string>();
+    for (const ref of allThreads(this.#root)) {
+      there.add(ref.threadId);
+      if (!this.#seen.has(ref.threadId)) await this.#show(ref, false);
+    }
+    for (const threadId of this.#seen.keys()) {
+      if (there.has(threadId)) continue;
+      this.#seen.delete(threadId);
+      this.#news.push({ kind: "removed", threadId });
+    }
+    const names = await this.#readNames();
+    if (names !== this.#names) this.#news.push({ kind: "workflows" });
+    this.#names = names;
+  }
+
+  async #readNames(): Promise<string> {
+    const registry = await readRegistry(this.#root).catch(() => new Map<string, never>());
+    return JSON.stringify([...registry]);
+  }
+}

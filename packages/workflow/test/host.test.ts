@@ -1,0 +1,18 @@
+import { afterEach, describe, test } from "bun:test";
+import { hostContract } from "../src/host/host-contract.ts";
+import { openLocalHost } from "../src/local/local.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+
+afterEach(removeStores);
+
+describe("the local host", () => {
+  for (const { name, check } of hostContract()) {
+    test(name, async () => {
+      const store = new TestStore();
+      await check({
+        host: openLocalHost({ path: store.root }),
+        put: (bundle) => store.add(bundle),
+      });
+    });
+  }
+});
