@@ -73,12 +73,11 @@ const stepFloors: Floors = {
   bundle: 5,
 };
 
-/** What a bundle's author gets through the doors `.` and `./testing`: no Node, no dependency. */
 const pure =
   /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
 const pureDoors = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
 
-/** The programs: the files that a process begins with, and so the only ones that may end it. */
+// What a process begins with, and so the only files that may end one.
 const programs = [
   "packages/cli-workflow/src/main.ts",
   "packages/workflow/src/worker/main.ts",
