@@ -19,10 +19,10 @@ test("a new project builds, type-checks and runs in one go", async () => {
   const types = Bun.spawn([tsc, "-p", project.dir], { stdout: "pipe" });
   expect(await types.stdout.text()).toBe("");
   expect(await types.exited).toBe(0);
-  const inside = { cwd: project.dir };
-  await store.ok(["add", "my-review", "workflow.ts"], inside);
+  const here = { cwd: project.dir };
+  await store.ok(["add", "my-review", "workflow.ts"], here);
   const run = ["run", "my-review", "--prompt", "apples, pears", "--follow"];
-  expect(await store.ok(run, inside)).toContain("Topics: apples, pears");
+  expect(await store.ok(run, here)).toContain("Topics: apples, pears");
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
@@ -65,7 +65,7 @@ test("a new project needs a name that a workflow may have", async () => {
   expect(existsSync(join(store.folder, "-- bad name"))).toBe(false);
 });
 
-test("build writes the bundle and its map, and tells the hash that add gives", async () => {
+test("build writes the bundle and its map, and prints the hash that add gives", async () => {
   const store = new Store();
   const folder = newFolder();
   writeFileSync(
@@ -75,15 +75,15 @@ test("build writes the bundle and its map, and tells the hash that add gives", a
        return { returnCode: 0, summary: "built" };
      }`,
   );
-  const inside = { cwd: folder };
-  const built = await store.json<{ path: string; hash: string }>(["build", "flow.ts"], inside);
+  const here = { cwd: folder };
+  const built = await store.json<{ path: string; hash: string }>(["build", "flow.ts"], here);
   expect(readdirSync(folder).sort()).toEqual(["flow.esm.js", "flow.map", "flow.ts"]);
   expect(built.path).toBe(join(folder, "flow.esm.js"));
-  expect(await store.ok(["build", "flow.ts", "-o", "b.esm.js"], inside)).toBe(
+  expect(await store.ok(["build", "flow.ts", "-o", "b.esm.js"], here)).toBe(
     `${join(folder, "b.esm.js")}\n${built.hash}`,
   );
-  expect(await store.ok(["add", "flow", "flow.ts"], inside)).toBe(built.hash);
-  expect(await store.ok(["add", "flow", "b.esm.js"], inside)).toBe(built.hash);
+  expect(await store.ok(["add", "flow", "flow.ts"], here)).toBe(built.hash);
+  expect(await store.ok(["add", "flow", "b.esm.js"], here)).toBe(built.hash);
 });
 
 test("a source that does not build names the file, the line and the column", async () => {
@@ -95,7 +95,7 @@ test("a source that does not build names the file, the line and the column", asy
   expect(stderr).toMatch(/error: \S*bad\.ts:2:\d+: /);
 });
 
-test("add keeps the types, and says where a workflow stands in its history", async () => {
+test("add keeps the types, and a version can be current again", async () => {
   const store = new Store();
   const types = join(store.folder, "play.d.ts");
   writeFileSync(types, "export {};\n");

@@ -21,13 +21,17 @@ beforeAll(async () => {
   writeFileSync(join(files, "latin.txt"), new Uint8Array([0x61, 0xe9, 0x62]));
 });
 
-/** One line that names the fault, the right exit code, and nothing written. */
-async function expectRefusal(args: string[], code: number, says: string | RegExp): Promise<void> {
+/** One line that names the error, the right exit code, and nothing written. */
+async function expectRefusal(
+  args: string[],
+  code: number,
+  message: string | RegExp,
+): Promise<void> {
   const before = store.tree();
   const result = await store.run(args, { cwd: files });
   expect(result.stdout).toBe("");
   expect(result.stderr).toMatch(/^error: [^\n]+\n$/);
-  expect(result.stderr).toMatch(says);
+  expect(result.stderr).toMatch(message);
   expect(result.stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
   expect(result.code).toBe(code);
   expect(store.tree()).toEqual(before);
@@ -96,7 +100,7 @@ describe("a number", () => {
 });
 
 describe("a path", () => {
-  test("that is missing is told", async () => {
+  test("that is missing is reported", async () => {
     await expectRefusal(["add", "x", "none.esm.js"], 4, "none.esm.js");
     await expectRefusal(["add", "x", "none.ts"], 4, "none.ts");
     await expectRefusal(["build", "none.ts"], 4, "none.ts");
@@ -104,18 +108,18 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--params", "@none.json"], 4, "none.json");
   });
 
-  test("that is empty is told", async () => {
+  test("that is empty is reported", async () => {
     await expectRefusal(["add", "x", "empty.esm.js"], 1, "is empty");
     await expectRefusal(["run", "play", "--prompt-file", ""], 4, "prompt-file");
     await expectRefusal(["list", "--root", ""], 2, "--root");
   });
 
-  test("that is a folder is told", async () => {
+  test("that is a folder is reported", async () => {
     await expectRefusal(["add", "x", "folder.esm.js"], 2, "folder");
     await expectRefusal(["run", "play", "--prompt-file", "."], 2, "folder");
   });
 
-  test("that is no UTF-8 text is told", async () => {
+  test("that is no UTF-8 text is reported", async () => {
     await expectRefusal(["run", "play", "--prompt-file", "latin.txt"], 2, "no UTF-8");
   });
 
@@ -123,24 +127,24 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--prompt-file", "/dev/zero"], 2, "longer than 64 MiB");
   });
 
-  test("that can't be written is told, and nothing is left", async () => {
+  test("that can't be written is reported, and nothing is left", async () => {
     await expectRefusal(["build", "none.ts", "-o", "review.js"], 2, ".esm.js");
     await expectRefusal(["new", join(files, "empty.esm.js")], 2, "is a file");
     await expectRefusal(["new", files, "--name", "x"], 2, "not empty");
   });
 
-  test("that can't be read is told", async () => {
+  test("that can't be read is reported", async () => {
     symlinkSync("loop.txt", join(files, "loop.txt"));
     await expectRefusal(["run", "play", "--prompt-file", "loop.txt"], 1, "can't be read");
   });
 });
 
 describe("a bundle", () => {
-  test("that is no module is told with its line", async () => {
+  test("that is no module is reported with its line", async () => {
     await expectRefusal(["add", "x", "broken.esm.js"], 1, /broken\.esm\.js:1:\d+/);
   });
 
-  test("that breaks several rules is told line by line", async () => {
+  test("that breaks several rules is reported line by line", async () => {
     const before = store.tree();
     const { code, stderr } = await store.run(["add", "x", "two.esm.js"], { cwd: files });
     const lines = stderr.trimEnd().split("\n");
@@ -219,12 +223,12 @@ describe("what a thread's status forbids", () => {
 });
 
 describe("a storage root", () => {
-  const refuse = async (root: string, says: string) => {
+  const refuse = async (root: string, message: string) => {
     for (const args of [["list"], ["run", "play"], ["threads"]]) {
       const { code, stdout, stderr } = await store.run([...args, "--root", root]);
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
       expect(stderr).toMatch(/^error: [^\n]+\n$/);
-      expect(stderr).toContain(says);
+      expect(stderr).toContain(message);
     }
   };
 

@@ -49,14 +49,14 @@ test("a path is left to the shell", async () => {
   expect(await candidates("completion", "")).toEqual(["bash", "zsh", "fish"]);
 });
 
-test("a storage root that can't be read has nothing to complete, and says nothing", async () => {
+test("a storage root that can't be read has nothing to complete, and prints nothing", async () => {
   const { code, stdout, stderr } = await store.run(["__complete", "--", "run", ""], {
     env: { UNCAGED_WORKFLOW_STORAGE_ROOT: join(import.meta.dir, "program.ts") },
   });
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
-/** A folder in which the program stands under its own name. */
+/** A folder that has the program under its own name. */
 function programFolder(): string {
   const folder = join(store.folder, "bin");
   mkdirSync(folder, { recursive: true });

@@ -71,12 +71,12 @@ test("an answer with another question's token is refused, and one with none need
   expect(steps.find(({ role }) => role === "__input__")?.meta.token).toBe("t1");
 });
 
-test("an answer to a thread that was paused while it waited says that it stays paused", async () => {
+test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");
   await store.ok(["pause", id]);
   expect(await store.ok(["resume", id, "--input", "yes"])).toStartWith(
-    `answered ${id}; it is paused, let it go on: uncaged-workflow resume ${id}`,
+    `answered ${id}; it is paused, continue it: uncaged-workflow resume ${id}`,
   );
   expect(await store.ok(["resume", id])).toBe(`resumed ${id}`);
   await store.until(id, "completed");
@@ -157,11 +157,11 @@ test("fork --edit forks nothing when the step is not changed or the editor fails
     [{}, 2, "neither VISUAL nor EDITOR"],
     [editor('echo nonsense > "$1"'), 2, "can't be read"],
   ];
-  for (const [env, wanted, says] of attempts) {
+  for (const [env, wanted, message] of attempts) {
     const { code, stdout, stderr } = await store.run(["fork", ended, "--edit"], { env });
     expect({ code, stdout }).toEqual({ code: wanted, stdout: "" });
     expect(stderr).toMatch(/^(?:[^\n]*not found\n)?error: [^\n]+\n$/);
-    expect(stderr).toContain(says);
+    expect(stderr).toContain(message);
   }
   expect(store.tree()).toEqual(before);
 });
@@ -198,7 +198,7 @@ test("retry takes up what failed, and more rounds what ran out of them", async (
   expect((await read(more)).steps).toHaveLength(3);
 });
 
-test("diff tells the first difference and shows each step that differs", async () => {
+test("diff names the first difference and shows each step that differs", async () => {
   const other = await store.ok(["fork", ended, "--at-step", "1", "--prompt", "second", "--wait"]);
   const { code, stdout } = await store.run(["diff", ended, other]);
   expect(code).toBe(0);
@@ -238,7 +238,7 @@ test("logs shows the debug log, its end, and follows it", async () => {
   expect(await store.ok(["logs", id, "-f"])).toContain("ended: returned");
 });
 
-test("follow ends when the worker is gone, and says what to do", async () => {
+test("follow ends when the worker is gone, and names what to do", async () => {
   const id = await store.play({ ms: 60_000 });
   const { pid } = await store.json<{ pid: number }>(["thread", id]);
   const child = store.start(["follow", id]);
@@ -251,15 +251,15 @@ test("follow ends when the worker is gone, and says what to do", async () => {
   await store.ok(["kill", id]);
 });
 
-test("follow in a pipe says once that the thread is paused, and goes on with it", async () => {
+test("follow in a pipe notes once that the thread is paused, and continues with it", async () => {
   const id = await store.play({ ms: 100, steps: 4 });
   await store.ok(["pause", id]);
   await store.until(id, "paused");
   const child = store.start(["follow", id]);
   const reader = child.stderr.getReader();
   const { value } = await reader.read();
-  const said = `paused; let it go on: uncaged-workflow resume ${id}\n`;
-  expect(new TextDecoder().decode(value)).toBe(said);
+  const note = `paused; continue it: uncaged-workflow resume ${id}\n`;
+  expect(new TextDecoder().decode(value)).toBe(note);
   await store.ok(["resume", id]);
   expect(await child.exited).toBe(0);
   expect(await child.stdout.text()).toContain("completed");
@@ -276,7 +276,7 @@ test("Ctrl-C leaves the view and not the thread", async () => {
     await child.stdout.getReader().read();
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
-    expect(await text).toContain(args[0] === "follow" ? `${id} goes on` : "");
+    expect(await text).toContain(args[0] === "follow" ? `${id} continues` : "");
   }
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(8);
 });

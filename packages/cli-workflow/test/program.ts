@@ -14,7 +14,7 @@ export const programWords = [
   main,
 ];
 
-/** The bundle that the tests run: it does what its params say. */
+/** The bundle that the tests run: it does what its params ask for. */
 export const playBundle = join(import.meta.dir, "bundle/play.esm.js");
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -72,7 +72,7 @@ export class Store {
     return { code, stdout, stderr };
   }
 
-  /** What a command prints when it is done; throws what it said when it is not. */
+  /** What a command prints when it is done; throws its output when it fails. */
   async ok(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code !== 0) throw new Error(`${args.join(" ")}: exit code ${code}\n${stdout}${stderr}`);

@@ -45,7 +45,7 @@ test("--wait prints the id and exits with the thread's own return code", async (
   expect(failed.stderr).toContain("failed (return code 7): played");
 });
 
-test("--wait of a thread that throws exits with 1 and tells the message", async () => {
+test("--wait of a thread that throws exits with 1 and prints the message", async () => {
   const { code, stderr } = await store.run(["run", "play", "--wait", "--params", '{"fail":2}']);
   expect(code).toBe(1);
   expect(stderr).toContain("it broke");
@@ -92,7 +92,7 @@ test("--follow shows a line a step, in a pipe without colour, cuts or spinner", 
   expect(stderr).toContain("15 tokens");
 });
 
-test("what a failed step spent is told by --follow as by thread", async () => {
+test("what a failed step spent is shown by --follow as by thread", async () => {
   const usage = { input_tokens: 1000, output_tokens: 7 };
   const kept = { role: "coder", usage, model: "m", cost: 0.25 };
   const meta = { usage: { input_tokens: 500 }, model: "n", cost: 0.5 };

@@ -65,7 +65,7 @@ test("ps gives the threads that run, with their process", async () => {
   expect(killed.threadId).toBe(running);
 });
 
-test("ps tells a person what each thread has spent, and a program nothing more", async () => {
+test("ps shows people what each thread has spent, and programs nothing more", async () => {
   const meta = { usage: { input_tokens: 1500 }, model: "m", cost: 0.5 };
   const running = await store.play({ ms: 100, steps: 600, meta });
   let shown = "";
@@ -94,7 +94,7 @@ test("add gives name, hash and whether it was there", async () => {
   expect(added).toEqual({ name: "play", hash, unchanged: true });
 });
 
-test("fork and retry tell what they come from", async () => {
+test("fork and retry name their source", async () => {
   const forked = await store.json<Shape>(["fork", id]);
   expect(keysOf(forked)).toEqual(sorted("threadId workflow hash forkFrom"));
   expect(forked.forkFrom).toEqual({ threadId: id, steps: 2 });
@@ -105,7 +105,7 @@ test("fork and retry tell what they come from", async () => {
   expect(retried.forkFrom).toEqual({ threadId: failed, steps: 1 });
 });
 
-test("one id gives an object, several an array that also tells what failed", async () => {
+test("one id gives an object, several an array that also names what failed", async () => {
   const [a, b] = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout } = await store.run(["kill", a, "01ZZZZZZ", b, "--json"]);
   expect(code).toBe(4);
@@ -127,7 +127,7 @@ test("follow and logs give one object a line", async () => {
   }
 });
 
-test("an error is an envelope on stdout, and nothing stands on stderr", async () => {
+test("an error is an envelope on stdout, and stderr is empty", async () => {
   const { code, stdout, stderr } = await store.run(["thread", "01ZZZZZZ", "--json"]);
   expect(code).toBe(4);
   expect(stderr).toBe("");

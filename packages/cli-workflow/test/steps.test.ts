@@ -95,7 +95,7 @@ describe("add", () => {
     expect(await store.ok(["add", "join", "other.esm.js"])).toBe(hash);
   }, 30_000);
 
-  test("tells every fault with its place, one a line, and writes nothing", async () => {
+  test("reports every error with its position, one a line, and writes nothing", async () => {
     const before = store.tree();
     const steps = [
       ...flow.steps.slice(0, 1),
@@ -114,7 +114,7 @@ describe("add", () => {
     expect(store.tree()).toEqual(before);
   });
 
-  test("tells warnings as remarks, and none to programs", async () => {
+  test("prints warnings as notes, and none to programs", async () => {
     const file = write("warned.json", { ...flow, steps: [{ ...flow.steps[1], next: undefined }] });
     const shown = await store.run(["add", "warned", file]);
     expect(shown.code).toBe(0);
@@ -125,7 +125,7 @@ describe("add", () => {
     });
   });
 
-  test("refuses JSON that is no step workflow, and says what one has", async () => {
+  test("refuses JSON that is no step workflow, and names what one has", async () => {
     const { code, stderr } = await store.run(["add", "bad", write("package.json", { name: "x" })]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/package\.json:1:1: this is no step workflow.*"steps"/);
@@ -153,7 +153,7 @@ describe("add", () => {
   });
 });
 
-test("show tells the params of a step workflow, and its steps", async () => {
+test("show lists the params of a step workflow, and its steps", async () => {
   const shown = await store.ok(["show", "join"]);
   expect(shown).toContain('params    names([STRING]) = ["a", "b"], path(STRING) = out.txt\n');
   expect(shown).toMatch(/Loop_Names {2}Loop\n/);
@@ -233,7 +233,7 @@ describe("thread --checkpoint", () => {
     });
   });
 
-  test("of a thread of another workflow says what it is not", async () => {
+  test("of a thread of another workflow is refused", async () => {
     const id = await store.play({}, "--wait");
     for (const args of [
       ["thread", id, "--checkpoint"],
@@ -308,29 +308,29 @@ describe("rerun", () => {
     expect(out()).toBe("abtwo");
   });
 
-  test("takes up a step that failed, once it is mended", async () => {
+  test("runs a failed step again once it is fixed", async () => {
     const id = await waiting({ path: "../escape.txt" });
     await store.ok(["resume", id, "--input", "n"]);
     await store.until(id, "failed");
-    const mended = ["rerun", id, "--from-step", "Write_Out", "--set", "path=mended.txt", "--wait"];
-    expect((await store.run(mended)).code).toBe(0);
-    expect(out("mended.txt")).toBe("abn");
+    const fixed = ["rerun", id, "--from-step", "Write_Out", "--set", "path=fixed.txt", "--wait"];
+    expect((await store.run(fixed)).code).toBe(0);
+    expect(out("fixed.txt")).toBe("abn");
   });
 
-  test("goes on with a mended workflow", async () => {
+  test("continues with a fixed workflow", async () => {
     const id = await waiting({ path: "../escape.txt" });
     await store.ok(["resume", id, "--input", "n"]);
     await store.until(id, "failed");
-    const mended = {
+    const fixed = {
       id: "Write_Out",
       target: "/safe.txt",
       value: "=$text + $note",
       next: "Stop_Done",
     };
     await store.ok([
-      ...["add", "mended", write("mended.json", { ...flow, steps: flow.steps.with(3, mended) })],
+      ...["add", "fixed", write("fixed.json", { ...flow, steps: flow.steps.with(3, fixed) })],
     ]);
-    const args = ["rerun", id, "--from-step", "Write_Out", "--on", "mended", "--wait"];
+    const args = ["rerun", id, "--from-step", "Write_Out", "--on", "fixed", "--wait"];
     expect((await store.run(args)).code).toBe(0);
     expect(out("safe.txt")).toBe("abn");
     expect(await store.run([...args.slice(0, -2), "join@00000", "--wait"])).toMatchObject({
@@ -338,7 +338,7 @@ describe("rerun", () => {
     });
   });
 
-  test("says what is wrong with what it is asked", async () => {
+  test("names what is wrong with its arguments", async () => {
     const id = await ended("one");
     const refused = async (...args: string[]) => {
       const { code, stderr } = await store.run(["rerun", id, ...args]);
@@ -374,17 +374,17 @@ test("a new project of a step workflow checks, runs and asks in one go", async (
     ...["new", "greet", "--template", "steps"],
   ]);
   expect(project.files).toEqual([".gitignore", "README.md", "flow.json"]);
-  const inside = { cwd: project.dir };
+  const here = { cwd: project.dir };
   const text = readFileSync(join(project.dir, "flow.json"), "utf8");
   const { $schema } = JSON.parse(text) as { $schema: string };
   expect(JSON.parse(readFileSync(join(project.dir, $schema), "utf8"))).toHaveProperty("$defs");
-  const added = await store.run(["add", "greet", "flow.json"], inside);
+  const added = await store.run(["add", "greet", "flow.json"], here);
   expect(added).toMatchObject({ code: 0, stderr: expect.not.stringContaining("warning") });
-  expect(await store.ok(["run", "greet", "--follow"], inside)).toContain("Hello, Grace!");
+  expect(await store.ok(["run", "greet", "--follow"], here)).toContain("Hello, Grace!");
   expect(readFileSync(join(project.dir, "greetings.txt"), "utf8")).toBe(
     "Hello, Ada!\nHello, Grace!\n",
   );
-  const asked = await store.run(["run", "greet", "--params", '{"ask":true}', "--wait"], inside);
+  const asked = await store.run(["run", "greet", "--params", '{"ask":true}', "--wait"], here);
   expect(asked.code).toBe(6);
   await store.ok(["resume", "@last", "--input", "See you soon."]);
   await store.until("@last", "completed");

@@ -14,7 +14,7 @@ async function codes(store: Store): Promise<string[]> {
   return problems.map((problem) => problem.code);
 }
 
-test("doctor has one line to say when all is well", async () => {
+test("doctor prints one line when all is well", async () => {
   const store = await playStore();
   await store.play({}, "--wait");
   expect(await store.run(["doctor"])).toEqual({
@@ -24,7 +24,7 @@ test("doctor has one line to say when all is well", async () => {
   });
 });
 
-test("doctor names what stands in the way, one line each, with what to do", async () => {
+test("doctor names each problem on a line, with what to do", async () => {
   const store = await playStore();
   const id = await store.play({ ms: 60_000 });
   const { pid } = await store.json<{ pid: number }>(["thread", id]);
@@ -61,7 +61,7 @@ test("doctor counts every interrupted thread, shows the first few and how to tak
   expect(await codes(store)).toHaveLength(120);
 });
 
-test("doctor tells of a worker that does not answer", async () => {
+test("doctor reports a worker that does not answer", async () => {
   const store = await playStore();
   const id = await store.play({ ms: 60_000 });
   const { pid } = await store.json<{ pid: number }>(["thread", id]);

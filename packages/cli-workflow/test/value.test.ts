@@ -35,7 +35,7 @@ test("a value that the debug log has cut is printed in full", async () => {
   expect(printed.trimEnd()).toBe(JSON.stringify(value, null, 2));
 });
 
-test("a place where none begins is missing, and one that can't be is a wrong use", async () => {
+test("a position without a value is missing, and one that can't be is wrong usage", async () => {
   const missing = await store.run(["thread", id, "--value", "7"]);
   expect(missing.code).toBe(4);
   expect(missing.stderr).toContain("keeps no value at byte 7");

@@ -84,7 +84,7 @@ test("a step that was not changed is not forked", () => {
   expect(codeOf(() => changeOf(step, stepText(step, 3)))).toBe("EDIT_CANCELLED");
 });
 
-test("an edited step whose parts cannot be told is refused", () => {
+test("an edited step whose parts cannot be found is refused", () => {
   const text = stepText(step, 3);
   expect(codeOf(() => changeOf(step, text.replace("--- meta", "")))).toBe("BAD_EDIT");
   expect(codeOf(() => changeOf(step, text.replace('"n": 1', '"n": ')))).toBe("BAD_EDIT");

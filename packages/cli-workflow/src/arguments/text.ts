@@ -19,7 +19,7 @@ export async function promptOf(options: PromptOptions): Promise<string | undefin
     throw new WorkflowError({
       code: "BAD_OPTION",
       kind: "usage",
-      message: "--prompt and --prompt-file can't stand together",
+      message: "--prompt and --prompt-file can't be used together",
       hint: "give one of them",
     });
   }

@@ -45,7 +45,7 @@ export function define(command: Command, perform: Perform): void {
   maxRoundsOption(command, "default: those of the thread")
     .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
     .option("--input <text>", "put an answer after the kept steps; - reads it from stdin")
-    .option("--on <workflow>", "go on with another version: a name, name@hash or a hash");
+    .option("--on <workflow>", "continue on another version: a name, name@hash or a hash");
   startOptions(limitOptions(command, "default: that of the thread")).action(perform(fork));
   examples(
     command,

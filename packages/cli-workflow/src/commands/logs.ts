@@ -14,7 +14,7 @@ export function define(command: Command, perform: Perform): void {
     .argument("<id>", "the thread, or @last")
     .option("--since <time>", "only what is newer: 30s, 5m, 2h, 1d, or an ISO 8601 time")
     .option("--tail <n>", "only the last n lines", wholeNumber("--tail", 0, 1_000_000_000))
-    .option("-f, --follow", "go on as lines come, until the thread has ended")
+    .option("-f, --follow", "follow new lines until the thread has ended")
     .action(perform(logs));
   examples(command, "uncaged-workflow logs @last --since 5m", "uncaged-workflow logs @last -f");
 }

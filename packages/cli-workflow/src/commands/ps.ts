@@ -25,7 +25,7 @@ type Spent = Pick<Ledger, "total" | "unknown">;
 
 const nothing: Spent = { total: noTally, unknown: 0 };
 
-/** What each thread has spent by now, as `thread` tells it. */
+/** What each thread has spent by now, as `thread` shows it. */
 async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Spent>> {
   const ledgers = rows.map(async ({ threadId, hash }): Promise<[string, Spent]> => {
     const whole = await readWhole(session.root, { threadId, hash }).catch(() => null);
@@ -62,6 +62,6 @@ function spentColumns(spent: Map<string, Spent>): Column<LiveRow>[] {
 const isNothing = ({ total: { tokens, cost }, unknown }: Spent): boolean =>
   tokens + cost + unknown === 0;
 
-/** Tokens in a table; `?` stands for those that calls which broke off had not told. */
+/** Tokens in a table; `?` is what calls that broke off had not reported. */
 const tokensCell = ({ total, unknown }: Spent): string =>
   `${grouped(total.tokens)}${unknown > 0 ? " + ?" : ""}`;

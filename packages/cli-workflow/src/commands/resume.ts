@@ -51,7 +51,7 @@ async function resume(session: Session, options: Options, ids: string[]): Promis
     },
     ({ threadId }) =>
       paused.has(threadId)
-        ? `answered ${threadId}; it is paused, let it go on: uncaged-workflow resume ${threadId}`
+        ? `answered ${threadId}; it is paused, continue it: uncaged-workflow resume ${threadId}`
         : `resumed ${threadId}`,
   );
 }
@@ -66,7 +66,7 @@ function onlyOf([id = "", ...others]: string[]): string {
   });
 }
 
-// Removed since, it is told as what was done to it.
+// A thread that was removed since counts as resumed.
 async function isPaused(root: Root, ref: ThreadRef): Promise<boolean> {
   const view = await readThread(root, ref).catch(() => null);
   return view?.status === "paused";

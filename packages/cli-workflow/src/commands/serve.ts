@@ -36,7 +36,7 @@ async function serve(session: Session, { port, host, open }: Options): Promise<v
   if (!isLoopback(host)) {
     session.note("others can reach this address; who has the token may do everything, unencrypted");
   }
-  session.note("Ctrl-C ends it; threads go on without it");
+  session.note("Ctrl-C ends it; threads continue without it");
   if (open && !openBrowser(server.entry()))
     session.note("no browser was found: open the URL yourself");
   await aborted(signal);

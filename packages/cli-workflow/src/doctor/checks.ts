@@ -19,7 +19,7 @@ const leastFree = 100 * 1024 * 1024;
 const longestSocketPath = 103;
 const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
 
-/** Whether this Bun is at least the one that the package was made with. */
+/** Whether this Bun is at least the one that the package was built with. */
 export function checkBun(version: string): Problem[] {
   const needed = manifest.dependencies.bun;
   if (Bun.semver.order(version, needed) >= 0) return [];
@@ -32,7 +32,7 @@ export function checkBun(version: string): Problem[] {
   ];
 }
 
-/** Whether the storage root, or the folder that it would be made in, can be written and has room. */
+/** Whether the storage root, or the folder that it would be created in, can be written and has room. */
 export function checkDisk(root: Root): Problem[] {
   const folder = nearest(root);
   try {
@@ -104,7 +104,7 @@ export async function checkThreads(root: Root): Promise<Problem[]> {
       ? {
           code: "THREAD_INTERRUPTED",
           message: `the thread ${threadId} of ${workflow} was interrupted after ${count(steps, "step")}`,
-          hint: `go on: uncaged-workflow resume ${threadId}`,
+          hint: `continue it: uncaged-workflow resume ${threadId}`,
         }
       : {
           code: "LOG_CORRUPT",

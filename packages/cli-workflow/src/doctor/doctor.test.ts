@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { foldProblems } from "./doctor.ts";
 
 const alike = (code: string, number: number) =>
-  Array.from({ length: number }, (_, at) => ({ code, message: `${code} ${at}`, hint: "mend it" }));
+  Array.from({ length: number }, (_, at) => ({ code, message: `${code} ${at}`, hint: "fix it" }));
 
 test("a few problems of one kind are all shown", () => {
   const problems = [...alike("WORKER_SILENT", 9), ...alike("THREAD_INTERRUPTED", 5)];
   expect(foldProblems(problems)).toEqual(problems);
 });
 
-test("of many interrupted threads the first are shown, and the command that takes up all", () => {
+test("of many interrupted threads the first are shown, and the command that resumes all", () => {
   const lines = foldProblems([...alike("THREAD_INTERRUPTED", 400), ...alike("SOCKET_STALE", 1)]);
   expect(lines.map(({ message }) => message)).toEqual([
     ...[0, 1, 2, 3, 4].map((at) => `THREAD_INTERRUPTED ${at}`),

@@ -36,13 +36,13 @@ function problemOf(error: unknown): Problem {
   return { code, message, hint: hint ?? "" };
 }
 
-/** How many problems of one kind are read by a person one by one. */
+/** How many problems of one kind are listed one by one. */
 const shown = 5;
 
-/** What to do about all problems of a kind at once, where that can be said. */
+/** What to do about all problems of a kind at once, where there is one command. */
 const hintForAll: Record<string, (number: number) => string> = {
   THREAD_INTERRUPTED: (number) =>
-    `let all go on: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
+    `continue all: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
   LOG_CORRUPT: () => "see where: uncaged-workflow verify",
 };
 

@@ -58,7 +58,7 @@ export async function waitForThread(
 /** Reports that the thread goes on without us. */
 function leave(session: Session, { threadId }: host.ThreadRef): number {
   const { notes } = session.output;
-  notes.write(`\n${threadId} goes on; see it again: uncaged-workflow follow ${threadId}\n`);
+  notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);
   return interruptedExitCode;
 }
 
@@ -97,7 +97,7 @@ async function drawItems(
       }
       // Where there is no spinner to show it.
       if (item.kind === "status" && item.status === "paused" && !notes.terminal) {
-        session.note(`paused; let it go on: uncaged-workflow resume ${threadId}`);
+        session.note(`paused; continue it: uncaged-workflow resume ${threadId}`);
       }
       if (item.kind === "end") {
         spinner.stop();

@@ -45,7 +45,7 @@ async function block(title: string, a: string, b: string, paint: Paint): Promise
   return `${paint("bold", title)}\n${shown.join("\n")}\n`;
 }
 
-// The role and the meta stand above the content: a step may differ in any of the three.
+// The role and the meta come before the content: a step may differ in any of the three.
 function textOf(step: Step | null): string {
   if (!step) return "";
   const meta = JSON.stringify(step.meta, null, 2);

@@ -6,7 +6,7 @@ import { count, grouped, oneLine } from "./text.ts";
 /** An amount of dollars: four decimals below one dollar, two above. */
 export const costText = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 
-/** A cost in a table; `?` stands for a price that is not known. */
+/** A cost in a table; `?` is a price that is not known. */
 export function costCell({ cost, unpriced }: Tally): string {
   if (unpriced === 0) return costText(cost);
   return cost > 0 ? `${costText(cost)} + ?` : "?";

@@ -52,18 +52,18 @@ export function hintOf(failure: FailureRecord | null): string | null {
   return failure?.hint === undefined ? null : plain(failure.hint);
 }
 
-/** What a person can do about a thread that does not go on automatically, or null. */
+/** What a person can do about a thread that does not continue automatically, or null. */
 export function whatNext({ threadId, status }: Omit<Outcome, "result">): string | null {
   switch (status) {
     case "waiting":
       return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
     case "interrupted":
-      return `no worker drives it; see why: uncaged-workflow logs ${threadId}; go on: uncaged-workflow resume ${threadId}`;
+      return `no worker drives it; see why: uncaged-workflow logs ${threadId}; continue it: uncaged-workflow resume ${threadId}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed":
     case "killed":
-      return `take it up again: uncaged-workflow retry ${threadId}`;
+      return `continue in a new thread: uncaged-workflow retry ${threadId}`;
     default:
       return null;
   }

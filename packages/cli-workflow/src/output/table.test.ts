@@ -15,7 +15,7 @@ const rows = [
   { name: "日本", steps: 1234, about: "a text that is longer than the room that is left for it" },
 ];
 
-test("columns are aligned by their width, and nothing is cut in a pipe", () => {
+test("columns are aligned by their width, and nothing is truncated in a pipe", () => {
   expect(table(columns, rows, { paint: noPaint, columns: Number.POSITIVE_INFINITY })).toBe(
     [
       "NAME  STEPS  ABOUT",
@@ -26,7 +26,7 @@ test("columns are aligned by their width, and nothing is cut in a pipe", () => {
   );
 });
 
-test("on a terminal only the last column is cut", () => {
+test("on a terminal only the last column is truncated", () => {
   const lines = table(columns, rows, { paint: noPaint, columns: 30 }).split("\n");
   expect(lines[2]).toBe("日本   1234  a text that is l…");
   expect(lines.every((line) => Bun.stringWidth(line) <= 30)).toBe(true);

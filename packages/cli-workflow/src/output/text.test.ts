@@ -13,7 +13,7 @@ test("a lone surrogate becomes a character that can be written", () => {
   expect(plain("a\ud800b")).toBe("a\ufffdb");
 });
 
-test("the first line is the first that says something", () => {
+test("the first line is the first that is not blank", () => {
   expect(firstLine("\n  \n\tfirst\tone \nsecond")).toBe("first one");
   expect(firstLine("")).toBe("");
 });
@@ -22,7 +22,7 @@ test("one line holds all lines", () => {
   expect(oneLine(" a\r\n\tb  c ")).toBe("a b c");
 });
 
-test("a text is cut by its width in columns, never inside a character", () => {
+test("a text is truncated by its width in columns, never inside a character", () => {
   expect(truncate("abcdef", 6)).toBe("abcdef");
   expect(truncate("abcdefg", 6)).toBe("abcde…");
   expect(truncate("日本語日本", 6)).toBe("日本…");

@@ -58,7 +58,7 @@ test("in a pipe a thread is whole, each step under its number", () => {
   );
 });
 
-test("each own step has what it spent, and what the failed one spent is told", () => {
+test("each own step has what it spent, and so has the failed one", () => {
   const usage = { input_tokens: 1000, output_tokens: 200 };
   const [planner, coder] = view.steps.map((step, index) => {
     return { ...step, meta: { usage, model: `m${index}`, cost: 0.5 } };
@@ -96,7 +96,7 @@ test("a thread of one model names it in no line of its own", () => {
   expect(shown).toMatch(/^ROLE .*\nplanner .*\ncoder .*\nall .*\n$/m);
 });
 
-test("on a terminal long texts are cut, and how much is left out is told", () => {
+test("on a terminal long texts are truncated, with the number of lines that are left out", () => {
   const lines = threadText(whole, screen).split("\n");
   expect(lines).toContain("prompt    a prompt that is longer than …");
   expect(lines).toContain("     … 2 more lines (--full)");

@@ -110,7 +110,7 @@ function hanging(text: string): string {
 }
 
 /**
- * A step's content as it stands beside its role and its duration: that of a step workflow begins with the
+ * A step's content as it is shown beside its role and its duration: that of a step workflow begins with the
  * one and ends with the other. An answer that nobody gave has no content.
  */
 export function contentText(step: Pick<Step, "role" | "content" | "meta">): string {

@@ -39,7 +39,7 @@ export function performer(world: World, done: (exitCode: number) => void): Perfo
     };
 }
 
-// An option may stand before the command's name and after it; the later one counts.
+// An option may precede the command's name or follow it; the later one counts.
 function commonOptionsOf(command: Command): CommonOptions {
   const chain: CommonOptions[] = [];
   for (let each: Command | null = command; each; each = each.parent) chain.unshift(each.opts());

@@ -37,8 +37,8 @@ test("a user's error is one line, with a hint when there is one", () => {
 });
 
 test("several findings have a line each", () => {
-  const error = new WorkflowError({ ...missing, hint: "mend it", details: ["a:1: x", "a:2: y"] });
-  expect(report(error).stderr).toBe("error: a:1: x\nerror: a:2: y\nhint: mend it\n");
+  const error = new WorkflowError({ ...missing, hint: "fix it", details: ["a:1: x", "a:2: y"] });
+  expect(report(error).stderr).toBe("error: a:1: x\nerror: a:2: y\nhint: fix it\n");
 });
 
 test("with --json an error is a document, unless --json is a word of the user's", () => {
@@ -57,7 +57,7 @@ test("a bug shows its stack and where to report it", () => {
   expect(stderr).toContain("this is a bug in uncaged-workflow; hint: please report it");
 });
 
-test("a package that is not installed is no bug, and says what to run", async () => {
+test("a package that is not installed is no bug, and the error has the command to run", async () => {
   const absent = "@uncaged/not-there";
   const thrown: unknown = await import(absent).catch((error: unknown) => error);
   const { code, stderr } = report(thrown);
