@@ -39,7 +39,7 @@ const coreFloors: Floors = {
 
 /** Those of the agents. */
 const agentFloors: Floors = {
-  call: 0,
+  run: 0,
   child: 0,
   ledger: 1,
   scripted: 1,
@@ -275,7 +275,7 @@ describe("the agents", () => {
 
   test("read the thread's environment and folder, never the process's", () => {
     // It hides the process's environment from the providers' clients.
-    const hiding = `${agents}llm/client.ts`;
+    const hiding = `${agents}llm/access.ts`;
     const others = own.filter(({ path }) => path !== hiding);
     const reads = others.flatMap(({ path, text, nodes }) =>
       nodes

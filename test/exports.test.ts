@@ -233,30 +233,30 @@ describe("the exported names", () => {
 describe("the exported names of the agents", () => {
   test("of @uncaged/workflow-agents", () => {
     expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
-      "LLMError
+      "ProviderError
       addUsage
       anthropicAgent
       anthropicProvider
       claudeCode
       codex
       commandAgent
-      currentCall
+      confinedPath
+      currentRun
       cursor
       describe
       editFile
       listFiles
-      llmAdapter
       mcpTools
+      modelClient
       modelExtractor
       noUsage
       openaiAgent
       openaiProvider
       paid
-      placeInside
       publish
       readClaudeCode
+      readConfined
       readFile
-      readInside
       role
       roleSteps
       runCommand
@@ -267,44 +267,44 @@ describe("the exported names of the agents", () => {
       toolRegistry
       type Access
       type AgentMeta
+      type AgentOutput
       type AgentRole
-      type Answer
       type AnthropicAccess
       type AnthropicOptions
       type Block
-      type Call
       type CommandOptions
+      type ConfinedPath
       type Effort
       type Extractor
       type Format
-      type LLMAdapter
-      type LLMAdapterOptions
-      type LLMAnswer
-      type LLMCallbacks
-      type LLMErrorCode
-      type LLMErrorType
-      type LLMParams
-      type LLMProvider
-      type LLMRequest
-      type LLMResult
-      type LLMSink
       type LineReader
       type McpOptions
       type Message
+      type ModelAnswer
+      type ModelCallbacks
+      type ModelClient
+      type ModelClientOptions
       type ModelExtractorOptions
       type ModelOptions
+      type ModelParams
+      type ModelProvider
+      type ModelRequest
+      type ModelResult
+      type ModelSink
       type OpenAIOptions
       type Paid
-      type Place
       type PresetOptions
+      type ProviderErrorCode
+      type ProviderErrorType
       type ReadyTool
       type RoleEntry
+      type RoleRun
       type RoleSpec
       type RoleSteps
       type RunCommandOptions
       type RunToolContext
-      type Said
       type Script
+      type ScriptedAnswer
       type Spending
       type Spent
       type Stop
@@ -326,9 +326,9 @@ describe("the exported names of the agents", () => {
       type ToolUseBlock
       type Usage
       type WriteOptions
-      withCall
-      writeFile
-      writeInside"
+      withRun
+      writeConfined
+      writeFile"
     `);
   });
 

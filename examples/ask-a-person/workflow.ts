@@ -8,10 +8,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRoleModerator, END, type Role, type WaitResult, waitFor } from "@uncaged/workflow";
-import { type Answer, describe, role, scriptedAgent } from "@uncaged/workflow-agents";
+import { describe, role, type ScriptedAnswer, scriptedAgent } from "@uncaged/workflow-agents";
 import { z } from "zod";
 
-const announcement: Answer = ({ start, steps }) =>
+const announcement: ScriptedAnswer = ({ start, steps }) =>
   steps.some((step) => step.role === "person") ? start.content : `We are glad: ${start.content}!`;
 
 const writer = role({

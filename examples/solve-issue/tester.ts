@@ -1,5 +1,5 @@
 import type { Role } from "@uncaged/workflow";
-import { currentCall, runCommand, runTool, toolRegistry, withCall } from "@uncaged/workflow-agents";
+import { currentRun, runCommand, runTool, toolRegistry, withRun } from "@uncaged/workflow-agents";
 
 const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
 
@@ -10,7 +10,7 @@ const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
 export const tester: Role<{ passed: boolean }> = async (ctx) => {
   const { cwd = ".", env = {}, signal = new AbortController().signal, options = {} } = ctx;
   const argv = options.test ?? ["node", "--test"];
-  const outcome = await withCall({ ...currentCall(), stepID: "tester" }, () =>
+  const outcome = await withRun({ ...currentRun(), stepID: "tester" }, () =>
     runTool(tools, "runCommand", { argv }, { cwd, env, signal }),
   );
   if (!outcome.ok) throw outcome.error;

@@ -10,7 +10,7 @@ import { type AgentFn, eventsChannel } from "@uncaged/workflow";
 import OpenAI from "openai";
 import { anthropicAgent } from "../src/anthropic/anthropic.ts";
 import { openaiAgent } from "../src/openai/openai.ts";
-import { threadOf } from "../test/heard.ts";
+import { threadOf } from "../test/published.ts";
 
 const rate = 2000;
 const seconds = 4;

@@ -1,7 +1,7 @@
 // Door 1: who plays a role in a workflow. What a bundle does not use stays out of it.
 
 // Roles
-export { describe } from "./role/describe.ts";
+export { describe } from "./role/role.ts";
 export { type RoleSteps, roleSteps } from "./role/durable.ts";
 export {
   type AgentMeta,
@@ -10,7 +10,7 @@ export {
   type RoleEntry,
   type RoleSpec,
 } from "./role/role.ts";
-export { type Paid, paid } from "./role/paid.ts";
+export { type Paid, paid } from "./role/spending.ts";
 export type { Spending } from "./role/spending.ts";
 
 // Extraction
@@ -24,32 +24,32 @@ export { claudeCode, readClaudeCode } from "./command/claude-code.ts";
 export { codex } from "./command/codex.ts";
 export { commandAgent, type CommandOptions } from "./command/command.ts";
 export { cursor } from "./command/cursor.ts";
-export type { PresetOptions } from "./command/preset.ts";
-export type { LineReader, Said } from "./command/said.ts";
-export type { Template } from "./command/template.ts";
-export { type Answer, type Script, scriptedAgent } from "./scripted/scripted.ts";
+export type { PresetOptions } from "./command/reader.ts";
+export type { LineReader, AgentOutput } from "./command/reader.ts";
+export type { Template } from "./command/command.ts";
+export { type Script, type ScriptedAnswer, scriptedAgent } from "./scripted/scripted.ts";
 
 // Models
-export { type AnthropicAccess, anthropicProvider } from "./anthropic/provider.ts";
-export { openaiProvider } from "./openai/provider.ts";
+export { type AnthropicAccess, anthropicProvider } from "./anthropic/anthropic.ts";
+export { openaiProvider } from "./openai/openai.ts";
 export {
-  llmAdapter,
-  type LLMAdapter,
-  type LLMAdapterOptions,
-  type LLMCallbacks,
-  type LLMParams,
-  type LLMResult,
-} from "./llm/adapter.ts";
+  modelClient,
+  type ModelClient,
+  type ModelClientOptions,
+  type ModelCallbacks,
+  type ModelParams,
+  type ModelResult,
+} from "./llm/client.ts";
 export type { ModelOptions } from "./llm/agent.ts";
-export { LLMError, type LLMErrorCode, type LLMErrorType } from "./llm/error.ts";
-export type { Block, Message, ToolResultBlock, ToolUseBlock } from "./llm/message.ts";
+export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
+export type { Block, Message, ToolResultBlock, ToolUseBlock } from "./llm/provider.ts";
 export type {
   Effort,
   Format,
-  LLMAnswer,
-  LLMProvider,
-  LLMRequest,
-  LLMSink,
+  ModelAnswer,
+  ModelProvider,
+  ModelRequest,
+  ModelSink,
   Stop,
   Surroundings,
   Thinking,
@@ -59,9 +59,9 @@ export type { Access } from "./llm/stream.ts";
 
 // Tools
 export { type McpOptions, mcpTools } from "./mcp/mcp.ts";
-export { editFile } from "./tools/edit-file.ts";
-export { listFiles } from "./tools/list-files.ts";
-export { readFile } from "./tools/read-file.ts";
+export { editFile } from "./tools/file-tools.ts";
+export { listFiles } from "./tools/search.ts";
+export { readFile } from "./tools/file-tools.ts";
 export { type ToolLimits, type ToolRegistry, toolRegistry } from "./tools/registry.ts";
 export { runCommand, type RunCommandOptions } from "./tools/run-command.ts";
 export { type RunToolContext, runTool, type ToolOutcome } from "./tools/run.ts";
@@ -77,12 +77,12 @@ export {
   type ToolRuntime,
   type ToolSource,
 } from "./tools/tools.ts";
-export { writeFile } from "./tools/write-file.ts";
+export { writeFile } from "./tools/file-tools.ts";
 
 // Files
-export { readInside, writeInside, type WriteOptions } from "./tools/file.ts";
-export { type Place, placeInside } from "./tools/inside.ts";
+export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts";
+export { type ConfinedPath, confinedPath } from "./tools/path.ts";
 
 // Calls
-export { type Call, currentCall, publish, withCall } from "./call/call.ts";
-export { addUsage, noUsage, type Spent, type Usage } from "./call/usage.ts";
+export { type RoleRun, currentRun, publish, withRun } from "./run/run.ts";
+export { addUsage, noUsage, type Spent, type Usage } from "./run/usage.ts";

@@ -11,7 +11,7 @@ export {
 export { type LedgerRecord, ledgerRecords } from "./ledger/runs.ts";
 export { addTally, noTally, type Tally, tallyOf, usageOf } from "./ledger/tally.ts";
 export type { LedgerLog } from "./ledger/told.ts";
-export type { Usage } from "./call/usage.ts";
+export type { Usage } from "./run/usage.ts";
 
 // Prices
 export { costOf, type Price, priceOf, type Prices, type Rates } from "./ledger/prices.ts";

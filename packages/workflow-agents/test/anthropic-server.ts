@@ -100,7 +100,7 @@ function protocol(
   };
 }
 
-type Said =
+type AgentOutput =
   | { type: "text"; text: string }
   | { type: "thinking"; thinking: string; signature: string }
   | { type: "tool_use"; id: string; name: string; input: object; json: string };
@@ -113,7 +113,7 @@ function message(
   cache: Cached,
 ) {
   const { thinking = "", text = "", tools = [], detail } = reply;
-  const content: Said[] = [];
+  const content: AgentOutput[] = [];
   if (thinking) content.push({ type: "thinking", thinking, signature: `signed:${thinking}` });
   if (text) content.push({ type: "text", text });
   for (const [at, { name, input = {}, json: given }] of tools.entries()) {
@@ -149,7 +149,7 @@ function message(
   };
 }
 
-function* blockEvents(index: number, block: Said, { repeat = 1 }: Reply): Iterable<string> {
+function* blockEvents(index: number, block: AgentOutput, { repeat = 1 }: Reply): Iterable<string> {
   const delta = (one: object) => event({ type: "content_block_delta", index, delta: one });
   const start = (content_block: object) =>
     event({ type: "content_block_start", index, content_block });

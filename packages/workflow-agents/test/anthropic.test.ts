@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
 import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/messages";
 import { anthropicAgent, type AnthropicOptions } from "../src/anthropic/anthropic.ts";
-import type { Block } from "../src/llm/message.ts";
+import type { Block } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { failureOf, threadOf } from "./heard.ts";
+import { failureOf, threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 const servers: WireServer<MessageCreateParams>[] = [];

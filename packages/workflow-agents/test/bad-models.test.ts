@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { LLMError } from "../src/llm/error.ts";
-import { type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { ProviderError } from "../src/llm/error.ts";
+import { type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import { until } from "./processes.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
@@ -27,11 +27,12 @@ describe.each(models)("the $name agent says by name that", (model) => {
     server: { url: string; key: string },
     options: Options = {},
     secret = server.key,
-  ): Promise<Heard & { error: LLMError }> {
+  ): Promise<Heard & { error: ProviderError }> {
     const agent = model.agent({ maxRetries: 0, ...options });
     const run = await heard(() => agent(threadAt(model, server), "You code"));
     const { error } = run;
-    if (!(error instanceof LLMError)) throw new Error("it did not fail by name", { cause: error });
+    if (!(error instanceof ProviderError))
+      throw new Error("it did not fail by name", { cause: error });
     const told = JSON.stringify([error.message, error.hint, error.cause, run.events]);
     expect(told).not.toContain(secret);
     expect(error.message).toMatch(/^[^\n]+$/);
@@ -52,7 +53,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
   test("there is no key", async () => {
     const run = await heard(() => model.agent()(threadOf(), ""));
     expect(run.error).toMatchObject({ code: "LLM_NO_KEY", type: "auth_error", retryable: false });
-    expect((run.error as LLMError).hint).toMatch(/set \w+_API_KEY/);
+    expect((run.error as ProviderError).hint).toMatch(/set \w+_API_KEY/);
   });
 
   test("the key is wrong, though the server repeats it", async () => {
@@ -307,9 +308,9 @@ describe.each(models)("the $name agent", (model) => {
     const abort = new AbortController();
     const thread = threadAt(model, server, { signal: abort.signal });
     const agent = model.agent({ maxRetries: 3, ...options });
-    const watched: Heard = { events: [], spent: [], text: "", error: null };
-    const running = heard(async () => await agent(thread, ""), {}, watched);
-    await until(() => isSo(watched, server));
+    const guarded: Heard = { events: [], spent: [], text: "", error: null };
+    const running = heard(async () => await agent(thread, ""), {}, guarded);
+    await until(() => isSo(guarded, server));
     const began = performance.now();
     abort.abort(new Error("killed"));
     const run = await running;

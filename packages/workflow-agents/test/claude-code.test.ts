@@ -8,7 +8,7 @@ import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { until } from "./processes.ts";
 import type { Reply } from "./wire.ts";
 

@@ -4,11 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
-import { noUsage } from "../src/call/usage.ts";
+import { noUsage } from "../src/run/usage.ts";
 import { type CommandOptions, commandAgent } from "../src/command/command.ts";
-import { fieldsOf, type LineReader, type Said } from "../src/command/said.ts";
+import { fieldsOf, type LineReader, type AgentOutput } from "../src/command/reader.ts";
 import { role } from "../src/role/role.ts";
-import { failureOf, type Heard, heard, payloadOf, spokenOf, threadOf, typesOf } from "./heard.ts";
+import {
+  failureOf,
+  type Heard,
+  heard,
+  payloadOf,
+  spokenOf,
+  threadOf,
+  typesOf,
+} from "./published.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "commands/agent.mjs");
@@ -39,7 +47,7 @@ const steps = [
 
 const reader: LineReader = () => (value) => {
   const { think, text, session, answer } = fieldsOf(value) as Record<string, string>;
-  const said: Said[] = [];
+  const said: AgentOutput[] = [];
   if (think !== undefined) said.push({ kind: "thinking", delta: think });
   if (text !== undefined) said.push({ kind: "text", delta: text });
   if (session !== undefined) said.push({ kind: "session", id: session });

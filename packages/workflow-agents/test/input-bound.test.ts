@@ -3,7 +3,7 @@ import { type AgentFn, createRoleModerator, END, type WorkflowError } from "@unc
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { anthropicAgent } from "../src/anthropic/anthropic.ts";
-import { mostInput } from "../src/llm/admit.ts";
+import { inputBound } from "../src/llm/converse.ts";
 import { openaiAgent } from "../src/openai/openai.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
@@ -53,7 +53,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.counts).toEqual([]);
   });
 
-  test("that its bytes alone do not admit is counted, and made when the count admits it", async () => {
+  test("that its bytes alone do not reserve is counted, and made when the count admits it", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     expect(await anthropic({ maxTokens: 12_000 }, at)).toEqual({ status: "completed", code: null });
@@ -63,7 +63,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(1);
   });
 
-  test("that its count does not admit is not made", async () => {
+  test("that its count does not reserve is not made", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     const refused = { status: "failed", code: "BUDGET_EXCEEDED" } as const;
@@ -126,7 +126,7 @@ test.each(["😀", "漢", "aGk=", "00ff", "\u0000", "\ud800"])(
   "the bound of an input of %j has a token for each byte",
   (piece) => {
     const content = piece.repeat(1000);
-    const most = mostInput({ system: "", tools: [], messages: [{ role: "user", content }] });
+    const most = inputBound({ system: "", tools: [], messages: [{ role: "user", content }] });
     expect(most).toBeGreaterThan(Buffer.byteLength(content));
   },
 );

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { llmAdapter, type LLMAdapterOptions } from "../src/llm/adapter.ts";
-import type { ToolResultBlock, ToolUseBlock } from "../src/llm/message.ts";
+import { modelClient, type ModelClientOptions } from "../src/llm/client.ts";
+import type { ToolResultBlock, ToolUseBlock } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { failureOf } from "./heard.ts";
+import { failureOf } from "./published.ts";
 import { models } from "./models.ts";
 import type { Reply } from "./wire.ts";
 
@@ -15,10 +15,10 @@ const messages = [{ role: "user" as const, content: "hello" }];
 const tool = { name: "add", description: "Adds.", input_schema: { type: "object" } };
 
 describe.each(models)("the adapter over $name", (model) => {
-  async function adapter(replies: Reply[], options: Partial<LLMAdapterOptions> = {}) {
+  async function adapter(replies: Reply[], options: Partial<ModelClientOptions> = {}) {
     const server = await model.serve(replies);
     stops.push(server.stop);
-    return { llm: llmAdapter(model.provider(), { env: model.env(server), ...options }), server };
+    return { llm: modelClient(model.provider(), { env: model.env(server), ...options }), server };
   }
 
   test("gives the documented result, and defaults to an opus", async () => {

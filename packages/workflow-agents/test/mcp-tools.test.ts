@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";
-import { failureOf, heard } from "./heard.ts";
+import { failureOf, heard } from "./published.ts";
 import { isAlive, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "mcp/server.ts");

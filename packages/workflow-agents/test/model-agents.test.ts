@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
-import type { LLMError } from "../src/llm/error.ts";
+import type { ProviderError } from "../src/llm/error.ts";
 import { role } from "../src/role/role.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { failureOf, heard, payloadOf, threadOf, typesOf } from "./heard.ts";
+import { failureOf, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { models, threadAt } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -154,7 +154,7 @@ describe.each(models)("the $name agent", (model) => {
     const agent = model.agent({ tools: testTools() });
     const run = await heard(() => agent(threadAt(model, server), ""), {
       id: "the run",
-      priced: (spent) => ({ ...spent, cost: 0.5 }),
+      withCost: (spent) => ({ ...spent, cost: 0.5 }),
     });
     const begun = run.events.filter(({ type }) => type === "llm_start");
     const ids = begun.map(({ payload }) => payload.call_id);
@@ -175,11 +175,11 @@ describe.each(models)("the $name agent", (model) => {
 
   test("asks before each call whether it may spend, and makes none when it may not", async () => {
     const server = await serve([{ text: "ok" }]);
-    const admit = () => {
+    const reserve = () => {
       throw new Error("too dear");
     };
     const run = await heard(() => model.agent()(threadAt(model, server), ""), {
-      admit,
+      reserve,
       isLimited: true,
     });
     expect(run.error).toEqual(new Error("too dear"));
@@ -209,7 +209,7 @@ describe.each(models)("the $name agent", (model) => {
     const server = await serve([{ tools: [{ name: "add" }] }]);
     const agent = model.agent({ tools: testTools(), maxTurns: 3 });
     const run = await heard(() => agent(threadAt(model, server), ""));
-    expect((run.error as LLMError).code).toBe("LLM_TOO_MANY_TURNS");
+    expect((run.error as ProviderError).code).toBe("LLM_TOO_MANY_TURNS");
     expect(server.came.length).toBe(3);
   });
 

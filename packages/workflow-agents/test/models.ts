@@ -1,13 +1,13 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { anthropicAgent } from "../src/anthropic/anthropic.ts";
-import { anthropicProvider } from "../src/anthropic/provider.ts";
+import { anthropicProvider } from "../src/anthropic/anthropic.ts";
 import type { ModelOptions } from "../src/llm/agent.ts";
-import type { LLMProvider } from "../src/llm/provider.ts";
+import type { ModelProvider } from "../src/llm/provider.ts";
 import type { Access } from "../src/llm/stream.ts";
 import { openaiAgent } from "../src/openai/openai.ts";
-import { openaiProvider } from "../src/openai/provider.ts";
+import { openaiProvider } from "../src/openai/openai.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { threadOf } from "./heard.ts";
+import { threadOf } from "./published.ts";
 import { openaiServer } from "./openai-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -19,7 +19,7 @@ export type Model = {
   name: string;
   serve: (replies: Reply[]) => Promise<Served>;
   agent: (options?: Options) => AgentFn;
-  provider: (access?: Access) => LLMProvider;
+  provider: (access?: Access) => ModelProvider;
   env: (server: { url: string; key: string }) => Record<string, string>;
 };
 

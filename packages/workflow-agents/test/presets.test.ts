@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import type { AgentFn } from "@uncaged/workflow";
 import { codex } from "../src/command/codex.ts";
 import { cursor } from "../src/command/cursor.ts";
-import { type Heard, heard, spokenOf, threadOf } from "./heard.ts";
+import { type Heard, heard, spokenOf, threadOf } from "./published.ts";
 
 const commands = join(import.meta.dir, "commands");
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { LLMError } from "../src/llm/error.ts";
-import { heard, threadOf } from "./heard.ts";
+import type { ProviderError } from "../src/llm/error.ts";
+import { heard, threadOf } from "./published.ts";
 import { models, threadAt } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -77,7 +77,7 @@ describe.each(models)("a request of the $name agent", (model) => {
       const env = { ...model.env(server), [`${prefix}_CUSTOM_HEADERS`]: `X-Good: yes\n${line}` };
       const { error } = await heard(() => model.agent()(threadOf({ env }), ""));
       expect(error).toMatchObject({ code: "LLM_BAD_REQUEST", isFree: true });
-      expect((error as LLMError).hint).toContain(`${prefix}_CUSTOM_HEADERS`);
+      expect((error as ProviderError).hint).toContain(`${prefix}_CUSTOM_HEADERS`);
       expect(server.came).toEqual([]);
     },
   );

@@ -69,8 +69,8 @@ test("the tools are small, without the MCP client", async () => {
   const call = `(await ${tools}.run("runCommand", { argv: ["echo", "hi"] }, ctx)).content`;
   const made = await stepOf(call, {
     toolRegistry: "tools/registry.ts",
-    readFile: "tools/read-file.ts",
-    editFile: "tools/edit-file.ts",
+    readFile: "tools/file-tools.ts",
+    editFile: "tools/file-tools.ts",
     search: "tools/search.ts",
     runCommand: "tools/run-command.ts",
   });

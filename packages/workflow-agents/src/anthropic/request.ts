@@ -9,8 +9,8 @@ import type {
   Tool,
 } from "@anthropic-ai/sdk/resources/messages/messages";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import { blocksOf, type Message, textOf } from "../llm/message.ts";
-import type { LLMRequest, Thinking } from "../llm/provider.ts";
+import { blocksOf, type Message, textOf } from "../llm/provider.ts";
+import type { ModelRequest, Thinking } from "../llm/provider.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 const maxTokens = 16_384;
@@ -19,7 +19,7 @@ const maxTokens = 16_384;
  * A request in the words of the Messages API. With a cache the system prompt, the last tool and the
  * last message end what is cached, so that each turn of a tool loop reads the turns before.
  */
-export function bodyOf(request: LLMRequest, cache: boolean): MessageCreateParamsStreaming {
+export function bodyOf(request: ModelRequest, cache: boolean): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};
   const system = systemOf(request, mark);
@@ -45,7 +45,7 @@ export function bodyOf(request: LLMRequest, cache: boolean): MessageCreateParams
 }
 
 /** The same request to be counted: without what has no part in its input. */
-export function countBodyOf(request: LLMRequest): MessageCountTokensParams {
+export function countBodyOf(request: ModelRequest): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, ...input } = body;
   return input;
@@ -53,7 +53,7 @@ export function countBodyOf(request: LLMRequest): MessageCountTokensParams {
 
 type Mark = { cache_control?: CacheControlEphemeral };
 
-function systemOf({ system, messages }: LLMRequest, mark: Mark): TextBlockParam[] | null {
+function systemOf({ system, messages }: ModelRequest, mark: Mark): TextBlockParam[] | null {
   const more = messages.filter(({ role }) => role === "system").map((m) => textOf(blocksOf(m)));
   const text = [system, ...more].filter((part) => part.trim() !== "").join("\n\n");
   return text ? [{ type: "text", text, ...mark }] : null;

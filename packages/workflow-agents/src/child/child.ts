@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { WorkflowError } from "@uncaged/workflow";
-import { endGroup, isGroupAlive, signalGroup } from "./group.ts";
-import { guardGroup } from "./guard.ts";
+import { endGroup, guardGroup, isGroupAlive, signalGroup } from "./group.ts";
 
 /**
  * A command to run in a process group of its own. `argv[0]` is looked up in the `PATH` of `env`, which

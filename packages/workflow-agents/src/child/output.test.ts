@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { allowed } from "./environment.ts";
-import { Lines } from "./lines.ts";
-import { HeadAndTail } from "./tail.ts";
+import { allowed } from "./group.ts";
+import { Lines } from "./output.ts";
+import { HeadAndTail } from "./output.ts";
 
 /** A value in pieces, cut at arbitrary places. */
 const pieces = fc

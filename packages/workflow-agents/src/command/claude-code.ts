@@ -1,16 +1,16 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { noUsage, type Spent, type Usage } from "../call/usage.ts";
+import { noUsage, type Spent, type Usage } from "../run/usage.ts";
 import { commandAgent } from "./command.ts";
-import { type PresetOptions, proxies } from "./preset.ts";
+import { type PresetOptions, proxies } from "./reader.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
   type LineReader,
   listOf,
-  type Said,
+  type AgentOutput,
   stringOf,
-} from "./said.ts";
+} from "./reader.ts";
 
 /**
  * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what
@@ -76,7 +76,7 @@ export const readClaudeCode: LineReader = () => {
 class Answers {
   readonly #open = new Map<unknown, { id: string; spent: Spent }>();
 
-  told({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): Said[] {
+  told({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): AgentOutput[] {
     const event = fieldsOf(value);
     const message = fieldsOf(event.message);
     const counts = fieldsOf(event.type === "message_start" ? message.usage : event.usage);
@@ -107,7 +107,7 @@ function counted(used: Fields, before: Usage): Usage {
   };
 }
 
-function deltaOf({ type, text, thinking }: Fields): Said[] {
+function deltaOf({ type, text, thinking }: Fields): AgentOutput[] {
   if (type === "text_delta") return [{ kind: "text", delta: stringOf(text) }];
   if (type === "thinking_delta") return [{ kind: "thinking", delta: stringOf(thinking) }];
   return [];
@@ -115,18 +115,18 @@ function deltaOf({ type, text, thinking }: Fields): Said[] {
 
 const blocksOf = (line: Fields): Fields[] => listOf(fieldsOf(line.message).content);
 
-function toolUseOf({ type, id, name, input }: Fields): Said[] {
+function toolUseOf({ type, id, name, input }: Fields): AgentOutput[] {
   if (type !== "tool_use") return [];
   return [{ kind: "toolUse", id: stringOf(id), name: stringOf(name), input }];
 }
 
-function toolResultOf({ type, tool_use_id, content, is_error }: Fields): Said[] {
+function toolResultOf({ type, tool_use_id, content, is_error }: Fields): AgentOutput[] {
   if (type !== "tool_result") return [];
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }
 
-function resultOf(line: Fields, model: string): Said[] {
-  const said: Said[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
+function resultOf(line: Fields, model: string): AgentOutput[] {
+  const said: AgentOutput[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
   const id = stringOf(line.session_id);
   if (id !== "") said.push({ kind: "session", id });
   const text = stringOf(line.result);

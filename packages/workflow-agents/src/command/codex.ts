@@ -1,7 +1,14 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { type PresetOptions, proxies } from "./preset.ts";
+import { type PresetOptions, proxies } from "./reader.ts";
 import { commandAgent } from "./command.ts";
-import { countOf, type Fields, fieldsOf, type LineReader, type Said, stringOf } from "./said.ts";
+import {
+  countOf,
+  type Fields,
+  fieldsOf,
+  type LineReader,
+  type AgentOutput,
+  stringOf,
+} from "./reader.ts";
 
 /**
  * Codex without its screen. It may write in the thread's directory (`sandbox`); the directory need be
@@ -61,11 +68,11 @@ function readCodex(model: string): ReturnType<LineReader> {
 // A file change and a web search may be told only when they are over.
 const startsLate = new Set(["file_change", "web_search"]);
 
-function startedItem(item: Fields): Said[] {
+function startedItem(item: Fields): AgentOutput[] {
   return startsLate.has(stringOf(item.type)) ? [] : toolUse(item);
 }
 
-function completedItem(item: Fields): Said[] {
+function completedItem(item: Fields): AgentOutput[] {
   const text = stringOf(item.text);
   if (item.type === "agent_message") return [{ kind: "text", delta: `${text}\n` }];
   if (item.type === "reasoning") return [{ kind: "thinking", delta: `${text}\n` }];
@@ -73,7 +80,7 @@ function completedItem(item: Fields): Said[] {
   return [...late, ...toolResult(item)];
 }
 
-function toolUse(item: Fields): Said[] {
+function toolUse(item: Fields): AgentOutput[] {
   const id = stringOf(item.id);
   switch (item.type) {
     case "command_execution":
@@ -91,7 +98,7 @@ function toolUse(item: Fields): Said[] {
   }
 }
 
-function toolResult(item: Fields): Said[] {
+function toolResult(item: Fields): AgentOutput[] {
   if (toolUse(item).length === 0) return [];
   const exitCode = item.exit_code;
   const isError = item.status === "failed" || item.status === "declined";
@@ -101,7 +108,7 @@ function toolResult(item: Fields): Said[] {
 }
 
 // `input_tokens` has the cached ones in it.
-function spentOf(used: Fields, model: string): Said {
+function spentOf(used: Fields, model: string): AgentOutput {
   const cached = countOf(used.cached_input_tokens);
   const usage = {
     input_tokens: Math.max(countOf(used.input_tokens) - cached, 0),

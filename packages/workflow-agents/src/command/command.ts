@@ -6,15 +6,13 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { currentCall } from "../call/call.ts";
-import { noUsage } from "../call/usage.ts";
 import { runChild } from "../child/child.ts";
-import { allowed } from "../child/environment.ts";
-import { failureOf } from "./failure.ts";
-import { lastLine, readLines, readText } from "./output.ts";
+import { allowed } from "../child/group.ts";
+import { currentRun } from "../run/run.ts";
+import { noUsage } from "../run/usage.ts";
+import { failureOf, lastLine, readLines, readText } from "./output.ts";
+import type { LineReader } from "./reader.ts";
 import { Report } from "./report.ts";
-import type { LineReader } from "./said.ts";
-import { checkTemplate, filled, has, type Template, threadText } from "./template.ts";
 
 /** How a command is run as an agent. */
 export type CommandOptions = {
@@ -72,7 +70,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
   checkTemplate(settings.argv, settings.prompt);
   const name = basename(String(settings.argv[0]));
   return async (ctx, systemPrompt) => {
-    const { memory } = currentCall();
+    const { memory } = currentRun();
     const session =
       memory.command === name && has(settings.argv, "session") ? memory.session : null;
     const isKnown = typeof session === "string";
@@ -106,14 +104,14 @@ type Budget = { told: string | null; release: () => void };
 
 /** Admits a run, with all that is left of the limit if the command can be told so; else with the least. */
 function budgetFor(name: string, { argv }: Settings): Budget {
-  const { admit, left } = currentCall();
-  const budget = has(argv, "budget") ? (left?.() ?? null) : null;
+  const { reserve, remaining } = currentRun();
+  const budget = has(argv, "budget") ? (remaining?.() ?? null) : null;
   const cost = Math.max(budget ?? 0, least.cost);
-  const release = admit({ model: name, usage: least.usage, cost });
+  const release = reserve({ model: name, usage: least.usage, cost });
   return { told: budget === null ? null : String(budget), release };
 }
 
-/** Why no other run is admitted: the thread's limit, or `error` when that one is not reached. */
+/** Why no other run is reserved: the thread's limit, or `error` when that one is not reached. */
 function exceeded(name: string, settings: Settings, error: WorkflowError): WorkflowError {
   try {
     budgetFor(name, settings).release();
@@ -189,4 +187,67 @@ function cwdOf({ cwd }: ThreadContext): string {
   const message = "the thread has no working directory, and a command needs one";
   const hint = "start the thread with the command line, or give cwd in the options of run";
   throw new WorkflowError({ code: "NO_CWD", kind: "failed", message, hint });
+}
+
+/**
+ * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what is left of the
+ * thread's `maxCost`, in US dollars. A list inside it stands for its arguments when all of its
+ * placeholders have a value, and for nothing otherwise: `["--resume", "{session}"]`.
+ */
+export type Template = readonly (string | readonly string[])[];
+
+const filledIn = /\{(prompt|system|session|budget)\}/;
+
+/** What stands for the placeholders; null for one that has no value. */
+export type Values = Record<Placeholder, string | null>;
+type Placeholder = "prompt" | "system" | "session" | "budget";
+
+const placeholder = /\{(prompt|system|session|budget)\}/g;
+
+/** Whether a template has a placeholder. */
+export const has = (template: Template, name: Placeholder): boolean =>
+  template.flat().some((part) => part.includes(`{${name}}`));
+
+/** The argv that a template makes. A value's own braces stay what they are. */
+export function filled(template: Template, values: Values): string[] {
+  return template.flatMap((part) => {
+    if (typeof part === "string") return [fill(part, values)];
+    const isWhole = [...part.join("\n").matchAll(placeholder)].every(
+      ([, name]) => values[name as Placeholder] !== null,
+    );
+    return isWhole ? part.map((one) => fill(one, values)) : [];
+  });
+}
+
+const fill = (part: string, values: Values): string =>
+  part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");
+
+/**
+ * What a thread is to a command: the user's prompt and what each role said. One that goes on with a
+ * session knows the first `known` steps already and is told the others.
+ */
+export function threadText(ctx: ThreadContext, known: number): string {
+  const steps = ctx.steps.slice(known).map(({ role, content }, at) => {
+    return `<step number="${known + at + 1}" role="${role}">\n${content}\n</step>`;
+  });
+  const prompt = known === 0 ? [ctx.start.content.trim() || "(no prompt)"] : [];
+  const parts = [...prompt, ...steps];
+  return parts.length > 0 ? parts.join("\n\n") : "Go on.";
+}
+
+/** @throws WorkflowError `BAD_COMMAND` when a template can't be run. */
+export function checkTemplate(template: Template, prompt: "stdin" | "argument"): void {
+  const [command] = template;
+  const problem =
+    typeof command !== "string" || command === "" || filledIn.test(command)
+      ? "its argv must begin with the command's name"
+      : prompt === "stdin" && has(template, "prompt")
+        ? "its argv has {prompt}, and the prompt is given by stdin"
+        : prompt === "argument" && !has(template, "prompt")
+          ? "its argv has no {prompt}, and the prompt is an argument"
+          : null;
+  if (problem === null) return;
+  const message = `a command agent can't be run: ${problem}`;
+  const hint = "mend commandAgent's options";
+  throw new WorkflowError({ code: "BAD_COMMAND", kind: "usage", message, hint });
 }

@@ -1,7 +1,14 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { type PresetOptions, proxies } from "./preset.ts";
+import { type PresetOptions, proxies } from "./reader.ts";
 import { commandAgent } from "./command.ts";
-import { type Fields, fieldsOf, type LineReader, listOf, type Said, stringOf } from "./said.ts";
+import {
+  type Fields,
+  fieldsOf,
+  type LineReader,
+  listOf,
+  type AgentOutput,
+  stringOf,
+} from "./reader.ts";
 
 /**
  * Cursor's agent without its screen. With `force` it changes files and runs commands unasked; without,
@@ -36,12 +43,12 @@ const readCursor: LineReader = () => (value) => {
   switch (line.type) {
     case "assistant":
       return listOf(fieldsOf(line.message).content).flatMap(({ type, text }) =>
-        type === "text" ? [{ kind: "text", delta: stringOf(text) } satisfies Said] : [],
+        type === "text" ? [{ kind: "text", delta: stringOf(text) } satisfies AgentOutput] : [],
       );
     case "tool_call":
       return toolCall(line);
     case "result": {
-      const session: Said = { kind: "session", id: stringOf(line.session_id) };
+      const session: AgentOutput = { kind: "session", id: stringOf(line.session_id) };
       const text = stringOf(line.result);
       if (line.is_error === true) return [session, { kind: "failed", message: text }];
       return [session, { kind: "result", text }];
@@ -52,7 +59,7 @@ const readCursor: LineReader = () => (value) => {
 };
 
 // `{"readToolCall": {args, result}}`, or `{"function": {name, arguments}}` for those without a name of their own.
-function toolCall(line: Fields): Said[] {
+function toolCall(line: Fields): AgentOutput[] {
   const id = stringOf(line.call_id);
   const [entry] = Object.entries(fieldsOf(line.tool_call));
   if (!entry) return [];

@@ -1,8 +1,7 @@
 import { isWorkflowError, type Mask, truncated } from "@uncaged/workflow";
-import { currentCall, publish } from "../call/call.ts";
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
-import type { Said } from "./said.ts";
-import { RunSpending } from "./spending.ts";
+import { type RoleRun, currentRun, Meter, publish } from "../run/run.ts";
+import { addUsage, noUsage, type Spent, type Usage } from "../run/usage.ts";
+import type { AgentOutput } from "./reader.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 
@@ -28,12 +27,12 @@ export class Report {
   constructor(name: string, mask: Mask, tellsSpending: boolean) {
     this.#name = name;
     this.#mask = mask;
-    this.#spending = tellsSpending ? new RunSpending(currentCall(), name) : null;
+    this.#spending = tellsSpending ? new RunSpending(currentRun(), name) : null;
     this.#text = mask.stream();
     this.#thinking = mask.stream();
   }
 
-  hear(said: Said): void {
+  hear(said: AgentOutput): void {
     if (said.kind !== "text") this.#tell("llm_token", this.#text.end());
     if (said.kind !== "thinking") this.#tell("llm_thinking", this.#thinking.end());
     switch (said.kind) {
@@ -106,12 +105,12 @@ export class Report {
     });
   }
 
-  #toolUse({ id, name, input }: Said & { kind: "toolUse" }): void {
+  #toolUse({ id, name, input }: AgentOutput & { kind: "toolUse" }): void {
     this.#hasToolUse = true;
     publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
   }
 
-  #toolResult({ id, content, isError }: Said & { kind: "toolResult" }): void {
+  #toolResult({ id, content, isError }: AgentOutput & { kind: "toolResult" }): void {
     const whole = this.#mask.value(content) ?? null;
     publish("llm_tool_result", { tool_use_id: id, content: whole, is_error: isError });
   }
@@ -127,5 +126,64 @@ export class Report {
 
   #elapsed(): number {
     return Math.round(performance.now() - this.#began);
+  }
+}
+
+/**
+ * Counts what one run of a command spends: what it tells of each answer of its models while it runs, until
+ * it tells what all of them used.
+ */
+export class RunSpending {
+  readonly #call: RoleRun;
+  readonly #answers = new Map<string, Spent>();
+  readonly #meters = new Map<string, Meter>();
+  #first: Meter | null;
+  #isTold = false;
+
+  constructor(call: RoleRun, name: string) {
+    this.#call = call;
+    this.#first = new Meter(name);
+  }
+
+  /** What was counted so far of one answer. */
+  tell(id: string, spent: Spent): void {
+    this.#answers.set(id, spent);
+    const sum = this.#sumOf(spent.model);
+    this.#meterOf(spent.model).update(sum);
+  }
+
+  /** What a model used in the whole run. */
+  add(spent: Spent): void {
+    this.#isTold = true;
+    this.#call.spent.push(spent);
+    this.#meterOf(spent.model).end(spent);
+    this.#meters.delete(spent.model);
+  }
+
+  /** The run is over, and has told all. */
+  end(): void {
+    this.#first?.free();
+    for (const meter of this.#meters.values()) meter.free();
+  }
+
+  /** The run broke off: what its answers told is all that is known, unless it has told all. */
+  breakOff(): void {
+    if (this.#isTold) return this.end();
+    const models = new Set([...this.#answers.values()].map(({ model }) => model));
+    for (const model of models) this.#call.spent.push(this.#sumOf(model));
+    for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
+  }
+
+  #sumOf(model: string): Spent {
+    const all = [...this.#answers.values()].filter((spent) => spent.model === model);
+    const usage = all.reduce((sum, spent) => addUsage(sum, spent.usage), noUsage);
+    return { model, usage, cost: null };
+  }
+
+  #meterOf(model: string): Meter {
+    const meter = this.#meters.get(model) ?? this.#first ?? new Meter(model);
+    this.#first = null;
+    this.#meters.set(model, meter);
+    return meter;
   }
 }

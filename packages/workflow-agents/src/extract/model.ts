@@ -1,8 +1,8 @@
 import { isWorkflowError } from "@uncaged/workflow";
-import { publish } from "../call/call.ts";
+import { publish } from "../run/run.ts";
 import { converse } from "../llm/converse.ts";
-import { LLMError } from "../llm/error.ts";
-import type { LLMAnswer, LLMProvider, LLMRequest } from "../llm/provider.ts";
+import { ProviderError } from "../llm/error.ts";
+import type { ModelAnswer, ModelProvider, ModelRequest } from "../llm/provider.ts";
 import type { Extractor } from "./extract.ts";
 
 /** What a model extractor can be told. `maxTokens` bounds its answer (8,192). */
@@ -21,12 +21,12 @@ Otherwise "missing" is empty and "fields" has them all.`;
  *
  * What it spends is part of the step. It publishes `llm_done` or `llm_error`, and no tokens.
  */
-export function modelExtractor(provider: LLMProvider, options: ModelExtractorOptions): Extractor {
+export function modelExtractor(provider: ModelProvider, options: ModelExtractorOptions): Extractor {
   const { model, maxTokens = 8_192 } = options;
   return async (text, schema, problem, { env = {}, signal }) => {
     const began = performance.now();
     const elapsed = () => Math.round(performance.now() - began);
-    const request: LLMRequest = {
+    const request: ModelRequest = {
       model,
       maxTokens,
       system,
@@ -72,7 +72,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-function done({ usage, model, finishReason }: LLMAnswer, latency_ms: number) {
+function done({ usage, model, finishReason }: ModelAnswer, latency_ms: number) {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
   const total_tokens = input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
   return {
@@ -89,9 +89,9 @@ function failed(error: unknown, latency_ms: number) {
   const known = isWorkflowError(error) ? error : null;
   return {
     error: known?.message ?? "the extraction failed",
-    type: error instanceof LLMError ? error.type : "unknown_error",
+    type: error instanceof ProviderError ? error.type : "unknown_error",
     code: known?.code ?? "INTERNAL",
-    retryable: error instanceof LLMError && error.retryable,
+    retryable: error instanceof ProviderError && error.retryable,
     latency_ms,
   };
 }

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createRoleModerator, durable, END, type WorkflowError } from "@uncaged/workflow";
 import { type RunThreadOptions, runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
-import { currentCall } from "../call/call.ts";
-import { noUsage } from "../call/usage.ts";
+import { currentRun } from "../run/run.ts";
+import { noUsage } from "../run/usage.ts";
 import { roleSteps } from "../role/durable.ts";
 import { role } from "../role/role.ts";
 
@@ -16,9 +16,9 @@ const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async (
     systemPrompt: "",
     schema: z.object({}),
     agent: async () => {
-      const { admit, spent } = currentCall();
+      const { reserve, spent } = currentRun();
       const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
-      const release = admit({ model, usage: most, cost: null });
+      const release = reserve({ model, usage: most, cost: null });
       asked += 1;
       await wait();
       const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
@@ -121,10 +121,10 @@ describe("agents that run side by side in one role", () => {
       systemPrompt: "",
       schema: z.object({}),
       agent: async () => {
-        const { admit, spent } = currentCall();
+        const { reserve, spent } = currentRun();
         const ask = async () => {
           for (let turn = 0; turn < turns; turn += 1) {
-            const release = admit({ model, usage: most, cost: null });
+            const release = reserve({ model, usage: most, cost: null });
             asked += 1;
             await new Promise((resolve) => setImmediate(resolve));
             const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };

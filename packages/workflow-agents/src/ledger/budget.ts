@@ -1,5 +1,5 @@
 import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
-import type { Spent } from "../call/usage.ts";
+import type { Spent } from "../run/usage.ts";
 import { ledgerOf } from "./ledger.ts";
 import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./tally.ts";
@@ -8,17 +8,17 @@ import { addTally, noTally, type Tally, tallyOf } from "./tally.ts";
 export type Limits = { maxCost?: number; maxTokens?: number };
 
 /**
- * What one running role spends and may spend. `admit` is asked before each model call with the most
+ * What one running role spends and may spend. `reserve` is asked before each model call with the most
  * that it may use, which is kept for it until what it gives back is called; `close` is called when the
  * role is over, and `told` says whether its step tells what it spent.
  */
 export type Account = {
   spent: Spent[];
-  admit: (most: Spent) => () => void;
+  reserve: (most: Spent) => () => void;
   /** What is left of `maxCost`, in US dollars; null without one. */
-  left: () => number | null;
+  remaining: () => number | null;
   isLimited: boolean;
-  priced: (spent: Spent) => Spent;
+  withCost: (spent: Spent) => Spent;
   close: (told: boolean) => void;
 };
 
@@ -33,7 +33,7 @@ const open = new WeakMap<object, Set<Open>>();
  * Opens the account of a role that begins to run. What a fork brought along is not counted: another
  * thread has paid for it.
  *
- * @throws WorkflowError `BAD_BUDGET` when a limit is no positive number. From `admit`:
+ * @throws WorkflowError `BAD_BUDGET` when a limit is no positive number. From `reserve`:
  *   `BUDGET_EXCEEDED` when the call could pass a limit, `PRICE_UNKNOWN` when the thread has a
  *   `maxCost` and the model no known price.
  */
@@ -44,11 +44,11 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
   open.set(ctx.steps, accounts.add(mine));
   const spentSoFar = (): Tally =>
     [...accounts].map((one) => runningOf(one, prices)).reduce(addTally, spentBefore(ctx));
-  const left = (): number | null => {
+  const remaining = (): number | null => {
     const { maxCost } = limits;
     return maxCost === undefined ? null : Math.max(0, floored(maxCost - spentSoFar().cost));
   };
-  const admit = (most: Spent): (() => void) => {
+  const reserve = (most: Spent): (() => void) => {
     const tally = { ...mostOf(most, prices, limits) };
     check(ctx.threadId, limits, spentSoFar(), tally, most.model);
     mine.reserved.add(tally);
@@ -59,15 +59,15 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
     if (told) accounts.delete(mine);
   };
   const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
-  const pricedHere = (spent: Spent): Spent => priced(spent, prices);
-  return { spent: mine.spent, admit, left, isLimited, priced: pricedHere, close };
+  const pricedHere = (spent: Spent): Spent => withCost(spent, prices);
+  return { spent: mine.spent, reserve, remaining, isLimited, withCost: pricedHere, close };
 }
 
 // In millionths: what a command takes, and no more than there is.
 const floored = (cost: number): number => Math.floor(cost * 1e6) / 1e6;
 
 /** A call's cost by the user's price, else as its agent was told, else by the list. */
-export function priced({ model, usage, cost }: Spent, prices: Prices): Spent {
+export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
   const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
   return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
 }
@@ -95,7 +95,7 @@ function mostOf(most: Spent, prices: Prices, { maxCost }: Limits): Tally {
 
 function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
   const answered = spent.map((one) => {
-    const { usage, cost } = priced(one, prices);
+    const { usage, cost } = withCost(one, prices);
     return tallyOf(usage, cost);
   });
   return [...answered, ...reserved].reduce(addTally, noTally);

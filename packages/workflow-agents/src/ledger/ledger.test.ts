@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
+import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 import { ledgerOf } from "./ledger.ts";
 import { addTally, noTally, type Tally } from "./tally.ts";
 

@@ -1,4 +1,4 @@
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
+import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 import { rounded } from "./prices.ts";
 
 /**

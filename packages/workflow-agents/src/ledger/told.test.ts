@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { noUsage, type Usage } from "../call/usage.ts";
+import { noUsage, type Usage } from "../run/usage.ts";
 import { ledgerOf, type LedgerStep } from "./ledger.ts";
 import type { LedgerRecord } from "./runs.ts";
 

@@ -32,7 +32,7 @@ export function untold(
   const isOver = (run: Run): boolean =>
     run.driving < driving || (run.isRole ? run.end !== null : run.step <= steps.length);
   const over = runs.filter((run) => !isLive || isOver(run));
-  const told = new Told(steps, saved, kept);
+  const told = new PartialUsage(steps, saved, kept);
   // A step is committed a little after its run is done.
   const isComing = (run: Run): boolean => isLive && run.driving === driving && run.end === "done";
   const counted = over.map((run) => ({ run, taken: told.takes(run) }));
@@ -43,7 +43,7 @@ export function untold(
 }
 
 /** The steps with what they tell, each of which is one run's. */
-class Told {
+class PartialUsage {
   readonly #steps: readonly Step[];
   readonly #saved: number;
   readonly #untaken = new Map<string, (number | null)[]>();

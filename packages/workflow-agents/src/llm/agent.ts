@@ -4,15 +4,12 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { publish } from "../call/call.ts";
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
+import { publish } from "../run/run.ts";
+import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 import type { ToolRunner } from "../tools/tools.ts";
-import { converse, type Observer } from "./converse.ts";
-import { LLMError } from "./error.ts";
-import type { Message } from "./message.ts";
-import { threadMessages } from "./prompt.ts";
-import type { LLMProvider, LLMRequest } from "./provider.ts";
-import type { Toolbox } from "./tool-round.ts";
+import { converse, type Observer, type Toolbox } from "./converse.ts";
+import { ProviderError } from "./error.ts";
+import type { Block, ModelProvider, ModelRequest, Message } from "./provider.ts";
 
 /** What every model agent can be told. */
 export type ModelOptions = {
@@ -34,8 +31,8 @@ export type ModelOptions = {
 
 /** An agent that asks a provider's model, and publishes what happens as events of the running step. */
 export function modelAgent(
-  provider: LLMProvider,
-  options: ModelOptions & Pick<LLMRequest, "thinking" | "effort">,
+  provider: ModelProvider,
+  options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
   const { maxTurns = 50, allowTruncated = false, messages = threadMessages } = options;
   return async (ctx, systemPrompt) => {
@@ -44,7 +41,7 @@ export function modelAgent(
     try {
       const toolbox = options.tools && toolboxOf(options.tools, ctx);
       const { model, maxTokens, temperature, thinking, effort } = options;
-      const request: LLMRequest = {
+      const request: ModelRequest = {
         model,
         maxTokens,
         temperature,
@@ -57,7 +54,8 @@ export function modelAgent(
       const bounds = { maxTurns, allowTruncated, toolbox };
       const around = { env, signal };
       const { text } = await converse(provider, request, around, report.observer, bounds);
-      if (!text.trim()) throw new LLMError("LLM_EMPTY", `${provider.name} answered with no text`);
+      if (!text.trim())
+        throw new ProviderError("LLM_EMPTY", `${provider.name} answered with no text`);
       report.done();
       return text;
     } catch (error) {
@@ -122,9 +120,9 @@ class Report {
     const known = isWorkflowError(error) ? error : null;
     publish("llm_error", {
       error: known?.message ?? "the agent failed",
-      type: error instanceof LLMError ? error.type : "unknown_error",
+      type: error instanceof ProviderError ? error.type : "unknown_error",
       code: known?.code ?? "INTERNAL",
-      retryable: error instanceof LLMError && error.retryable,
+      retryable: error instanceof ProviderError && error.retryable,
       latency_ms: this.#elapsed(),
     });
   }
@@ -132,4 +130,17 @@ class Report {
   #elapsed(): number {
     return Math.round(performance.now() - this.#began);
   }
+}
+
+/**
+ * What a thread is to a model that takes part in it: the user's prompt, and what each role said so
+ * far, a block each, so that a later call of the same role begins with the same blocks (and finds them
+ * in the provider's cache).
+ */
+export function threadMessages(ctx: ThreadContext): Message[] {
+  const steps = ctx.steps.map(({ role, content }, at): Block => {
+    return { type: "text", text: `<step number="${at + 1}" role="${role}">\n${content}\n</step>` };
+  });
+  const prompt = { type: "text", text: ctx.start.content.trim() || "(no prompt)" };
+  return [{ role: "user", content: [prompt, ...steps] }];
 }

@@ -1,13 +1,188 @@
+import type { ToolDefinition, ToolRunner } from "../tools/tools.ts";
+import { converse } from "./converse.ts";
+import { ProviderError } from "./error.ts";
+import type {
+  Format,
+  ModelAnswer,
+  ModelProvider,
+  ModelRequest,
+  Message,
+  Thinking,
+  ToolResultBlock,
+  ToolUseBlock,
+} from "./provider.ts";
+
+/** One call of a model, as the step workflows make it. */
+export type ModelParams = {
+  /** The adapter's own model when not given. */
+  model?: string;
+  system?: string;
+  messages: Message[];
+  /** `false` keeps the callbacks of the accumulator answer quiet. The model is always asked for a stream. */
+  stream?: boolean;
+  tools?: ToolDefinition[];
+  /** Ids of documents: who makes the adapter finds them (`docs`). */
+  docs?: number[];
+  output_config?: { type: "json_object" | "json_schema"; schema?: object; schemaRef?: string };
+  max_tokens?: number;
+  temperature?: number;
+  thinking?: { type: "enabled"; budget_tokens: number } | { type: "adaptive" | "disabled" };
+};
+
+/** What a call of a model gave. `content` is an object when `output_config` asked for one. */
+export type ModelResult = {
+  content: string | object;
+  model: string;
+  id?: string;
+  finish_reason?: string;
+  stop_reason?: string;
+  /** `input_tokens` are all of the request's, those of the provider's cache included. */
+  usage: { input_tokens: number; output_tokens: number; thinking_tokens?: number };
+  tool_calls?: ToolUseBlock[];
+  tool_use?: ToolUseBlock[];
+  thinking?: string;
+};
+
+/** What is told while a call goes on; each may be left out. */
+export type ModelCallbacks = {
+  onToken?: (delta: string) => void;
+  onThinking?: (delta: string) => void;
+  onToolUse?: (toolUse: ToolUseBlock) => void;
+  onToolResult?: (toolResult: ToolResultBlock) => void;
+};
+
+/** The documented interface between a workflow's steps and a model. */
+export type ModelClient = {
+  call: (
+    params: ModelParams,
+    onToken?: (delta: string) => void,
+    callbacks?: ModelCallbacks,
+  ) => Promise<ModelResult>;
+};
+
+/** What an adapter is made for: a thread's surroundings, and the tools that run by themselves. */
+export type ModelClientOptions = {
+  env: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+  cwd?: string;
+  /** `claude-opus-5-5` when not given. */
+  model?: string;
+  /** With them a call goes on until the model ends its turn; without, it ends with the tool calls. */
+  tools?: ToolRunner;
+  maxTurns?: number;
+  /** The text of documents by id, added to the system prompt. */
+  docs?: (ids: readonly number[]) => Promise<string>;
+  /** A JSON Schema by its name in `output_config.schemaRef`. */
+  schema?: (ref: string) => object;
+};
+
+const defaultModel = "claude-opus-5-5";
+
 /**
- * Makes a provider's client. It would read what it is not told from its process's environment, which is
- * that of another shell than the thread's: there is none while it is made.
+ * The documented adapter over a provider.
+ *
+ *     const llm = modelClient(anthropicProvider(), { env: options.env, signal: options.signal });
+ *     const { content } = await llm.call({ messages: [{ role: "user", content: "Hello" }] });
+ *
+ * @throws ProviderError from `call`; the signal's reason when it is aborted.
  */
-export function made<Client>(make: () => Client): Client {
-  const { env } = process;
-  process.env = {};
+export function modelClient(provider: ModelProvider, options: ModelClientOptions): ModelClient {
+  const { env, signal, cwd = "/", tools, maxTurns = 50 } = options;
+  const context = { env, cwd, signal: signal ?? new AbortController().signal };
+  return {
+    async call(params, onToken, callbacks = {}) {
+      const own = tools ? await tools.definitions(context) : [];
+      const request = await requestOf(params, [...own, ...(params.tools ?? [])], options);
+      const heard = params.stream === false ? {} : callbacks;
+      const all: ModelAnswer[] = [];
+      const observer = {
+        onToken: params.stream === false ? ignore : (heard.onToken ?? onToken ?? ignore),
+        onThinking: heard.onThinking ?? ignore,
+        onToolUse: callbacks.onToolUse ?? ignore,
+        onToolResult: callbacks.onToolResult ?? ignore,
+        onAnswer: (answer: ModelAnswer) => void all.push(answer),
+      };
+      const toolbox = tools && { runner: tools, context };
+      const bounds = { maxTurns, allowTruncated: false, toolbox };
+      const { answer, text } = await converse(provider, request, { env, signal }, observer, bounds);
+      return resultOf(answer, text, all, request);
+    },
+  };
+}
+
+const ignore = () => undefined;
+
+async function requestOf(
+  params: ModelParams,
+  tools: ToolDefinition[],
+  { model = defaultModel, docs, schema }: ModelClientOptions,
+): Promise<ModelRequest> {
+  const { system = "", messages, max_tokens, temperature, thinking, output_config } = params;
+  const read = params.docs?.length && docs ? await docs(params.docs) : "";
+  return {
+    model: params.model ?? model,
+    system: [read, system].filter((part) => part !== "").join("\n\n"),
+    messages,
+    tools,
+    maxTokens: max_tokens,
+    temperature,
+    thinking: thinkingOf(thinking),
+    format: output_config && formatOf(output_config, schema),
+  };
+}
+
+function thinkingOf(thinking: ModelParams["thinking"]): Thinking | undefined {
+  if (thinking?.type === "enabled") return { budgetTokens: thinking.budget_tokens };
+  return thinking?.type;
+}
+
+function formatOf(
+  { type, schema, schemaRef }: NonNullable<ModelParams["output_config"]>,
+  find: ModelClientOptions["schema"],
+): Format {
+  const found = schema ?? (schemaRef === undefined ? undefined : find?.(schemaRef));
+  if (type === "json_schema" && found) return { type, schema: found };
+  if (type === "json_object") return { type };
+  const lost = schemaRef === undefined ? "no schema" : `the unknown schema ${schemaRef}`;
+  throw new ProviderError("LLM_BAD_REQUEST", `output_config asks for a json_schema with ${lost}`);
+}
+
+function resultOf(
+  answer: ModelAnswer,
+  text: string,
+  all: readonly ModelAnswer[],
+  { format }: ModelRequest,
+): ModelResult {
+  const sum = (of: (answer: ModelAnswer) => number) => all.reduce((so, one) => so + of(one), 0);
+  const thinking = all.map((one) => one.thinking).join("");
+  const uses = answer.toolUses.map(({ id, name, input }) => ({ id, name, input }));
+  return {
+    content: format && uses.length === 0 ? objectOf(text) : text,
+    model: answer.model,
+    id: answer.id,
+    finish_reason: answer.finishReason,
+    stop_reason: answer.finishReason,
+    usage: {
+      input_tokens: sum(({ usage: { input_tokens, cache_read_tokens, cache_write_tokens } }) => {
+        return input_tokens + cache_read_tokens + cache_write_tokens;
+      }),
+      output_tokens: sum(({ usage }) => usage.output_tokens),
+      thinking_tokens: sum(({ usage }) => usage.thinking_tokens),
+    },
+    ...(uses.length > 0 && { tool_calls: uses, tool_use: uses }),
+    ...(thinking && { thinking }),
+  };
+}
+
+const fence = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/;
+
+/** The object that a text is; models put it into a fence now and then. */
+function objectOf(text: string): object {
   try {
-    return make();
-  } finally {
-    process.env = env;
+    const value: unknown = JSON.parse(fence.exec(text)?.[1] ?? text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // PartialUsage below, as a text that is JSON but no object is.
   }
+  throw new ProviderError("LLM_BAD_OUTPUT", `the answer is no JSON object: ${text.slice(0, 200)}`);
 }

@@ -1,8 +1,8 @@
 import { WorkflowError } from "@uncaged/workflow";
-import type { Usage } from "../call/usage.ts";
+import type { Usage } from "../run/usage.ts";
 
 /** What kind of thing went wrong with a model call; the documented words. */
-export type LLMErrorType =
+export type ProviderErrorType =
   | "auth_error"
   | "bad_request"
   | "rate_limit"
@@ -16,7 +16,7 @@ export type LLMErrorType =
   | "internal_error"
   | "unknown_error";
 
-type Kind = { type: LLMErrorType; retryable: boolean; hint: string };
+type Kind = { type: ProviderErrorType; retryable: boolean; hint: string };
 
 const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
@@ -48,19 +48,19 @@ function auth(hint: string): Kind {
   return once("auth_error", hint);
 }
 
-function once(type: LLMErrorType, hint: string): Kind {
+function once(type: ProviderErrorType, hint: string): Kind {
   return { type, retryable: false, hint };
 }
 
-function again(type: LLMErrorType, hint: string): Kind {
+function again(type: ProviderErrorType, hint: string): Kind {
   return { type, retryable: true, hint };
 }
 
 /** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
-export type LLMErrorCode = keyof typeof kinds;
+export type ProviderErrorCode = keyof typeof kinds;
 
 /** Those that are found before a provider is asked. */
-const beforeAsking: ReadonlySet<LLMErrorCode> = new Set([
+const beforeAsking: ReadonlySet<ProviderErrorCode> = new Set([
   "LLM_NO_KEY",
   "LLM_AUTH",
   "LLM_BAD_REQUEST",
@@ -69,7 +69,7 @@ const beforeAsking: ReadonlySet<LLMErrorCode> = new Set([
 type More = { status?: number; hint?: string; isFree?: boolean };
 
 /** What a provider has counted of an answer so far, and of which model. */
-export type Told = { model: string; usage: Usage };
+export type PartialUsage = { model: string; usage: Usage };
 
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
@@ -77,20 +77,163 @@ export type Told = { model: string; usage: Usage };
  * not end. `isFree` when it cost nothing: the provider was not asked, or declined with a status. It has
  * no `cause`: what a client throws may quote a key.
  */
-export class LLMError extends WorkflowError {
-  readonly type: LLMErrorType;
+export class ProviderError extends WorkflowError {
+  readonly type: ProviderErrorType;
   readonly retryable: boolean;
   readonly status: number | null;
   readonly isFree: boolean;
-  told: Told | null = null;
+  told: PartialUsage | null = null;
 
-  constructor(code: LLMErrorCode, message: string, more: More = {}) {
+  constructor(code: ProviderErrorCode, message: string, more: More = {}) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
-    this.name = "LLMError";
+    this.name = "ProviderError";
     this.type = type;
     this.retryable = retryable;
     this.status = more.status ?? null;
     this.isFree = more.isFree ?? beforeAsking.has(code);
   }
+}
+
+/** What a provider's client threw, told without the client's own classes. */
+export type ClientError =
+  | { kind: "http"; status: number; word: string; message: string }
+  | { kind: "timeout" }
+  | { kind: "connection"; reason: string }
+  | { kind: "cut"; reason: string }
+  | { kind: "json" }
+  | { kind: "other"; message: string };
+
+/** Who was asked: the names for the message, and the secrets that must not stand in it. */
+export type Target = {
+  provider: string;
+  model: string;
+  baseUrl: string;
+  secrets: readonly string[];
+  timeoutMs: number;
+};
+
+const longestMessage = 300;
+
+/** The documented error of a thrown. Its message is one line and names no secret. */
+export function providerError(thrown: ClientError, target: Target): ProviderError {
+  const { code, message } = judged(withoutSecrets(thrown, target.secrets), target);
+  const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
+  return new ProviderError(code, message, { status, isFree: isFree(thrown) });
+}
+
+const unmade = /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
+const overloaded = new Set([503, 529]);
+
+// After a time-out at a gateway (504) the model may have answered all the same.
+function isFree(thrown: ClientError): boolean {
+  if (thrown.kind === "connection") return unmade.test(thrown.reason);
+  if (thrown.kind !== "http") return false;
+  const { status } = thrown;
+  return (status >= 400 && status < 500 && status !== 408) || overloaded.has(status);
+}
+
+// Before anything is shortened: half a key would not be found.
+function withoutSecrets<T extends ClientError>(thrown: T, secrets: readonly string[]): T {
+  const entries = Object.entries(thrown).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "string" && name !== "kind" ? masked(value, secrets) : value,
+  ]);
+  return Object.fromEntries(entries) as T;
+}
+
+type Judged = { code: ProviderErrorCode; message: string };
+
+function judged(thrown: ClientError, target: Target): Judged {
+  const { provider, baseUrl, timeoutMs } = target;
+  const at = `${provider} at ${hostOf(baseUrl)}`;
+  switch (thrown.kind) {
+    case "http":
+      return judgedHttp(thrown, target);
+    case "timeout":
+      return { code: "LLM_TIMEOUT", message: `${at} did not begin to answer in ${timeoutMs} ms` };
+    case "connection":
+      return { code: "LLM_UNREACHABLE", message: `can't reach ${at}: ${thrown.reason}` };
+    case "cut":
+      return {
+        code: "LLM_CUT_OFF",
+        message: `${at} broke off in the middle of its answer: ${thrown.reason}`,
+      };
+    case "json":
+      return { code: "LLM_BAD_STREAM", message: `${at} sent an answer that is no JSON` };
+    case "other":
+      return { code: "LLM_UNKNOWN", message: `the call of ${at} failed: ${short(thrown.message)}` };
+  }
+}
+
+function judgedHttp(thrown: ClientError & { kind: "http" }, { provider, model }: Target): Judged {
+  const code = codeOf(thrown);
+  const status = thrown.status > 0 ? ` ${thrown.status}` : "";
+  const word = thrown.word ? ` ${thrown.word}` : "";
+  const says = short(thrown.message);
+  return { code, message: `${provider} answered${status}${word} for model ${model}: ${says}` };
+}
+
+// The words are those of the providers' documented error objects; a status without one decides else.
+const words: Record<string, ProviderErrorCode> = {
+  authentication_error: "LLM_AUTH",
+  permission_error: "LLM_AUTH",
+  invalid_api_key: "LLM_AUTH",
+  billing_error: "LLM_BILLING",
+  not_found_error: "LLM_NO_MODEL",
+  model_not_found: "LLM_NO_MODEL",
+  rate_limit_error: "LLM_RATE_LIMIT",
+  rate_limit_exceeded: "LLM_RATE_LIMIT",
+  insufficient_quota: "LLM_QUOTA",
+  timeout_error: "LLM_TIMEOUT",
+  overloaded_error: "LLM_OVERLOADED",
+  api_error: "LLM_SERVER_ERROR",
+  server_error: "LLM_SERVER_ERROR",
+  context_length_exceeded: "LLM_CONTEXT_FULL",
+  content_filter: "LLM_REFUSED",
+  content_policy_violation: "LLM_REFUSED",
+};
+const statuses: Record<number, ProviderErrorCode> = {
+  401: "LLM_AUTH",
+  402: "LLM_BILLING",
+  403: "LLM_AUTH",
+  404: "LLM_NO_MODEL",
+  408: "LLM_TIMEOUT",
+  429: "LLM_RATE_LIMIT",
+  503: "LLM_OVERLOADED",
+  504: "LLM_TIMEOUT",
+  529: "LLM_OVERLOADED",
+};
+const tooLong = /prompt is too long|maximum context length|context (length|window) (is )?exceeded/i;
+
+function codeOf({ status, word, message }: ClientError & { kind: "http" }): ProviderErrorCode {
+  const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
+  if (byWord) return byWord;
+  if ((status === 400 || status === 413) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
+  const byStatus = statuses[status];
+  if (byStatus) return byStatus;
+  if (status >= 500) return "LLM_SERVER_ERROR";
+  return status >= 400 ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
+}
+
+/** A URL as a message may show it: no user, password or query. */
+export function hostOf(url: string): string {
+  try {
+    return new URL(url).host;
+  } catch {
+    return "an address that is no URL";
+  }
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim() || "no message";
+  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
+}
+
+/** A text without the secrets in it. */
+export function masked(text: string, secrets: readonly string[]): string {
+  return secrets.reduce(
+    (clean, secret) => (secret ? clean.replaceAll(secret, "***") : clean),
+    text,
+  );
 }

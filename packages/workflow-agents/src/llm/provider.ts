@@ -1,7 +1,34 @@
-import type { Usage } from "../call/usage.ts";
+import type { Usage } from "../run/usage.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
-import type { Told } from "./error.ts";
-import type { Block, Message, ToolUseBlock } from "./message.ts";
+import type { PartialUsage } from "./error.ts";
+
+/** A model's request to run a tool. */
+export type ToolUseBlock = { id: string; name: string; input: object };
+
+/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUseBlock} that asked. */
+export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
+
+/**
+ * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUseBlock}`,
+ * `{type: "tool_result", …ToolResultBlock}`, or one of the provider's own, which is handed back as it
+ * came (`thinking` with its signature).
+ */
+export type Block = { type: string; [field: string]: unknown };
+
+/** One message of a conversation. A `system` message is added to the system prompt. */
+export type Message = { role: "user" | "assistant" | "system"; content: string | Block[] };
+
+/** The blocks of a message. */
+export const blocksOf = ({ content }: Message): Block[] =>
+  typeof content === "string" ? [{ type: "text", text: content }] : content;
+
+/** All text of some blocks, in order. */
+export function textOf(blocks: readonly Block[]): string {
+  return blocks
+    .filter(({ type }) => type === "text")
+    .map(({ text }) => (typeof text === "string" ? text : ""))
+    .join("");
+}
 
 /** How hard a model is to try. Not every model knows every word. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
@@ -17,7 +44,7 @@ export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetToken
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
 /** One question to a model: all that it is to see. */
-export type LLMRequest = {
+export type ModelRequest = {
   model: string;
   system: string;
   messages: readonly Message[];
@@ -31,11 +58,11 @@ export type LLMRequest = {
 };
 
 /** Where an answer goes while it arrives. None may throw. */
-export type LLMSink = {
+export type ModelSink = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
   /** What the service has counted of the answer so far, each time that it says so. */
-  onUsage?: (told: Told) => void;
+  onUsage?: (told: PartialUsage) => void;
 };
 
 /** What a call takes from the thread: its environment, for keys, and its signal. */
@@ -55,7 +82,7 @@ export type Stop =
 export type ToolUse = ToolUseBlock & { broken?: string };
 
 /** A model's whole answer to one request. */
-export type LLMAnswer = {
+export type ModelAnswer = {
   id: string;
   model: string;
   /** To be put into the conversation as the assistant's message. */
@@ -72,17 +99,56 @@ export type LLMAnswer = {
 };
 
 /** A service that answers requests. `name` is its name in messages. */
-export type LLMProvider = {
+export type ModelProvider = {
   name: string;
   /**
    * Asks once, streaming. Retries are the provider's official client's.
-   * @throws LLMError whatever goes wrong; when `signal` is aborted its reason, with the connection closed.
+   * @throws ProviderError whatever goes wrong; when `signal` is aborted its reason, with the connection closed.
    */
-  answer: (request: LLMRequest, sink: LLMSink, around: Surroundings) => Promise<LLMAnswer>;
+  answer: (request: ModelRequest, sink: ModelSink, around: Surroundings) => Promise<ModelAnswer>;
   /**
    * Has the service count the most tokens that a request's input has, at no cost. Only for a service
    * that can do so.
-   * @throws LLMError and the signal's reason as `answer` does.
+   * @throws ProviderError and the signal's reason as `answer` does.
    */
-  countInput?: (request: LLMRequest, around: Surroundings) => Promise<number>;
+  countInput?: (request: ModelRequest, around: Surroundings) => Promise<number>;
 };
+
+const piecesPerBlock = 1024;
+
+/**
+ * A text that arrives in small pieces. They are joined now and then, so that a long answer takes the
+ * memory of its characters and not that of its pieces.
+ */
+export class GrowingText {
+  #blocks: string[] = [];
+  #pieces: string[] = [];
+
+  add(piece: string): void {
+    this.#pieces.push(piece);
+    if (this.#pieces.length < piecesPerBlock) return;
+    this.#blocks.push(this.#pieces.join(""));
+    this.#pieces = [];
+  }
+
+  toString(): string {
+    if (this.#pieces.length > 0) this.#blocks.push(this.#pieces.join(""));
+    this.#pieces = [];
+    this.#blocks = [this.#blocks.join("")];
+    return this.#blocks[0] ?? "";
+  }
+}
+
+/**
+ * A tool call's arguments, from the JSON that a model wrote. What is no JSON object is `broken`, in
+ * words for the model, and `input` is then empty.
+ */
+export function argumentsOf(json: string): { input: object; broken?: string } {
+  try {
+    const input: unknown = JSON.parse(json.trim() || "{}");
+    if (typeof input === "object" && input !== null && !Array.isArray(input)) return { input };
+    return { input: {}, broken: "its arguments are JSON, but no object" };
+  } catch {
+    return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200)}` };
+  }
+}

@@ -4,30 +4,44 @@ import {
   Client,
   ProtocolError,
   SdkHttpError,
+  StreamableHTTPClientTransport,
   type Tool,
+  type Transport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { truncated } from "@uncaged/workflow";
-import { publish } from "../call/call.ts";
-import { Lines } from "../child/lines.ts";
+import { maskOf, truncated, WorkflowError } from "@uncaged/workflow";
+import { allowed } from "../child/group.ts";
+import { Lines } from "../child/output.ts";
+import { publish } from "../run/run.ts";
 import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
 import type { McpOptions } from "./mcp.ts";
-import { mcpError, wordsOf } from "./problem.ts";
-import { type Route, routeTo } from "./transport.ts";
+import { ServerProcess } from "./process.ts";
+
+/**
+ * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
+ * besides those that hold no secret. `headers` may be made of the thread's environment.
+ */
+export type Address =
+  | { command: string; args?: readonly string[]; env?: readonly string[] }
+  | { url: string; headers?: Headers };
+
+type Headers =
+  | Readonly<Record<string, string>>
+  | ((env: Readonly<Record<string, string>>) => Record<string, string>);
 
 const connectMs = 30_000;
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
 
-type Watch = { onTools: (tools: Tool[]) => void; onClose: () => void };
+type StallGuard = { onTools: (tools: Tool[]) => void; onClose: () => void };
 
 /** A live connection to a server, and the tools that it had when it was opened. */
 export class Connection {
   readonly tools: Tool[] = [];
   readonly #name: string;
   readonly #client: Client;
-  readonly #watch: Watch;
+  readonly #guard: StallGuard;
   readonly #signal: AbortSignal;
   #mask: Route["mask"] = (text) => text;
   #last = "";
@@ -37,11 +51,11 @@ export class Connection {
   // What the server says belongs to the step that used it last.
   #inStep = AsyncLocalStorage.snapshot();
 
-  private constructor(name: string, signal: AbortSignal, watch: Watch) {
+  private constructor(name: string, signal: AbortSignal, guard: StallGuard) {
     this.#name = name;
     this.#signal = signal;
-    this.#watch = watch;
-    const onChanged = (_: unknown, tools: Tool[] | null) => tools && watch.onTools(tools);
+    this.#guard = guard;
+    const onChanged = (_: unknown, tools: Tool[] | null) => tools && guard.onTools(tools);
     this.#client = new Client(
       { name: "uncaged-workflow", version: "0.1.0" },
       {
@@ -53,8 +67,12 @@ export class Connection {
   }
 
   /** @throws WorkflowError `MCP_UNREACHABLE`, `MCP_REFUSED`; the signal's reason. */
-  static async open(options: McpOptions, context: ToolContext, watch: Watch): Promise<Connection> {
-    const connection = new Connection(options.name, context.signal, watch);
+  static async open(
+    options: McpOptions,
+    context: ToolContext,
+    guard: StallGuard,
+  ): Promise<Connection> {
+    const connection = new Connection(options.name, context.signal, guard);
     await connection.#open(options, context);
     return connection;
   }
@@ -130,7 +148,7 @@ export class Connection {
     this.#isClosed = true;
     clearTimeout(this.#idle);
     this.#signal.removeEventListener("abort", this.#abort);
-    this.#watch.onClose();
+    this.#guard.onClose();
   }
 
   #rest(): void {
@@ -156,3 +174,47 @@ export class Connection {
 const isRefusal = (error: unknown): boolean =>
   error instanceof UnauthorizedError ||
   (error instanceof SdkHttpError && (error.status === 401 || error.status === 403));
+
+/** A way to a server. `mask` takes the secrets that the server was given out of what it says. */
+export type Route = { transport: Transport; mask: (text: string) => string };
+
+/** The way to a server; each line of a command's error output is given to `onLine`. */
+export function routeTo(
+  address: Address,
+  { cwd, env }: ToolContext,
+  onLine: (chunk: Uint8Array) => void,
+): Route {
+  if ("command" in address) {
+    const { command, args = [], env: list = [] } = address;
+    const own = allowed(env, list);
+    const transport = new ServerProcess({ command, args, env: own, cwd }, onLine);
+    return { transport, mask: maskOf(own) };
+  }
+  const { url, headers = {} } = address;
+  const made = typeof headers === "function" ? headers(env) : headers;
+  const secrets = Object.entries(made).map(([name, value]) => [`${name}_AUTH`, value]);
+  const tokens = secrets.map(([name, value = ""]) => [`${name}_2`, value.replace(/^\w+ +/, "")]);
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: made },
+  });
+  return { transport, mask: maskOf(Object.fromEntries([...secrets, ...tokens])) };
+}
+
+const hints: Record<string, string> = {
+  MCP_UNREACHABLE:
+    "check the server's command or URL, and what it needs in the thread's environment",
+  MCP_DIED: "call it again if that does no harm: the server is then started anew",
+  MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
+};
+
+/** An error of an MCP server. */
+export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
+  new WorkflowError({ code, kind: "failed", message, hint: hints[code] }, { cause });
+
+/** The words of whatever the protocol's client threw, on a line. */
+export function wordsOf(error: unknown): string {
+  const { message, cause } =
+    error instanceof Error ? error : { message: String(error), cause: null };
+  const deeper = cause instanceof Error && !message.includes(cause.message) ? cause.message : "";
+  return [message, deeper].filter(Boolean).join(": ").replace(/\s+/g, " ").slice(0, 500);
+}

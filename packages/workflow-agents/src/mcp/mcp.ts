@@ -1,9 +1,8 @@
+import { createHash } from "node:crypto";
+import type { CallToolResult } from "@modelcontextprotocol/client";
 import { WorkflowError } from "@uncaged/workflow";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
-import { Connection } from "./connection.ts";
-import { toolName } from "./name.ts";
-import { resultOf } from "./result.ts";
-import type { Address } from "./address.ts";
+import { type Address, Connection, mcpError } from "./connection.ts";
 
 /**
  * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
@@ -77,7 +76,7 @@ class ThreadTools {
   }
 
   #open(): Promise<Connection> {
-    const watch = {
+    const guard = {
       onTools: (tools: Connection["tools"]) => (this.#list = this.#ready(tools)),
       onClose: () => {
         if (this.#connection === opened) this.#connection = null;
@@ -85,7 +84,7 @@ class ThreadTools {
     };
     // Later: one that fails at once would be closed before it is known here.
     const opened = Promise.resolve().then(() =>
-      Connection.open(this.#options, this.#context, watch),
+      Connection.open(this.#options, this.#context, guard),
     );
     return opened;
   }
@@ -113,3 +112,55 @@ const checkArguments: ReadyTool["check"] = (input) =>
   typeof input === "object" && input !== null && !Array.isArray(input)
     ? { ok: true, input }
     : { ok: false, problem: "they must be a JSON object" };
+
+const longest = 64;
+
+/**
+ * The name by which a model knows a server's tool: `server__tool`, of letters, digits, `_` and `-`, 64
+ * at most. A name that had to be changed, or is taken, ends in a few digits of its own.
+ */
+export function toolName(server: string, tool: string, taken: Set<string>): string {
+  const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
+  const isKept = plain.length <= longest && !taken.has(plain);
+  const digits = createHash("sha256").update(tool).digest("hex").slice(0, 6);
+  const name = isKept ? plain : `${plain.slice(0, longest - 7)}_${digits}`;
+  taken.add(name);
+  return name;
+}
+
+type Block = CallToolResult["content"][number];
+
+/**
+ * What a tool's result is to a model: its texts, and a word on what is no text. `structuredContent` is
+ * kept beside, and shown when there is no text.
+ *
+ * @throws WorkflowError `MCP_TOOL_FAILED` when the server says that the tool failed.
+ */
+export function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
+  const texts = content.map(textOf).filter((text) => text !== "");
+  if (isError === true) {
+    const text = texts.join("\n") || "the tool failed and does not say why";
+    throw mcpError("MCP_TOOL_FAILED", text);
+  }
+  if (texts.length === 0 && structuredContent !== undefined) return structuredContent;
+  return {
+    result: texts.join("\n"),
+    ...(structuredContent !== undefined && { structuredContent }),
+  };
+}
+
+function textOf(block: Block): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+    case "audio":
+      return `[${block.type} ${block.mimeType}, ${Math.floor((block.data.length * 3) / 4)} bytes]`;
+    case "resource_link":
+      return `[resource ${block.uri}]`;
+    case "resource":
+      return "text" in block.resource ? block.resource.text : `[resource ${block.resource.uri}]`;
+    default:
+      return "";
+  }
+}

@@ -6,7 +6,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { endGroup } from "../child/group.ts";
-import { guardGroup } from "../child/guard.ts";
+import { guardGroup } from "../child/group.ts";
 
 /** A server's command; `env` is all the environment that it gets. */
 export type Program = {

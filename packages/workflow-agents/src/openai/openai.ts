@@ -1,8 +1,13 @@
 import type { AgentFn } from "@uncaged/workflow";
+import { type ClientOptions, OpenAI } from "openai/client";
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
+import { headersIn, made } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
-import type { Effort } from "../llm/provider.ts";
-import type { Access } from "../llm/stream.ts";
-import { openaiProvider } from "./provider.ts";
+import { type ClientError, hostOf, ProviderError } from "../llm/error.ts";
+import type { Effort, ModelProvider } from "../llm/provider.ts";
+import { type Access, answered, patienceOf, reasonOf, type StallGuard } from "../llm/stream.ts";
+import { CompletionAccumulator } from "./completion.ts";
+import { bodyOf } from "./request.ts";
 
 /** What an OpenAI agent can be told. */
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
@@ -15,8 +20,71 @@ export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
  *
  * The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address `baseUrl`, or its
  * `OPENAI_BASE_URL`. A server other than OpenAI's own may be asked without a key.
- * @throws LLMError from the running agent.
+ * @throws ProviderError from the running agent.
  */
 export function openaiAgent(options: OpenAIOptions): AgentFn {
   return modelAgent(openaiProvider(options), options);
+}
+
+const officialUrl = "https://api.openai.com/v1";
+
+/**
+ * OpenAI's chat completions, or those of another server, as a provider. The key is `apiKey`, or
+ * `OPENAI_API_KEY` of the environment that a request comes with; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
+ * `OPENAI_CUSTOM_HEADERS` add headers.
+ */
+export function openaiProvider(access: Access = {}): ModelProvider {
+  const patience = patienceOf(access);
+  const { timeoutMs, maxRetries } = patience;
+  const name = "the OpenAI API";
+  return {
+    name,
+    async answer(request, sink, { env, signal }) {
+      const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
+      const official = hostOf(baseUrl) === hostOf(officialUrl);
+      const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
+      if (key === null && official) throw noKey();
+      const secrets = key === null ? [] : [key];
+      const asked = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
+      const organization = env.OPENAI_ORG_ID || null;
+      const project = env.OPENAI_PROJECT_ID || null;
+      const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
+      const open = ({ fetch, signal: guarded }: StallGuard) => {
+        const settings: ClientOptions = {
+          apiKey: key ?? "none",
+          baseURL: baseUrl,
+          maxRetries,
+          timeout: timeoutMs,
+          fetch,
+          organization,
+          project,
+          logLevel: "off",
+          defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
+        };
+        const client = made(() => new OpenAI(settings));
+        return client.chat.completions.create(bodyOf(request, official), { signal: guarded });
+      };
+      const accumulator = new CompletionAccumulator(sink);
+      return await answered({ open, clientErrorOf }, accumulator, { asked, patience, signal });
+    },
+  };
+}
+
+const noKey = () =>
+  new ProviderError("LLM_NO_KEY", "there is no key for OpenAI", {
+    hint: "set OPENAI_API_KEY in the environment that starts the thread, or give the agent apiKey",
+  });
+
+/** What the OpenAI client threw, null when it is none of its errors. */
+export function clientErrorOf(error: unknown): ClientError | null {
+  if (error instanceof APIConnectionTimeoutError) return { kind: "timeout" };
+  if (error instanceof APIConnectionError) {
+    return { kind: "connection", reason: reasonOf(error.cause ?? error) };
+  }
+  if (error instanceof APIError) {
+    const { status = 0, code, type } = error;
+    const message = status ? error.message.replace(`${status} `, "") : error.message;
+    return { kind: "http", status, word: code ?? type ?? "", message };
+  }
+  return error instanceof SyntaxError ? { kind: "json" } : null;
 }

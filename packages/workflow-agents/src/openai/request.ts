@@ -3,12 +3,12 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { type Block, blocksOf, type Message, textOf } from "../llm/message.ts";
-import type { Format, LLMRequest } from "../llm/provider.ts";
+import { type Block, blocksOf, type Message, textOf } from "../llm/provider.ts";
+import type { Format, ModelRequest } from "../llm/provider.ts";
 
 /** A request in the words of chat completions. Only OpenAI's own server knows the newer ones. */
 export function bodyOf(
-  request: LLMRequest,
+  request: ModelRequest,
   official: boolean,
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;

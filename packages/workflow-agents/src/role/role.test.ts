@@ -11,11 +11,11 @@ import {
 } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
-import { currentCall, publish } from "../call/call.ts";
-import { noUsage } from "../call/usage.ts";
+import { currentRun, publish } from "../run/run.ts";
+import { noUsage } from "../run/usage.ts";
 import type { Extractor } from "../extract/extract.ts";
 import { scriptedAgent } from "../scripted/scripted.ts";
-import { describe } from "./describe.ts";
+import { describe } from "./role.ts";
 import { roleSteps } from "./durable.ts";
 import { role, type RoleSpec } from "./role.ts";
 
@@ -62,9 +62,9 @@ const told = (fields: unknown, missing: string[] = []) => ({ missing, fields });
 const spends =
   (text: string, model = "claude-haiku-4-5") =>
   async () => {
-    const { admit, spent } = currentCall();
+    const { reserve, spent } = currentRun();
     const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
-    const release = admit({ model, usage, cost: null });
+    const release = reserve({ model, usage, cost: null });
     spent.push({ model, usage, cost: null });
     release();
     return text;
@@ -115,7 +115,7 @@ group("a role's step", () => {
   test("hands what an agent keeps to the role's next step", async () => {
     const seen: unknown[] = [];
     const agent = async () => {
-      const { memory } = currentCall();
+      const { memory } = currentRun();
       seen.push({ ...memory });
       memory.session = `s${seen.length}`;
       return '{"files":[]}';

@@ -1,5 +1,6 @@
 import {
   type AgentFn,
+  type Descriptor,
   isWorkflowError,
   type JsonSchema,
   type Role,
@@ -8,18 +9,17 @@ import {
   WorkflowError,
 } from "@uncaged/workflow";
 import type { $ZodObject, output } from "zod/v4/core";
-import { type Call, publish, withCall } from "../call/call.ts";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
-import { ownPrices } from "../ledger/own-prices.ts";
-import type { Prices } from "../ledger/prices.ts";
+import { ownPrices, type Prices } from "../ledger/prices.ts";
+import { type RoleRun, publish, withRun } from "../run/run.ts";
 import {
   checkFields,
-  spendingKeys,
-  spendingSchema,
   type Spending,
+  spendingKeys,
   spendingOf,
+  spendingSchema,
 } from "./spending.ts";
 
 /** What a role is made of. */
@@ -75,10 +75,10 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const play: Role<AgentMeta<S>> = async (ctx) => {
     const prices = ownPrices(ctx);
     const { close, ...account } = openAccount(ctx, prices);
-    const call: Call = { ...callOf(ctx), ...account, id: crypto.randomUUID() };
+    const call: RoleRun = { ...callOf(ctx), ...account, id: crypto.randomUUID() };
     let told = false;
     try {
-      const result = await withCall(call, () => run(spec, form, ctx, call, prices));
+      const result = await withRun(call, () => run(spec, form, ctx, call, prices));
       told = true;
       return result;
     } finally {
@@ -93,7 +93,7 @@ async function run<S extends $ZodObject>(
   spec: RoleSpec<S>,
   form: Form<S>,
   ctx: ThreadContext,
-  call: Call,
+  call: RoleRun,
   prices: Prices,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
   const { description, agent, schema: _, extract: extractor = null, repairs = 2 } = spec;
@@ -145,7 +145,7 @@ function failure(
   error: unknown,
   text: string | null,
   ctx: ThreadContext,
-  call: Call,
+  call: RoleRun,
   prices: Prices,
 ): unknown {
   if (ctx.signal?.aborted) return error;
@@ -169,13 +169,16 @@ function failure(
 }
 
 /** What the events of a run's end tell the ledger: which run it was, and what it spent. */
-function accountOf({ id }: Call, spending: Spending) {
+function accountOf({ id }: RoleRun, spending: Spending) {
   const { agent: _, ...spent } = spending;
   return { run_id: id, spent };
 }
 
 /** The call of a role's next step; its memory is that of the role's last. */
-function callOf({ role: name = "agent", steps }: ThreadContext): Pick<Call, "stepID" | "memory"> {
+function callOf({
+  role: name = "agent",
+  steps,
+}: ThreadContext): Pick<RoleRun, "stepID" | "memory"> {
   const before = steps.filter((step) => step.role === name);
   const memory = before.at(-1)?.meta.agent;
   const isMemory = typeof memory === "object" && memory !== null && !Array.isArray(memory);
@@ -183,4 +186,22 @@ function callOf({ role: name = "agent", steps }: ThreadContext): Pick<Call, "ste
     stepID: `${name}#${before.length + 1}`,
     memory: isMemory ? structuredClone(memory as Record<string, unknown>) : {},
   };
+}
+
+/**
+ * The descriptor of a bundle, from the roles that it plays.
+ *
+ *     export const descriptor = describe("Solves an issue", { planner, coder });
+ *
+ * A role that was not made by `role` is given by its entry: `{description, schema}`.
+ */
+export function describe(
+  description: string,
+  roles: Readonly<Record<string, { readonly descriptor: RoleEntry } | RoleEntry>>,
+): Descriptor {
+  const entries = Object.entries(roles).map(([name, given]) => [
+    name,
+    "descriptor" in given ? given.descriptor : given,
+  ]);
+  return { description, roles: Object.fromEntries(entries) };
 }

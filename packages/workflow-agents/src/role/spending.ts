@@ -1,8 +1,8 @@
-import { type JsonSchema, WorkflowError } from "@uncaged/workflow";
-import type { Call } from "../call/call.ts";
-import { addUsage, noUsage, type Usage } from "../call/usage.ts";
-import { priced } from "../ledger/budget.ts";
-import { type Prices, rounded } from "../ledger/prices.ts";
+import { type JsonSchema, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { openAccount, withCost } from "../ledger/budget.ts";
+import { ownPrices, type Prices, rounded } from "../ledger/prices.ts";
+import { type RoleRun, withRun } from "../run/run.ts";
+import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 
 /**
  * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
@@ -27,10 +27,10 @@ const add = (a: Sum, b: Sum): Sum => ({
 });
 
 /** What a call has spent so far. */
-export function spendingOf({ spent, memory }: Call, prices: Prices): Spending {
+export function spendingOf({ spent, memory }: RoleRun, prices: Prices): Spending {
   const models = new Map<string, Sum>();
   let sum = nothing;
-  for (const { model, ...one } of spent.map((each) => priced(each, prices))) {
+  for (const { model, ...one } of spent.map((each) => withCost(each, prices))) {
     models.set(model, add(models.get(model) ?? nothing, one));
     sum = add(sum, one);
   }
@@ -82,4 +82,40 @@ export function checkFields(names: readonly string[]): void {
     message: `a role's schema has the field ${taken}, which tells what a step spent`,
     hint: "give the field another name",
   });
+}
+
+/** What the work of a step came to, and what it spent. */
+export type Paid<T> = { result: T; spending: Spending };
+
+/**
+ * Runs a step's work, whose model calls are paid for by the thread, for a front end that has steps and
+ * no roles. The thread's limits are held; what all such calls of a thread spend is counted together with
+ * what `ctx.steps` tell, which must be one list for all of them and not grow.
+ *
+ * When the work fails its error tells what was spent until then: `error.spent`.
+ *
+ * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and what the
+ *   work throws.
+ */
+export async function paid<T>(
+  ctx: ThreadContext,
+  { stepID, intercept }: Pick<RoleRun, "stepID" | "intercept">,
+  work: () => Promise<T>,
+): Promise<Paid<T>> {
+  const prices = ownPrices(ctx);
+  const { close, ...account } = openAccount(ctx, prices);
+  const call: RoleRun = { stepID, intercept, memory: {}, ...account, id: crypto.randomUUID() };
+  try {
+    const result = await withRun(call, work);
+    return { result, spending: spendingOf(call, prices) };
+  } catch (error) {
+    if (typeof error === "object" && error !== null && call.spent.length > 0) {
+      const value = spendingOf(call, prices);
+      Reflect.defineProperty(error, "spent", { value, configurable: true, writable: true });
+    }
+    throw error;
+  } finally {
+    // No step of `ctx.steps` will ever tell it.
+    close(false);
+  }
 }

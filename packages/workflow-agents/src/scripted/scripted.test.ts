@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { failureOf, heard, payloadOf, threadOf } from "../../test/heard.ts";
+import { failureOf, heard, payloadOf, threadOf } from "../../test/published.ts";
 import { scriptedAgent } from "./scripted.ts";
 
 const step = { role: "planner", content: "1. read", meta: {}, timestamp: 1 };

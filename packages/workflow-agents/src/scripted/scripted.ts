@@ -1,14 +1,14 @@
 import { type AgentFn, type ThreadContext, WorkflowError } from "@uncaged/workflow";
-import { publish } from "../call/call.ts";
+import { publish } from "../run/run.ts";
 
 /** One answer: a text, or a function of the thread that makes it. */
-export type Answer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
+export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
 /**
  * What a scripted agent says: a list answers by the number of the thread's steps (the first when
  * there is none yet); a table by the first of its keys that stands in the system prompt.
  */
-export type Script = readonly Answer[] | Readonly<Record<string, Answer>>;
+export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 
 /**
  * An agent that answers from a script, for tests and for trying a workflow without a model. It answers
@@ -36,7 +36,7 @@ export function scriptedAgent(script: Script): AgentFn {
   };
 }
 
-function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string): Answer {
+function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string): ScriptedAnswer {
   if (isList(script)) {
     const line = script[steps.length];
     if (line !== undefined) return line;
@@ -48,7 +48,7 @@ function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string
   throw noAnswer(`the script has no answer to the system prompt that begins ${begin}`);
 }
 
-const isList = (script: Script): script is readonly Answer[] => Array.isArray(script);
+const isList = (script: Script): script is readonly ScriptedAnswer[] => Array.isArray(script);
 
 const noAnswer = (message: string) =>
   new WorkflowError({

@@ -18,15 +18,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { editFile } from "./edit-file.ts";
-import { Folder } from "./folder.ts";
-import { placeInside } from "./inside.ts";
-import { openInside } from "./open.ts";
-import { listFiles } from "./list-files.ts";
-import { readFile } from "./read-file.ts";
+import { editFile } from "./file-tools.ts";
+import { Folder } from "./path.ts";
+import { confinedPath } from "./path.ts";
+import { openConfined } from "./path.ts";
+import { listFiles } from "./search.ts";
+import { readFile } from "./file-tools.ts";
 import { toolRegistry } from "./registry.ts";
 import { search } from "./search.ts";
-import { writeFile } from "./write-file.ts";
+import { writeFile } from "./file-tools.ts";
 
 let top: string;
 let cwd: string;
@@ -93,20 +93,20 @@ describe("no tool leaves the thread's directory", () => {
 
   test("a link made between the check and the use leads nowhere", async () => {
     put("folder/a.txt", "inside");
-    const place = await placeInside(cwd, "folder/a.txt");
+    const place = await confinedPath(cwd, "folder/a.txt");
     rmSync(join(cwd, "folder/a.txt"));
     symlinkSync(join(top, "secret.txt"), join(cwd, "folder/a.txt"));
-    expect(openInside(place, 0)).rejects.toThrow("leads out");
+    expect(openConfined(place, 0)).rejects.toThrow("leads out");
     rmSync(join(cwd, "folder"), { recursive: true });
     mkdirSync(join(top, "other"));
     writeFileSync(join(top, "other/a.txt"), "outside");
     symlinkSync(join(top, "other"), join(cwd, "folder"));
-    expect(openInside(place, 0)).rejects.toThrow("leads out");
+    expect(openConfined(place, 0)).rejects.toThrow("leads out");
   });
 
   test("what is written into an open folder stays there, though its name leads out by now", async () => {
     put("folder/a.txt", "inside");
-    const folder = await Folder.open(await placeInside(cwd, "folder"));
+    const folder = await Folder.open(await confinedPath(cwd, "folder"));
     renameSync(join(cwd, "folder"), join(cwd, "moved"));
     mkdirSync(join(top, "other"));
     symlinkSync(join(top, "other"), join(cwd, "folder"));

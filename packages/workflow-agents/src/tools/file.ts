@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { Folder } from "./folder.ts";
-import { nearestInside, type Place, pathError, placeInside } from "./inside.ts";
-import { openInside } from "./open.ts";
+import { Folder } from "./path.ts";
+import { nearestConfined, type ConfinedPath, pathError, confinedPath } from "./path.ts";
+import { openConfined } from "./path.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;
@@ -13,13 +13,13 @@ export const longestFile = 10 * 1024 * 1024;
  * A text file's content, with its line ends and byte order mark as they are.
  *
  * @throws WorkflowError `FILE_TOO_LONG` over 10 MB, `NOT_TEXT` for what is no UTF-8 text, and those of
- * {@link placeInside} and {@link openInside}.
+ * {@link confinedPath} and {@link openConfined}.
  */
 export async function readText(
   cwd: string,
   given: string,
-): Promise<{ place: Place; text: string }> {
-  const { place, bytes } = await readInside(cwd, given);
+): Promise<{ place: ConfinedPath; text: string }> {
+  const { place, bytes } = await readConfined(cwd, given);
   return { place, text: decoded(place.name, bytes) };
 }
 
@@ -27,15 +27,15 @@ export async function readText(
  * A file's bytes.
  *
  * @param most The longest that it may be.
- * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link placeInside} and {@link openInside}.
+ * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link confinedPath} and {@link openConfined}.
  */
-export async function readInside(
+export async function readConfined(
   cwd: string,
   given: string,
   most = longestFile,
-): Promise<{ place: Place; bytes: Uint8Array }> {
-  const place = await placeInside(cwd, given);
-  const file = await openInside(place, constants.O_RDONLY);
+): Promise<{ place: ConfinedPath; bytes: Uint8Array }> {
+  const place = await confinedPath(cwd, given);
+  const file = await openConfined(place, constants.O_RDONLY);
   try {
     const { size } = await file.stat();
     if (size > most) throw tooLong(place.name, size, most);
@@ -78,14 +78,14 @@ const tooLong = (name: string, size: number, most: number) => {
  * mode, so another name of the same file keeps what it had. Makes missing folders.
  *
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER` for a path in a repository's own folder, and
- * those of {@link placeInside} and {@link openInside}.
+ * those of {@link confinedPath} and {@link openConfined}.
  */
 export async function writeText(
   cwd: string,
   given: string,
   text: string,
-): Promise<{ place: Place; created: boolean }> {
-  return await writeInside(cwd, given, Buffer.from(text));
+): Promise<{ place: ConfinedPath; created: boolean }> {
+  return await writeConfined(cwd, given, Buffer.from(text));
 }
 
 /** How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. */
@@ -96,12 +96,12 @@ export type WriteOptions = { isNew?: boolean; most?: number };
  *
  * @throws WorkflowError `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link writeText}.
  */
-export async function writeInside(
+export async function writeConfined(
   cwd: string,
   given: string,
   bytes: Uint8Array,
   { isNew = false, most = longestFile }: WriteOptions = {},
-): Promise<{ place: Place; created: boolean }> {
+): Promise<{ place: ConfinedPath; created: boolean }> {
   if (bytes.length > most) throw tooLong(given, bytes.length, most);
   const { folder, base, place } = await placeToWrite(cwd, given);
   try {
@@ -115,11 +115,11 @@ export async function writeInside(
 /** Writes a file into an open folder, and says whether it is new. */
 async function writeIn(
   folder: Folder,
-  place: Place,
+  place: ConfinedPath,
   bytes: Uint8Array,
   isNew: boolean,
 ): Promise<boolean> {
-  const old = await openInside(place, constants.O_RDONLY).catch((error: { code?: string }) => {
+  const old = await openConfined(place, constants.O_RDONLY).catch((error: { code?: string }) => {
     if (error.code === "FILE_MISSING") return null;
     throw error;
   });
@@ -129,7 +129,7 @@ async function writeIn(
   const path = folder.path(`.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
   try {
-    const file = await openInside({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
+    const file = await openConfined({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
     try {
       await file.writeFile(bytes);
       if (old) await file.chmod(mode);
@@ -145,24 +145,24 @@ async function writeIn(
 }
 
 // A rename would take the place of a file that another has made since.
-async function linkNew(path: string, place: Place): Promise<void> {
+async function linkNew(path: string, place: ConfinedPath): Promise<void> {
   await link(path, place.path).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST" ? exists(place) : error;
   });
   await rm(path);
 }
 
-const exists = ({ name }: Place) =>
+const exists = ({ name }: ConfinedPath) =>
   pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
 
-type Target = { folder: Folder; base: string; place: Place };
+type Target = { folder: Folder; base: string; place: ConfinedPath };
 
 /** Where a file is to be written: its folder, made and open, and its name there. */
 async function placeToWrite(cwd: string, given: string): Promise<Target> {
-  const { place: found, missing } = await nearestInside(cwd, given);
+  const { place: found, missing } = await nearestConfined(cwd, given);
   const { root } = found;
   const path = join(found.path, ...missing);
-  const place: Place = { root, path, name: join(found.name, ...missing) };
+  const place: ConfinedPath = { root, path, name: join(found.name, ...missing) };
   // A hook or a setting in there is a command that Git runs, outside of any tool.
   if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw pathError("GIT_FOLDER", given, "is Git's own", "use Git's commands to change it");

@@ -1,9 +1,9 @@
 import { maskOf, WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { type ChildEnd, runChild } from "../child/child.ts";
-import { allowed } from "../child/environment.ts";
-import { HeadAndTail } from "../child/tail.ts";
-import { pathError, placeInside } from "./inside.ts";
+import { allowed } from "../child/group.ts";
+import { HeadAndTail } from "../child/output.ts";
+import { pathError, confinedPath } from "./path.ts";
 import { type Tool, type ToolRuntime, tool } from "./tools.ts";
 
 /**
@@ -76,7 +76,7 @@ function argvOf(call: { argv?: string[]; command?: string }): string[] {
 type Call = { timeoutMs?: number; cwd?: string; input?: string };
 
 async function run(args: string[], call: Call, settings: Settings, runtime: ToolRuntime) {
-  const { path } = await placeInside(runtime.cwd, call.cwd ?? ".");
+  const { path } = await confinedPath(runtime.cwd, call.cwd ?? ".");
   const timeoutMs = Math.min(call.timeoutMs ?? settings.timeoutMs, settings.longestMs);
   if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");
   const env = allowed(runtime.env, settings.env);

@@ -1,11 +1,12 @@
-import { stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { WorkflowError } from "@uncaged/workflow";
+import ignore, { type Ignore } from "ignore";
 import * as z from "zod/mini";
 import { readText } from "./file.ts";
-import { nullIfMissing, type Place, pathError, placeInside } from "./inside.ts";
+import { isInside, nullIfMissing, pathError, type ConfinedPath, confinedPath } from "./path.ts";
 import { tool } from "./tools.ts";
-import { matcher, walk } from "./walk.ts";
 
 const mostLines = 200;
 const longestLine = 300;
@@ -27,7 +28,7 @@ export const search = tool({
   async execute({ pattern, plain = false, ignoreCase = false, path = ".", files }, runtime) {
     const { cwd, signal } = runtime;
     const test = plain ? plainTest(pattern, ignoreCase) : regularTest(pattern, ignoreCase);
-    const place = await placeInside(cwd, path);
+    const place = await confinedPath(cwd, path);
     const found: string[] = [];
     for await (const name of filesIn(place, files)) {
       signal.throwIfAborted();
@@ -43,7 +44,7 @@ export const search = tool({
   },
 });
 
-async function* filesIn(place: Place, pattern: string | undefined): AsyncGenerator<string> {
+async function* filesIn(place: ConfinedPath, pattern: string | undefined): AsyncGenerator<string> {
   const stats = await stat(place.path).catch(nullIfMissing);
   if (!stats) throw pathError("FILE_MISSING", place.name, "is not there");
   const matches = pattern === undefined ? () => true : matcher(pattern);
@@ -107,3 +108,109 @@ const tooSlow = (name: string, line: number): WorkflowError =>
 
 const searchError = (message: string, hint: string): WorkflowError =>
   new WorkflowError({ code: "SEARCH_FAILED", kind: "failed", message, hint });
+
+const mostFiles = 1000;
+
+/** Lists files and folders, without what Git ignores. */
+export const listFiles = tool({
+  name: "listFiles",
+  description: `Lists the files of the working directory, or of the folder \`path\` in it, with all below: ${mostFiles} at most. \`pattern\` chooses among them (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and what a .gitignore names.`,
+  input: z.object({
+    path: z.optional(z.string()),
+    pattern: z.optional(z.string().check(z.minLength(1))),
+  }),
+  async execute({ path = ".", pattern }, { cwd, signal }) {
+    const place = await confinedPath(cwd, path);
+    const stats = await stat(place.path).catch(nullIfMissing);
+    if (!stats) throw pathError("FILE_MISSING", path, "is not there");
+    if (!stats.isDirectory()) throw pathError("NOT_A_FOLDER", path, "is no folder", "read it");
+    const matches = pattern === undefined ? null : matcher(pattern);
+    const lines: string[] = [];
+    for await (const { name, isFolder } of walk(place)) {
+      if (matches && (isFolder || !matches(name))) continue;
+      signal.throwIfAborted();
+      lines.push(isFolder ? `${name}/` : name);
+      if (lines.length > mostFiles) break;
+    }
+    if (lines.length === 0) return "[no files]";
+    const more = `[and more: choose a folder or a pattern]`;
+    return [...lines.slice(0, mostFiles), ...(lines.length > mostFiles ? [more] : [])].join("\n");
+  },
+});
+
+const alwaysLeftOut = new Set([".git", "node_modules"]);
+
+/** A file or folder below a place; `name` is its path as seen from the thread's directory. */
+export type Found = { name: string; isFolder: boolean };
+
+/**
+ * Everything below a folder, folders before what they hold, by name. Leaves out `.git`,
+ * `node_modules` and what a `.gitignore` names; follows no link.
+ */
+export async function* walk({ root, path }: ConfinedPath): AsyncGenerator<Found> {
+  yield* walkFolder(root, path, []);
+}
+
+type Rules = { folder: string; rules: Ignore };
+
+async function* walkFolder(root: string, folder: string, above: Rules[]): AsyncGenerator<Found> {
+  // A folder that became a link while others were read leads nowhere.
+  const real = await realpath(folder).catch(nullIfMissing);
+  if (real !== folder || !isInside(root, real)) return;
+  const entries = await readdir(folder, { withFileTypes: true });
+  const own = entries.some(({ name }) => name === ".gitignore") ? await rulesIn(root, folder) : [];
+  const rules = [...above, ...own];
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries) {
+    if (alwaysLeftOut.has(entry.name)) continue;
+    const isFolder = entry.isDirectory();
+    const path = join(folder, entry.name);
+    if (isIgnored(rules, path, isFolder)) continue;
+    if (isFolder || entry.isFile()) yield { name: relative(root, path), isFolder };
+    if (isFolder) yield* walkFolder(root, path, rules);
+  }
+}
+
+async function rulesIn(root: string, folder: string): Promise<Rules[]> {
+  const file = join(relative(root, folder), ".gitignore");
+  const read = await readText(root, file).catch(() => null);
+  return read ? [{ folder, rules: ignore().add(read.text) }] : [];
+}
+
+// The deepest rule that says anything of a path decides.
+function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): boolean {
+  let ignored = false;
+  for (const { folder, rules } of all) {
+    const verdict = rules.test(relative(folder, path) + (isFolder ? "/" : ""));
+    ignored = verdict.ignored || (ignored && !verdict.unignored);
+  }
+  return ignored;
+}
+
+/**
+ * A test for file patterns: `*.ts` matches in every folder, `src/**` from the thread's directory on;
+ * `{a,b}` is either.
+ */
+export function matcher(pattern: string): (name: string) => boolean {
+  if (pattern.length > 1000) throw pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
+  const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));
+  return (name) => rules.ignores(name);
+}
+
+const mostPatterns = 200;
+
+/** `a.{b,c}` as `a.b` and `a.c`. */
+function eitherOf(pattern: string): string[] {
+  let patterns = [pattern];
+  for (;;) {
+    const next = patterns.flatMap((one) => {
+      const braces = /\{([^{}]*,[^{}]*)\}/.exec(one);
+      if (!braces) return [one];
+      const [whole, inner = ""] = braces;
+      const [head, tail] = [one.slice(0, braces.index), one.slice(braces.index + whole.length)];
+      return inner.split(",").map((part) => head + part + tail);
+    });
+    if (next.length === patterns.length || next.length > mostPatterns) return patterns;
+    patterns = next;
+  }
+}

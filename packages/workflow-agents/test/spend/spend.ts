@@ -1,13 +1,13 @@
 import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
-import { currentCall, describe, noUsage, publish, role } from "@uncaged/workflow-agents";
+import { currentRun, describe, noUsage, publish, role } from "@uncaged/workflow-agents";
 import * as z from "zod/mini";
 
 /** An agent that spends 1,000 tokens in and 100 out, $0.003, of at most 2,000 and 1,000, $0.015. */
 const agent: AgentFn = async (ctx) => {
-  const { admit, spent } = currentCall();
+  const { reserve, spent } = currentRun();
   const model = "claude-sonnet-5-5";
   const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
-  const release = admit({ model, usage: most, cost: null });
+  const release = reserve({ model, usage: most, cost: null });
   publish("llm_thinking", { delta: "What is it worth?" });
   publish("llm_token", { delta: "Let me pay." });
   publish("llm_tool_use", { tool_use_id: "1", name: "pay", input: { with: ctx.env?.PURSE } });

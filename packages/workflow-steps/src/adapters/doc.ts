@@ -1,4 +1,4 @@
-import { readInside } from "@uncaged/workflow-agents";
+import { readConfined } from "@uncaged/workflow-agents";
 import { isWorkflowError } from "@uncaged/workflow";
 import type { DocAdapter } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
@@ -34,7 +34,10 @@ async function textOf(cwd: string, folder: string, id: number | string): Promise
   const name = String(id);
   for (const ending of /^[\w][\w .-]*$/.test(name) ? endings : []) {
     const path = `${folder}/${name}${ending}`;
-    const text = await readInside(cwd, path).then(({ bytes }) => decoder.decode(bytes), nullIfNone);
+    const text = await readConfined(cwd, path).then(
+      ({ bytes }) => decoder.decode(bytes),
+      nullIfNone,
+    );
     if (text !== null) return text;
   }
   const message = `there is no document ${name}: no file ${folder}/${name}.md`;

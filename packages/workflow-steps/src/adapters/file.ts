@@ -1,5 +1,5 @@
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
-import { placeInside, readInside, writeInside } from "@uncaged/workflow-agents";
+import { confinedPath, readConfined, writeConfined } from "@uncaged/workflow-agents";
 import { unzipSync } from "fflate/browser";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, rmdir } from "node:fs/promises";
@@ -27,7 +27,7 @@ export function fileAdapter({
 }: FileAdapterOptions): FileAdapter {
   const turns = new Turns();
   const read = async (given: string): Promise<Uint8Array> =>
-    (await readInside(cwd, checked(given), mostBytes)).bytes;
+    (await readConfined(cwd, checked(given), mostBytes)).bytes;
   return {
     read,
     async write(given, data, mode) {
@@ -35,17 +35,17 @@ export function fileAdapter({
       return await turns.take(path, async () => {
         const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
         const all = await joined(bytes, mode, () => read(path));
-        await writeInside(cwd, path, all, { isNew: mode === "failIfExists", most: mostBytes });
+        await writeConfined(cwd, path, all, { isNew: mode === "failIfExists", most: mostBytes });
         return { size_bytes: all.length };
       });
     },
     async exists(given) {
-      const place = await placeInside(cwd, checked(given)).catch(nullIfMissing);
+      const place = await confinedPath(cwd, checked(given)).catch(nullIfMissing);
       return place !== null && (await lstat(place.path).catch(() => null)) !== null;
     },
     async remove(given) {
       const path = checked(given);
-      const folder = await placeInside(cwd, dirname(path)).catch(nullIfMissing);
+      const folder = await confinedPath(cwd, dirname(path)).catch(nullIfMissing);
       if (folder === null) return;
       // A link is removed itself, not what it leads to.
       await rm(join(folder.path, basename(path)), { recursive: true, force: true });
@@ -116,7 +116,7 @@ async function listed(cwd: string, glob: string): Promise<string[]> {
   const fixed = glob.split("/").slice(0, -1);
   const magic = fixed.findIndex((part) => /[*?[\]{}!]/.test(part));
   const start = (magic < 0 ? fixed : fixed.slice(0, magic)).join("/");
-  const place = await placeInside(cwd, start || ".").catch(nullIfMissing);
+  const place = await confinedPath(cwd, start || ".").catch(nullIfMissing);
   if (place === null) return [];
   const matches = picomatch(glob, { dot: true });
   const found: string[] = [];

@@ -5,9 +5,9 @@ import {
   type WorkflowOptions,
 } from "@uncaged/workflow";
 import {
-  llmAdapter,
-  type LLMParams as AgentParams,
-  type LLMProvider,
+  modelClient,
+  type ModelParams,
+  type ModelProvider,
   type Message,
   paid,
   type ToolContext,
@@ -20,7 +20,7 @@ import { LLMError } from "../adapter/error.ts";
 /** A provider's models: the name that a step calls the provider by, and which models are its own. */
 export type Models = {
   name: string;
-  provider: LLMProvider;
+  provider: ModelProvider;
   serves: (model: string) => boolean;
 };
 
@@ -59,11 +59,11 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const { name, provider } = chosen(models, params);
       const signal = around?.signal ?? options.signal;
       const runner = await toolsOf(params.tools, tools, { env, cwd, signal });
-      const llm = llmAdapter(provider, { env, cwd, signal, tools: runner, maxTurns });
+      const llm = modelClient(provider, { env, cwd, signal, tools: runner, maxTurns });
       const stepID = around?.stepID ?? "llm";
       // The step's own events tell of a model's tools.
-      const hear = ({ type }: { type: string }) => type.startsWith("tool_");
-      const { result, spending } = await paid(thread, { stepID, hear }, () =>
+      const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
+      const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         llm.call(asked(params, runner !== undefined), onToken, callbacks),
       );
       const { usage, cost } = spending;
@@ -99,7 +99,7 @@ function chosen(models: readonly Models[], { provider, model }: LLMParams): Mode
   throw new LLMError("bad_request", message, { code: "PROVIDER_UNKNOWN" });
 }
 
-function asked(params: LLMParams, runsTools: boolean): AgentParams {
+function asked(params: LLMParams, runsTools: boolean): ModelParams {
   const { model, system, messages, stream, tools, output_config, max_tokens, temperature } = params;
   const own = runsTools ? [] : (tools ?? []);
   return {
@@ -112,7 +112,7 @@ function asked(params: LLMParams, runsTools: boolean): AgentParams {
     }),
     ...(max_tokens !== undefined && { max_tokens }),
     ...(temperature !== undefined && { temperature }),
-    ...(params.thinking !== undefined && { thinking: params.thinking as AgentParams["thinking"] }),
+    ...(params.thinking !== undefined && { thinking: params.thinking as ModelParams["thinking"] }),
     ...(output_config &&
       output_config.type !== "text" && {
         output_config: { type: output_config.type, schema: output_config.schema },

@@ -10,7 +10,7 @@ import {
   type ToolContext,
   type ToolRegistry,
   toolRegistry,
-  withCall,
+  withRun,
   writeFile,
 } from "@uncaged/workflow-agents";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
@@ -63,14 +63,14 @@ async function run(
     stepID: name,
     spent: [],
     memory: {},
-    admit: () => () => undefined,
+    reserve: () => () => undefined,
     // What the tool tells goes to the step, whose own events say the rest.
-    hear: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
+    intercept: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
       if (type === "tool_message") tell(runtime, payload);
       return type.startsWith("tool_");
     },
   };
-  const outcome = await withCall(call, () => runTool(registry, house, input, context));
+  const outcome = await withRun(call, () => runTool(registry, house, input, context));
   if (outcome.ok) return outcome.toolResult;
   throw outcome.error;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { jsonIn } from "./json-in.ts";
+import { jsonIn } from "./extract.ts";
 
 const block = (json: string, label = "json") => `\`\`\`${label}\n${json}\n\`\`\``;
 

@@ -1,7 +1,8 @@
-import type { Spent } from "../call/usage.ts";
+import type { Spent } from "../run/usage.ts";
+import type { CommandOptions } from "./command.ts";
 
 /** What one line of a command's output tells. */
-export type Said =
+export type AgentOutput =
   | { kind: "text"; delta: string }
   | { kind: "thinking"; delta: string }
   | { kind: "toolUse"; id: string; name: string; input: unknown }
@@ -21,7 +22,7 @@ export type Said =
  * Reads one run's JSON lines, in order: each is any JSON value, and tells nothing when it is unknown.
  * It is made anew for each run, so it may remember what came before.
  */
-export type LineReader = () => (line: unknown) => Said[];
+export type LineReader = () => (line: unknown) => AgentOutput[];
 
 /** Properties of a JSON value, which may be anything at all. */
 export type Fields = Record<string, unknown>;
@@ -37,3 +38,27 @@ export const stringOf = (value: unknown): string => (typeof value === "string" ?
 
 export const countOf = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+
+/**
+ * Options of the agents that are known commands. `command` is the program, `args` what it gets
+ * besides; the others are {@link CommandOptions}'.
+ */
+export type PresetOptions = Pick<CommandOptions, "set" | "timeoutMs" | "graceMs" | "say"> & {
+  command?: string;
+  model?: string;
+  args?: readonly string[];
+  /** Variables that it gets besides its own. */
+  env?: readonly string[];
+};
+
+/** Where the network is reached, for those that do not reach it directly. */
+export const proxies = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "SSL_CERT_FILE",
+  "NODE_EXTRA_CA_CERTS",
+];

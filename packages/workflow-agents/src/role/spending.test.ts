@@ -1,8 +1,8 @@
-import { expect, test } from "bun:test";
 import type { ThreadContext } from "@uncaged/workflow";
-import { currentCall, publish } from "../call/call.ts";
-import { noUsage } from "../call/usage.ts";
-import { paid } from "./paid.ts";
+import { expect, test } from "bun:test";
+import { currentRun, publish } from "../run/run.ts";
+import { noUsage } from "../run/usage.ts";
+import { paid } from "./spending.ts";
 
 const model = "claude-sonnet-5-5";
 
@@ -15,9 +15,9 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
 
 /** One call that takes at most so many tokens, and really takes them. */
 async function spend(input_tokens: number): Promise<string> {
-  const { admit, spent } = currentCall();
+  const { reserve, spent } = currentRun();
   const usage = { ...noUsage, input_tokens };
-  const release = admit({ model, usage, cost: null });
+  const release = reserve({ model, usage, cost: null });
   spent.push({ model, usage, cost: null });
   release();
   return "said";
@@ -46,7 +46,9 @@ test("all work of a thread is held to its limit together, what failed included",
 
 test("what the work publishes is heard first, and kept when who hears it says so", async () => {
   const heard: unknown[] = [];
-  const hear = (event: object) => heard.push(event) > 0;
-  await paid(threadOf(), { stepID: "LLM_A", hear }, async () => publish("tool_start", { n: 1 }));
+  const intercept = (event: object) => heard.push(event) > 0;
+  await paid(threadOf(), { stepID: "LLM_A", intercept }, async () =>
+    publish("tool_start", { n: 1 }),
+  );
   expect(heard).toEqual([{ type: "tool_start", stepID: "LLM_A", payload: { n: 1 } }]);
 });

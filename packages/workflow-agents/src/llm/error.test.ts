@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { type Asked, type Fault, llmError } from "./fault.ts";
+import { type Target, type ClientError, providerError } from "./error.ts";
 
-const asked: Asked = {
+const asked: Target = {
   provider: "Anthropic",
   model: "m",
   baseUrl: "https://user:pass@host.example:8443/v1?key=abc",
@@ -9,12 +9,12 @@ const asked: Asked = {
   timeoutMs: 5,
 };
 
-const http = (status: number, word: string, message = "no"): Fault => {
+const http = (status: number, word: string, message = "no"): ClientError => {
   return { kind: "http", status, word, message };
 };
 
-const verdict = (fault: Fault) => {
-  const { code, type, retryable } = llmError(fault, asked);
+const verdict = (fault: ClientError) => {
+  const { code, type, retryable } = providerError(fault, asked);
   return [code, type, retryable];
 };
 
@@ -41,14 +41,17 @@ test("a status decides when the word is unknown, were it the name of an object's
 });
 
 test("a message names the host and neither the key nor what else an address holds", () => {
-  const fault: Fault = { kind: "connection", reason: "refused sk-secret-123" };
-  expect(llmError(fault, asked).message).toBe(
+  const fault: ClientError = { kind: "connection", reason: "refused sk-secret-123" };
+  expect(providerError(fault, asked).message).toBe(
     "can't reach Anthropic at host.example:8443: refused ***",
   );
 });
 
 test("a long message is cut after the key is taken out, and never in the middle of it", () => {
-  const { message } = llmError(http(400, "", `${"x".repeat(295)}sk-secret-123 and more`), asked);
+  const { message } = providerError(
+    http(400, "", `${"x".repeat(295)}sk-secret-123 and more`),
+    asked,
+  );
   expect(message).not.toContain("sk-");
   expect(message).toEndWith("xx*** a…");
 });

@@ -1,22 +1,22 @@
 import { expect, test } from "bun:test";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
-import { ArrivingCompletion } from "./arriving.ts";
+import { CompletionAccumulator } from "./completion.ts";
 
 const ignore = { onToken: () => undefined, onThinking: () => undefined };
 
 /** Chunks as servers other than OpenAI's send them: whatever is left out. */
 function answerOf(...deltas: object[]) {
-  const arriving = new ArrivingCompletion(ignore);
+  const accumulator = new CompletionAccumulator(ignore);
   const chunk = (delta: object, finish_reason: string | null) =>
     ({
       id: "c",
       model: "m",
       choices: [{ delta, finish_reason }],
     }) as unknown as ChatCompletionChunk;
-  for (const delta of deltas) arriving.take(chunk(delta, null));
-  expect(arriving.answer()).toBeNull();
-  arriving.take(chunk({}, "stop"));
-  return arriving.answer();
+  for (const delta of deltas) accumulator.take(chunk(delta, null));
+  expect(accumulator.answer()).toBeNull();
+  accumulator.take(chunk({}, "stop"));
+  return accumulator.answer();
 }
 
 const call = (id: string | undefined, name: string | undefined, args: string) => ({

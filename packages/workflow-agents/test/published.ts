@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { eventsChannel, type ThreadContext, type WorkflowEvent } from "@uncaged/workflow";
-import { type Call, withCall } from "../src/call/call.ts";
-import type { Spent } from "../src/call/usage.ts";
+import { type RoleRun, withRun } from "../src/run/run.ts";
+import type { Spent } from "../src/run/usage.ts";
 
 // Bun forgets a channel's subscribers when nothing holds the channel.
 const heardOn = channel(eventsChannel);
@@ -15,7 +15,7 @@ export type Heard = { events: WorkflowEvent[]; spent: Spent[]; text: string; err
  */
 export async function heard(
   work: () => Promise<string>,
-  call: Partial<Call> = {},
+  call: Partial<RoleRun> = {},
   result: Heard = { events: [], spent: [], text: "", error: null },
 ): Promise<Heard> {
   const stepID = crypto.randomUUID();
@@ -26,8 +26,8 @@ export async function heard(
   };
   heardOn.subscribe(listen);
   try {
-    const own = { stepID, spent, admit: () => () => undefined, memory: {}, ...call };
-    result.text = await withCall(own, work);
+    const own = { stepID, spent, reserve: () => () => undefined, memory: {}, ...call };
+    result.text = await withRun(own, work);
   } catch (error) {
     result.error = error;
   } finally {

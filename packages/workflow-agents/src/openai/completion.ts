@@ -1,11 +1,16 @@
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
-import { noUsage, type Usage } from "../call/usage.ts";
-import { argumentsOf } from "../llm/arguments.ts";
-import type { Block } from "../llm/message.ts";
-import type { LLMAnswer, LLMSink, Stop, ToolUse } from "../llm/provider.ts";
-import type { Told } from "../llm/error.ts";
-import type { Arriving } from "../llm/stream.ts";
-import { GrowingText } from "../llm/text.ts";
+import type { PartialUsage } from "../llm/error.ts";
+import {
+  argumentsOf,
+  type Block,
+  GrowingText,
+  type ModelAnswer,
+  type ModelSink,
+  type Stop,
+  type ToolUse,
+} from "../llm/provider.ts";
+import type { Accumulator } from "../llm/stream.ts";
+import { noUsage, type Usage } from "../run/usage.ts";
 
 type Delta = ChatCompletionChunk.Choice.Delta;
 type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
@@ -14,9 +19,9 @@ type Reasoning = { reasoning_content?: string | null; reasoning?: string | null 
 type Call = { id: string; name: string; json: GrowingText };
 
 /** A chat completion while it arrives. */
-export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
+export class CompletionAccumulator implements Accumulator<ChatCompletionChunk> {
   size = 0;
-  readonly #sink: LLMSink;
+  readonly #sink: ModelSink;
   readonly #text = new GrowingText();
   readonly #thinking = new GrowingText();
   readonly #refusal = new GrowingText();
@@ -26,12 +31,12 @@ export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
   #finishReason: string | null = null;
   #usage: Usage = noUsage;
 
-  constructor(sink: LLMSink) {
+  constructor(sink: ModelSink) {
     this.#sink = sink;
   }
 
   // Its counts come last of all: with an answer that broke off there are none.
-  get told(): Told | null {
+  get told(): PartialUsage | null {
     return this.#usage === noUsage ? null : { model: this.#model, usage: this.#usage };
   }
 
@@ -48,7 +53,7 @@ export class ArrivingCompletion implements Arriving<ChatCompletionChunk> {
     this.#sink.onUsage?.({ model: this.#model, usage: this.#usage });
   }
 
-  answer(): LLMAnswer | null {
+  answer(): ModelAnswer | null {
     const finishReason = this.#finishReason;
     if (finishReason === null) return null;
     const text = String(this.#text);

@@ -6,20 +6,26 @@ import type {
   StopReason,
   Usage as WireUsage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
-import { noUsage, type Usage } from "../call/usage.ts";
-import { argumentsOf } from "../llm/arguments.ts";
-import { type Block, textOf } from "../llm/message.ts";
-import type { LLMAnswer, LLMSink, Stop, ToolUse } from "../llm/provider.ts";
-import type { Told } from "../llm/error.ts";
-import type { Arriving } from "../llm/stream.ts";
-import { GrowingText } from "../llm/text.ts";
+import type { PartialUsage } from "../llm/error.ts";
+import {
+  argumentsOf,
+  type Block,
+  GrowingText,
+  type ModelAnswer,
+  type ModelSink,
+  type Stop,
+  textOf,
+  type ToolUse,
+} from "../llm/provider.ts";
+import type { Accumulator } from "../llm/stream.ts";
+import { noUsage, type Usage } from "../run/usage.ts";
 
 type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
 
 /** A message of the Messages API while it arrives. */
-export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
+export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
   size = 0;
-  readonly #sink: LLMSink;
+  readonly #sink: ModelSink;
   readonly #parts: Part[] = [];
   #id = "";
   #model = "";
@@ -28,11 +34,11 @@ export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
   #detail: string | undefined;
   #ended = false;
 
-  constructor(sink: LLMSink) {
+  constructor(sink: ModelSink) {
     this.#sink = sink;
   }
 
-  get told(): Told | null {
+  get told(): PartialUsage | null {
     return this.#model === "" ? null : { model: this.#model, usage: this.#usage };
   }
 
@@ -57,7 +63,7 @@ export class ArrivingMessage implements Arriving<RawMessageStreamEvent> {
     }
   }
 
-  answer(): LLMAnswer | null {
+  answer(): ModelAnswer | null {
     if (!this.#ended) return null;
     const toolUses: ToolUse[] = [];
     const blocks = this.#parts.map((part) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { argumentsOf } from "./arguments.ts";
+import { argumentsOf, GrowingText } from "./provider.ts";
 
 test("arguments are an object, and no arguments an empty one", () => {
   expect(argumentsOf('{"a": 1}')).toEqual({ input: { a: 1 } });
@@ -12,4 +12,16 @@ test("what is no object is broken, in words for the model", () => {
     expect(input).toEqual({});
     expect(broken).toContain("its arguments are");
   }
+});
+
+test("a text is the pieces that were added, whenever it is asked for", () => {
+  const text = new GrowingText();
+  expect(String(text)).toBe("");
+  let whole = "";
+  for (let n = 0; n < 5000; n += 1) {
+    text.add(`${n} `);
+    whole += `${n} `;
+    if (n % 1700 === 0) expect(String(text)).toBe(whole);
+  }
+  expect(String(text)).toBe(whole);
 });

@@ -1,0 +1,98 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
+import { eventsChannel, type EventType, type WorkflowEvent } from "@uncaged/workflow";
+import { noUsage, type Spent } from "./usage.ts";
+
+/**
+ * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
+ * collected in `spent` for the step's meta. Found through the async context, so that an `AgentFn` needs
+ * nothing but its two arguments.
+ */
+export type RoleRun = {
+  stepID: string;
+  spent: Spent[];
+  /** Identifies this run in the events of its calls. */
+  id?: string;
+  /**
+   * Called before each limited call with the most that it may cost; throws when a limit would be exceeded.
+   * The amount stays reserved until the function that it returns is called: once the call is over, and
+   * what it spent is in `spent`.
+   */
+  reserve: (most: Spent) => () => void;
+  /** Adds the cost to what a call spent. */
+  withCost?: (spent: Spent) => Spent;
+  /** What remains of the thread's limit, in US dollars; null when it has none. */
+  remaining?: () => number | null;
+  /** Whether there is a limit: then `reserve` is called, and no model is called without a bound of its answer. */
+  isLimited?: boolean;
+  /**
+   * What an agent keeps for this role's later steps, as JSON (a session's id). It starts as the role's
+   * last step left it, and is recorded in the step's `meta.agent`.
+   */
+  memory: Record<string, unknown>;
+  /** Sees each event before it is published; one for which it returns true is not published. */
+  intercept?: (event: WorkflowEvent) => boolean;
+};
+
+const runs = new AsyncLocalStorage<RoleRun>();
+
+/** Runs a role's work as one run. */
+export const withRun = <T>(run: RoleRun, fn: () => T): T => runs.run(run, fn);
+
+/** The run that the running code belongs to; a new one when there is none (a bare agent). */
+export const currentRun = (): RoleRun =>
+  runs.getStore() ?? { stepID: "agent", spent: [], reserve: () => () => undefined, memory: {} };
+
+/** Publishes an event of the current run on the workflow's channel, unless the run intercepts it. */
+export function publish(type: EventType, payload: Record<string, unknown>): void {
+  const { stepID, intercept } = currentRun();
+  const event: WorkflowEvent = { type, stepID, payload };
+  if (intercept?.(event)) return;
+  channel(eventsChannel).publish(event);
+}
+
+/**
+ * Publishes what one model call uses, from its start on, so that the debug log has it even when the worker
+ * is killed: `llm_start` when the call begins; `llm_usage` with what the provider has counted so far, and
+ * the call's `state`: `open`, `whole` (that was all) or `broken` (it broke off before that).
+ */
+export class Meter {
+  readonly #id = crypto.randomUUID();
+  readonly #run = currentRun();
+  #last: Spent;
+
+  constructor(model: string) {
+    this.#last = { model, usage: noUsage, cost: null };
+    publish("llm_start", { ...this.#ids(), model });
+  }
+
+  /** What the provider has counted so far, in all. */
+  update({ model, usage }: Omit<Spent, "cost">): void {
+    this.#publish({ model, usage, cost: null }, "open");
+  }
+
+  /** What the whole call used. */
+  end(spent: Spent): void {
+    this.#publish(spent, "whole");
+  }
+
+  /** The call used nothing: it was not made, or declined. */
+  free(): void {
+    this.#publish({ ...this.#last, usage: noUsage, cost: 0 }, "whole");
+  }
+
+  /** The call is over, and not all that it used was reported. */
+  breakOff(): void {
+    this.#publish(this.#last, "broken");
+  }
+
+  #publish(spent: Spent, state: "open" | "whole" | "broken"): void {
+    this.#last = spent;
+    const { model, usage, cost } = this.#run.withCost?.(spent) ?? spent;
+    publish("llm_usage", { ...this.#ids(), model, usage, cost_usd: cost, state });
+  }
+
+  #ids() {
+    return { call_id: this.#id, run_id: this.#run.id ?? null };
+  }
+}

@@ -1,0 +1,204 @@
+import { constants, existsSync } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { WorkflowError } from "@uncaged/workflow";
+
+/*
+ * Keeps a tool's paths inside the thread's directory, links followed. A path is judged by where it
+ * really leads, opened (open.ts) without following a last link, and judged again once it is open: so a
+ * link that is made in between leads nowhere either.
+ */
+
+/** A place inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
+export type ConfinedPath = { root: string; path: string; name: string };
+
+/**
+ * Where `given` leads: an existing thing, or a missing one in an existing folder.
+ *
+ * @throws WorkflowError `PATH_OUTSIDE`; `FILE_MISSING` when its folder is not there either.
+ */
+export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
+  if (given.includes("\0")) throw pathError("PATH_OUTSIDE", given, "has a zero byte");
+  const root = await realpath(cwd);
+  const wanted = resolve(root, given);
+  // The directory may itself have been named by way of a link.
+  const direct = isInside(resolve(cwd), wanted)
+    ? join(root, relative(resolve(cwd), wanted))
+    : wanted;
+  if (!isInside(root, direct)) throw outside(given);
+  const path = direct === root ? root : await realPlace(direct, given);
+  if (!isInside(root, path)) throw outside(given);
+  return { root, path, name: relative(root, path) || "." };
+}
+
+async function realPlace(path: string, given: string): Promise<string> {
+  const found = await realpath(path).catch(nullIfMissing);
+  if (found !== null) return found;
+  const isLink = await lstat(path).then(
+    (stats) => stats.isSymbolicLink(),
+    () => false,
+  );
+  if (isLink) throw pathError("FILE_MISSING", given, "is a link that leads nowhere");
+  const folder = await realpath(dirname(path)).catch(nullIfMissing);
+  if (folder === null) throw pathError("FILE_MISSING", given, "is not there, nor is its folder");
+  return join(folder, basename(path));
+}
+
+/**
+ * The nearest folder above a path that is there, and the names of those that are missing below it.
+ *
+ * @throws WorkflowError `PATH_OUTSIDE`
+ */
+export async function nearestConfined(
+  cwd: string,
+  given: string,
+): Promise<{ place: ConfinedPath; missing: string[] }> {
+  const missing: string[] = [];
+  for (let path = given; ; path = dirname(path)) {
+    const place = await confinedPath(cwd, path).catch((error: unknown) => {
+      if (error instanceof WorkflowError && error.code === "FILE_MISSING") return null;
+      throw error;
+    });
+    if (place && (await stat(place.path).catch(nullIfMissing))) return { place, missing };
+    if (dirname(path) === path) throw outside(given);
+    missing.unshift(basename(path));
+  }
+}
+
+/** Whether a path without links is a folder or stands below it. */
+export const isInside = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+/** For `catch`: nothing is there. What else went wrong is thrown again. */
+export const nullIfMissing = (error: Error & { code?: string }): null => {
+  if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+  if (error.code === "ELOOP" || error.code === "ENAMETOOLONG") return null;
+  throw error;
+};
+
+/** The error of a path that leads out. */
+export const outside = (given: string): WorkflowError =>
+  pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
+
+const hints: Record<string, string> = {
+  PATH_OUTSIDE: "give a path inside the working directory",
+  FILE_MISSING: "list the files to see what there is",
+  NOT_A_FILE: "give the path of a plain file",
+};
+
+/** The error of a tool that could not use a path. */
+export function pathError(code: string, path: string, problem: string, hint = hints[code]) {
+  const message = `${JSON.stringify(path.slice(0, 300))} ${problem}`;
+  return new WorkflowError({
+    code,
+    kind: code === "FILE_MISSING" ? "missing" : "failed",
+    message,
+    hint,
+  });
+}
+
+/**
+ * Opens a plain file. Waits at no FIFO, and opens no device and no folder.
+ *
+ * @throws WorkflowError `FILE_MISSING`, `NOT_A_FILE`, `PATH_OUTSIDE`
+ */
+export async function openConfined(
+  place: ConfinedPath,
+  flags: number,
+  mode?: number,
+): Promise<FileHandle> {
+  const { O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(place.path, flags | O_NOFOLLOW | O_NONBLOCK, mode).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw openError(place, error);
+    },
+  );
+  try {
+    const stats = await file.stat({ bigint: true });
+    if (!stats.isFile()) throw pathError("NOT_A_FILE", place.name, "is no plain file");
+    const path = await realpath(place.path).catch(nullIfMissing);
+    const now = path === null ? null : await stat(path, { bigint: true }).catch(nullIfMissing);
+    const isSame = now?.dev === stats.dev && now.ino === stats.ino;
+    if (path === null || !isInside(place.root, path) || !isSame) throw outside(place.name);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function openError(place: ConfinedPath, error: NodeJS.ErrnoException): WorkflowError {
+  switch (error.code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return pathError("FILE_MISSING", place.name, "is not there");
+    case "ELOOP":
+      return outside(place.name);
+    case "EISDIR":
+    case "ENXIO":
+      return pathError("NOT_A_FILE", place.name, "is no plain file");
+    default:
+      return pathError("FILE_FAILED", place.name, `can't be opened: ${error.code}`);
+  }
+}
+
+const openFiles = "/proc/self/fd";
+
+/**
+ * A folder of the thread's directory, held open. Where the system has a path to an open folder (Linux),
+ * what is done in it is done there and nowhere else, whatever its name leads to by now.
+ */
+export class Folder {
+  readonly #handle: FileHandle;
+  readonly #place: ConfinedPath;
+
+  private constructor(handle: FileHandle, place: ConfinedPath) {
+    this.#handle = handle;
+    this.#place = place;
+  }
+
+  /** @throws WorkflowError `PATH_OUTSIDE`, `FILE_MISSING` */
+  static async open(place: ConfinedPath): Promise<Folder> {
+    const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+    const handle = await open(place.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (nullIfMissing(error) === null)
+          throw pathError("FILE_MISSING", place.name, "is no folder");
+        throw error;
+      },
+    );
+    const folder = new Folder(handle, place);
+    if (await folder.#isInside()) return folder;
+    await folder.close();
+    throw outside(place.name);
+  }
+
+  /** The path of what bears this name in it. */
+  path(name: string): string {
+    return join(existsSync(openFiles) ? `${openFiles}/${this.#handle.fd}` : this.#place.path, name);
+  }
+
+  /** The folder of this name in it, made when it is missing. This one is closed. */
+  async into(name: string): Promise<Folder> {
+    try {
+      await mkdir(this.path(name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      });
+      const place = { ...this.#place, path: this.path(name), name: join(this.#place.name, name) };
+      return await Folder.open(place);
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #isInside(): Promise<boolean> {
+    const real = await realpath(this.#place.path).catch(nullIfMissing);
+    const now = real === null ? null : await stat(real, { bigint: true }).catch(nullIfMissing);
+    const { dev, ino } = await this.#handle.stat({ bigint: true });
+    return real !== null && isInside(this.#place.root, real) && now?.dev === dev && now.ino === ino;
+  }
+}
