@@ -20,8 +20,8 @@ type Floors = Record<string, number>;
 /** The core's folders, from the ground. An import goes to a lower floor or stays in its folder. */
 const coreFloors: Floors = {
   contract: 0,
+  attempt: 1,
   storage: 1,
-  events: 2,
   control: 2,
   moderator: 2,
   durable: 2,
@@ -73,8 +73,7 @@ const stepFloors: Floors = {
   bundle: 5,
 };
 
-const pure =
-  /^packages\/workflow\/src\/((contract|moderator|durable|testing)\/|events\/(event|truncated)\.ts$)/;
+const pure = /^packages\/workflow\/src\/(contract|attempt|moderator|durable|testing)\//;
 const pureDoors = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
 
 // What a process begins with, and so the only files that may end one.

@@ -9,41 +9,65 @@ import type { Node } from "./source.ts";
 describe("the exported names", () => {
   test("of @uncaged/workflow", () => {
     expect(listOf("workflow/src/index")).toMatchInlineSnapshot(`
-      "END
+      "AttemptLog
+      END
       INPUT
       START
       Scheduler
       StepFailure
       WAIT
       WorkflowError
+      addUsage
+      attemptIds
+      attemptTime
       concurrently
       createRoleModerator
       durable
       eventsChannel
       isWorkflowError
+      knownEvent
       listNames
       maskOf
+      noUsage
+      openAttempt
+      opensAttempts
+      readAmount
+      readEvent
+      readUsage
       recorded
+      totalTokens
       truncated
       type AgentFn
       type Answer
+      type Attempt
+      type AttemptError
+      type AttemptOutcome
+      type AttemptSpec
+      type AttemptTurn
+      type Attempts
       type Bundle
       type ConcurrencyOptions
       type Descriptor
       type DurableProgram
       type DurableStep
       type ErrorKind
+      type EventPayloads
+      type EventRecord
       type EventType
       type InputMeta
       type JsonSchema
+      type KnownEvent
       type Mask
       type Moderator
+      type OpenAttempt
+      type Path
+      type PathPart
+      type Retry
       type Role
       type RoleMeta
       type RoleOutput
       type RoleResult
       type RoleStep
-      type RunEvent
       type StartStep
       type Step
       type StepCall
@@ -55,6 +79,7 @@ describe("the exported names", () => {
       type ThreadInput
       type TruncatedValue
       type Turn
+      type Usage
       type WaitMeta
       type WaitRequest
       type WaitResult
@@ -63,6 +88,7 @@ describe("the exported names", () => {
       type WorkflowFn
       type WorkflowOptions
       type WorkflowResult
+      usesAttempt
       waitFor"
     `);
   });

@@ -26,22 +26,22 @@ async function bundled(source: string): Promise<string> {
 
 const importOf = (module: string): string => JSON.stringify(join(import.meta.dir, module));
 
-test("a bundle that uses createRoleModerator alone carries less than 4 KB and imports nothing", async () => {
+test("a bundle that uses createRoleModerator alone carries less than 5 KB and imports nothing", async () => {
   const text = await bundled(`
     import { createRoleModerator, END } from ${importOf("index.ts")};
     export const run = createRoleModerator({ roles: {}, moderator: () => END });
   `);
   expect(text).toContain("async function*");
-  expect(text.length).toBeLessThan(4096);
+  expect(text.length).toBeLessThan(5 * 1024);
   expect(new Bun.Transpiler().scanImports(text)).toEqual([]);
 });
 
-test("a bundle that uses durable alone carries less than 11 KB", async () => {
+test("a bundle that uses durable alone carries less than 14 KB", async () => {
   const text = await bundled(`
     import { durable } from ${importOf("index.ts")};
     export const run = durable(async function* (step) { return yield* step("a", () => "a"); });
   `);
-  expect(text.length).toBeLessThan(11 * 1024);
+  expect(text.length).toBeLessThan(14 * 1024);
 });
 
 test("neither what authors import nor what tests import needs anything but the language", async () => {
@@ -54,18 +54,35 @@ test("neither what authors import nor what tests import needs anything but the l
 
 test("the doors have these values and no others", () => {
   expect(Object.keys(door).sort()).toEqual([
+    "AttemptLog",
     "END",
     "INPUT",
     "START",
+    "Scheduler",
     "StepFailure",
     "WAIT",
     "WorkflowError",
+    "addUsage",
+    "attemptIds",
+    "attemptTime",
+    "concurrently",
     "createRoleModerator",
     "durable",
     "eventsChannel",
     "isWorkflowError",
+    "knownEvent",
     "listNames",
+    "maskOf",
+    "noUsage",
+    "openAttempt",
+    "opensAttempts",
+    "readAmount",
+    "readEvent",
+    "readUsage",
+    "recorded",
+    "totalTokens",
     "truncated",
+    "usesAttempt",
     "waitFor",
   ]);
   expect(Object.keys(testing).sort()).toEqual([

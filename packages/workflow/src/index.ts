@@ -46,14 +46,43 @@ export {
   type Turn,
 } from "./durable/scheduler.ts";
 
+// Attempts
+export {
+  type AttemptOutcome,
+  type Attempts,
+  type AttemptSpec,
+  type OpenAttempt,
+  openAttempt,
+  opensAttempts,
+  type Path,
+  type PathPart,
+  usesAttempt,
+} from "./contract/attempt.ts";
+export { attemptIds, attemptTime } from "./contract/attempt-id.ts";
+export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
+export { AttemptLog } from "./attempt/attempt-log.ts";
+export {
+  addUsage,
+  noUsage,
+  readAmount,
+  readUsage,
+  totalTokens,
+  type Usage,
+} from "./contract/usage.ts";
+
 // Events
 export {
+  type AttemptError,
+  type EventPayloads,
+  type EventRecord,
   type EventType,
   eventsChannel,
-  type RunEvent,
+  type KnownEvent,
+  knownEvent,
+  readEvent,
   type WorkflowEvent,
-} from "./events/event.ts";
-export { listNames, type TruncatedValue, truncated } from "./events/truncated.ts";
+} from "./contract/event.ts";
+export { listNames, type TruncatedValue, truncated } from "./contract/truncated.ts";
 
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";

@@ -16,7 +16,7 @@ import { readInfo } from "../src/client/info.ts";
 import { removeThread } from "../src/client/remove.ts";
 import { readValue } from "../src/client/value.ts";
 import { verifyStore } from "../src/client/verify.ts";
-import type { TruncatedValue } from "../src/events/truncated.ts";
+import type { TruncatedValue } from "../src/contract/truncated.ts";
 import { valuesPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";

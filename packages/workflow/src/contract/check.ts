@@ -11,8 +11,9 @@ export type Refused = { ok: false; reason: string };
 /**
  * A step that may be committed. `json` is its text, with exactly the keys role, content and meta in
  * this order; `step` is what a reader of that text gets, and shares nothing with what was yielded.
+ * `attempt` is the id that it names, if any.
  */
-export type CheckedStep = { ok: true; step: RoleOutput; json: string } | Refused;
+export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 
 export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
 
@@ -55,7 +56,7 @@ function judgeStep(value: unknown): CheckedStep {
   if (Symbol.asyncIterator in value) {
     return refuse("the step is a generator: write yield* instead of yield");
   }
-  const { role, content, meta: given } = value;
+  const { role, content, meta: given, attempt } = value;
   const problem = problemOfRole(role) ?? problemOfText("content", content);
   if (problem !== null) return refuse(problem);
   if (!isPlainObject(given)) return refuse(`meta is ${kindOf(given)}, not a plain object`);
@@ -65,7 +66,8 @@ function judgeStep(value: unknown): CheckedStep {
   if (json.length > maxJsonLength) return refuse(tooLong("the step"));
   const step = parse(json) as RoleOutput;
   const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
-  return wrong === null ? { ok: true, step, json } : refuse(wrong);
+  if (wrong !== null) return refuse(wrong);
+  return { ok: true, step, json, ...(typeof attempt === "string" && { attempt }) };
 }
 
 function judgeResult(value: unknown): CheckedResult {

@@ -1,8 +1,14 @@
-/** What each yield produces: one role's output. */
+import type { Attempts } from "./attempt.ts";
+
+/**
+ * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
+ * of, for a workflow that opens attempts; the engine gives every other step one.
+ */
 export type RoleOutput = {
   role: string;
   content: string;
   meta: Record<string, unknown>;
+  attempt?: string;
 };
 
 /** What the generator returns when it is done. A `returnCode` of 0 means success. */
@@ -31,9 +37,10 @@ export type ThreadInput = {
  *
  * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
  * those of the command that started the thread: one process runs many threads, so a workflow must
- * read these and never `process.cwd()` or `process.env`. `forkFrom` tells a fork's workflow which thread
- * the first `steps` of its steps were copied from. Whatever else the starter gave in
- * `parameters.options` stands here under its own name.
+ * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
+ * `steps` steps of a fork were copied from. `attempts` records which events belong to which of several
+ * roles that run concurrently. Whatever else the starter gave in `parameters.options` stands here under
+ * its own name.
  */
 export type WorkflowOptions = {
   threadId: string;
@@ -42,6 +49,7 @@ export type WorkflowOptions = {
   cwd?: string;
   env?: Readonly<Record<string, string>>;
   forkFrom?: { threadId: string; steps: number };
+  attempts?: Attempts;
   [option: string]: unknown;
 };
 

@@ -1,3 +1,4 @@
+import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
@@ -6,6 +7,10 @@ export type StepContext = {
   signal: AbortSignal;
   cwd: string | undefined;
   env: Readonly<Record<string, string>>;
+  /** The attempt that this work is; a role of an agent takes it over. */
+  attempt: OpenAttempt;
+  /** Opens attempts for several roles that this work runs concurrently. */
+  attempts: Attempts | undefined;
 };
 
 /** The work of a step. What it returns is recorded and must survive JSON: see {@link DurableStep}. */

@@ -5,6 +5,7 @@ import type {
   WorkflowOptions,
   WorkflowResult,
 } from "../contract/contract.ts";
+import { opensAttempts } from "../contract/attempt.ts";
 import { WAIT } from "../contract/reserved.ts";
 import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./failure.ts";
@@ -42,7 +43,7 @@ export type DurableProgram = (
  *   What the work of a step throws and the program does not catch is thrown as it was.
  */
 export function durable(program: DurableProgram): WorkflowFn {
-  return async function* run(input, options) {
+  const workflow: WorkflowFn = async function* run(input, options) {
     const progress = new Progress(input, options);
     const steps = program(stepFor(progress), input, options);
     let sent: unknown;
@@ -56,6 +57,7 @@ export function durable(program: DurableProgram): WorkflowFn {
       await steps.return("");
     }
   };
+  return Object.assign(workflow, { [opensAttempts]: true });
 }
 
 type ProgramStep = IteratorResult<RoleOutput, WorkflowResult | string>;

@@ -1,3 +1,4 @@
+import { openAttempt } from "../contract/attempt.ts";
 import type { RoleOutput, ThreadInput, WorkflowOptions } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
@@ -14,25 +15,30 @@ export type Outcome =
 /** How far one run of a durable workflow has come. */
 export class Progress {
   readonly replay: Replay;
-  readonly #context: StepContext;
+  readonly #context: Omit<StepContext, "attempt">;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
 
   constructor(input: ThreadInput, options: WorkflowOptions) {
     this.replay = new Replay(input.steps);
-    const { signal = new AbortController().signal, cwd, env = {} } = options;
-    this.#context = Object.freeze({ signal, cwd, env });
+    const { signal = new AbortController().signal, cwd, env = {}, attempts } = options;
+    this.#context = { signal, cwd, env, attempts };
   }
 
   /** Does the work of a step. Never throws. */
   async attempt(role: string, member: number | null, work: StepFn<unknown>): Promise<Outcome> {
+    const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
+    const attempt = openAttempt(this.#context, { role, path });
+    const { id } = attempt;
     try {
-      const output = outputOf(role, member, await work(this.#context));
-      return { output, value: valueOf(output), failure: null };
+      const context = Object.freeze({ ...this.#context, attempt });
+      const output = outputOf(role, member, await attempt.run(() => work(context)));
+      return { output: { ...output, attempt: id }, value: valueOf(output), failure: null };
     } catch (thrown) {
+      attempt.end("failed", thrown);
       const failure = StepFailure.of(role, thrown);
-      return { output: failureOutput(failure, member), failure };
+      return { output: { ...failureOutput(failure, member), attempt: id }, failure };
     }
   }
 

@@ -2,7 +2,7 @@ import type { JsonSchema, RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest } from "../control/control.ts";
-import { sleep } from "./sleep.ts";
+import { sleep } from "./halt.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
 const longestTimer = 10_000;

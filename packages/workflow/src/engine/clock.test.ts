@@ -1,7 +1,8 @@
+import { noAttempts } from "../../test/fixtures/no-attempts.ts";
 import { describe, expect, test } from "bun:test";
 import { WAIT } from "../contract/reserved.ts";
 import { until } from "../../test/fixtures/until.ts";
-import { Engine } from "./engine.ts";
+import { ThreadEngine } from "./engine.ts";
 
 const hour = 3_600_000;
 const year = 365 * 24 * hour;
@@ -9,7 +10,7 @@ const year = 365 * 24 * hour;
 function drive(wait: Record<string, unknown> | null) {
   const clock = { now: 1_800_000_000_000 };
   const lines: { role: string; timestamp: number; meta: Record<string, unknown> }[] = [];
-  const engine = new Engine(
+  const engine = new ThreadEngine(
     {
       prompt: "",
       steps: [],
@@ -25,6 +26,7 @@ function drive(wait: Record<string, unknown> | null) {
     },
     {
       log: { append: async (text) => void lines.push(JSON.parse(text)) },
+      attempts: noAttempts,
       scope: (fn) => fn(),
       note: () => undefined,
       onRefused: () => undefined,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { failed } from "./ending.ts";
 
-const endOf = (thrown: unknown) => failed(thrown, 3, 1, (text) => text);
+const endOf = (thrown: unknown) => failed(thrown, { step: 3 }, 1, (text) => text);
 
 test("a thrown error's name and message stand in the end record", () => {
   expect(endOf(new TypeError("boom"))).toMatchObject({

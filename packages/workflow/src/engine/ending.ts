@@ -29,17 +29,17 @@ export const killed = (now: number): EndRecord => ({
   timestamp: now,
 });
 
-/** `step` is the number of the step, from 1, that was to be made. */
+/** `at.step` is the number of the step, from 1, that was to be made; `at.attempt` what failed. */
 export function failed(
   thrown: unknown,
-  step: number,
+  at: { step: number; attempt?: string },
   now: number,
   mask: (text: string) => string,
 ): EndRecord {
   return {
     role: END,
     content: mask(messageOf(thrown)),
-    meta: { returnCode: 1, reason: "failed", error: failureRecord(thrown, step, mask) },
+    meta: { returnCode: 1, reason: "failed", error: failureRecord(thrown, at, mask) },
     timestamp: now,
   };
 }

@@ -1,8 +1,9 @@
+import { noAttempts } from "../../test/fixtures/no-attempts.ts";
 import { describe, expect, test } from "bun:test";
 import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { INPUT, WAIT } from "../contract/reserved.ts";
-import { Engine, type EngineParts, type EngineThread } from "./engine.ts";
+import { ThreadEngine, type EngineParts, type EngineThread } from "./engine.ts";
 
 type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };
 
@@ -28,7 +29,7 @@ function drive(
 ) {
   const lines: Line[] = [];
   const notes: string[] = [];
-  const engine = new Engine(
+  const engine = new ThreadEngine(
     {
       run,
       prompt: "do it",
@@ -43,6 +44,7 @@ function drive(
           lines.push(JSON.parse(text));
         },
       },
+      attempts: noAttempts,
       scope: (fn) => fn(),
       note: (_tag, content) => void notes.push(content),
       onRefused: () => undefined,
@@ -160,7 +162,7 @@ describe("the engine", () => {
     expect(last(lines).meta).toEqual({
       returnCode: 1,
       reason: "failed",
-      error: { name: "Error", step: 2 },
+      error: { name: "Error", step: 2, attempt: expect.any(String) },
     });
   });
 

@@ -12,13 +12,14 @@
  * E5 Replaying recorded steps has no effect and writes no record.
  * E6 Exactly one end record; a process's exit is never read as an outcome.
  */
+import { type Attempts, opensAttempts } from "../contract/attempt.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
+import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
 import { Answers, type RefusalParts } from "./answers.ts";
 import {
   answerStep,
@@ -29,14 +30,16 @@ import {
   timeoutStep,
   untilOver,
 } from "./answer.ts";
-import { type ClosingParts, closeGenerator } from "./closing.ts";
+import { beginGenerator, type ClosingParts, closeGenerator } from "./generator.ts";
 import { failed, killed, outOfRounds, returned } from "./ending.ts";
 import { isTooLarge } from "./failure.ts";
+import { Halt, stopped } from "./halt.ts";
 
 /** What the engine needs of its surroundings. */
 export type EngineParts = ClosingParts &
   RefusalParts & {
     log: { append(record: string): Promise<void> };
+    attempts: AttemptParts;
     judge: SchemaJudge;
     mask: (text: string) => string;
     /** Called when the thread begins to wait for an answer. */
@@ -65,10 +68,9 @@ export type Outcome =
 
 type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
-const stopped = Symbol("stopped");
 
 /** Drives one thread from its committed steps on. */
-export class Engine {
+export class ThreadEngine {
   /** Resolves when the thread is no longer driven here. Never rejects. */
   readonly done: Promise<Outcome>;
 
@@ -76,6 +78,8 @@ export class Engine {
   readonly #parts: EngineParts;
   readonly #abort = new AbortController();
   readonly #answers: Answers;
+  readonly #attempts: ThreadAttempts;
+  readonly #halt = new Halt();
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #count: number;
@@ -86,13 +90,12 @@ export class Engine {
   #answering = false;
   #ending: Promise<void> | null = null;
   #released = false;
-  #halted = false;
-  #onHalt: (() => void) | null = null;
 
   constructor(thread: EngineThread, parts: EngineParts) {
     this.#thread = thread;
     this.#parts = parts;
     this.#answers = new Answers(thread.steps, parts);
+    this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
     this.#count = thread.steps.length;
     this.#lastStep = thread.steps.at(-1) ?? null;
     this.done = this.#settled.promise;
@@ -128,6 +131,11 @@ export class Engine {
     return this.#lastStep?.role ?? null;
   }
 
+  /** The attempt of the running `next()`; null while the workflow opens its own, or none runs. */
+  get attempt(): string | null {
+    return this.#attempts.pulled;
+  }
+
   /** Whether a pause was asked for, in effect or not yet. */
   get pausing(): boolean {
     return this.#paused !== null;
@@ -159,7 +167,7 @@ export class Engine {
   /** Stops driving and leaves the log as it is, so that the thread can be resumed. */
   async release(): Promise<void> {
     this.#released = true;
-    this.#halt();
+    this.#stop();
     await this.#close();
     this.#settled.resolve({ kind: "released" });
   }
@@ -215,18 +223,19 @@ export class Engine {
   async #gate(): Promise<typeof stopped | undefined> {
     while (this.#paused) {
       this.#parked = true;
-      const passed = await this.#orHalted(this.#paused.promise);
+      const passed = await this.#halt.or(this.#paused.promise);
       this.#parked = false;
       if (passed === stopped) return stopped;
     }
   }
 
   async #pull(answer: Step | undefined): Promise<Pulled | typeof stopped> {
+    this.#attempts.pull();
     try {
       const next = this.#parts.scope(() => (this.#generator ??= this.#begin()).next(answer));
-      return await this.#orHalted(next);
+      return await this.#halt.or(next);
     } catch (thrown) {
-      if (!this.#isStopped()) await this.#end(this.#failure(thrown));
+      if (!this.#isStopped()) await this.#fail(thrown);
       return stopped;
     }
   }
@@ -234,16 +243,8 @@ export class Engine {
   #begin(): Generator {
     const { run, prompt, steps, params, options } = this.#thread;
     const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
-    const generator = run(input, { ...options, signal: this.#abort.signal });
-    if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) {
-      return generator;
-    }
-    throw new WorkflowError({
-      code: "NO_GENERATOR",
-      kind: "failed",
-      message: "run did not return an async generator",
-      hint: "write it as: export const run = async function* (input, options) { … }",
-    });
+    const attempts: Attempts = { open: (spec) => this.#attempts.open(spec) };
+    return beginGenerator(run, input, { ...options, signal: this.#abort.signal, attempts });
   }
 
   async #commit(yielded: unknown): Promise<Step | null> {
@@ -251,15 +252,18 @@ export class Engine {
     let fault = checked.ok ? null : checked.reason;
     if (checked.ok && checked.step.role === WAIT) fault = await this.#faultOfWait(checked.step);
     if (!checked.ok || fault !== null) {
-      await this.#end(this.#failure(new Error(`step ${this.#count + 1}: ${fault}`)));
+      await this.#fail(new Error(`step ${this.#count + 1}: ${fault}`));
       return null;
     }
     if (this.#isStopped()) return null;
     try {
-      return await this.#append(checked.step, checked.json);
+      const attempt = this.#attempts.of(checked.attempt);
+      const step = await this.#append(checked.step, checked.json, attempt);
+      if (attempt !== undefined) this.#attempts.committed(attempt);
+      return step;
     } catch (error) {
       if (!isTooLarge(error)) throw error;
-      await this.#end(this.#failure(error));
+      await this.#fail(error);
       return null;
     }
   }
@@ -268,10 +272,10 @@ export class Engine {
     return problemOfSchema(meta as WaitMeta, this.#parts.judge);
   }
 
-  async #append(output: RoleOutput, json: string): Promise<Step> {
+  async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
     const timestamp = this.#parts.now();
-    await this.#parts.log.append(stampedText(json, timestamp));
-    const step = { ...output, timestamp };
+    await this.#parts.log.append(stampedText(json, timestamp, attempt));
+    const step = { ...output, timestamp, ...(attempt !== undefined && { attempt }) };
     this.#count += 1;
     this.#lastStep = step;
     return step;
@@ -280,10 +284,9 @@ export class Engine {
   async #finish(value: unknown): Promise<void> {
     if (this.#isStopped()) return;
     const checked = checkResult(value);
-    const end = checked.ok
-      ? returned(checked.result, this.#parts.now())
-      : this.#failure(new Error(`the return value: ${checked.reason}`));
-    await this.#end(end);
+    if (!checked.ok) return this.#fail(new Error(`the return value: ${checked.reason}`));
+    this.#attempts.returned();
+    await this.#end(returned(checked.result, this.#parts.now()));
   }
 
   #isOutOfRounds(): boolean {
@@ -300,7 +303,7 @@ export class Engine {
     this.#parts.onWait();
     if (wait.expiresAt !== undefined) void this.#timeOut(wait, timer.signal);
     try {
-      return await this.#orHalted(answered);
+      return await this.#halt.or(answered);
     } finally {
       timer.abort();
       this.#answer = null;
@@ -340,34 +343,30 @@ export class Engine {
     return this.#lastStep?.meta as WaitMeta;
   }
 
+  async #fail(thrown: unknown): Promise<void> {
+    this.#attempts.threw(thrown);
+    await this.#end(this.#failure(thrown));
+  }
+
   #failure(thrown: unknown): EndRecord {
-    return failed(thrown, this.#count + 1, this.#parts.now(), this.#parts.mask);
+    const { now, mask } = this.#parts;
+    const at = { step: this.#count + 1, attempt: this.#attempts.failed };
+    return failed(thrown, at, now(), mask);
   }
 
   #isStopped(): boolean {
     return this.#released || this.#ending !== null;
   }
 
-  #halt(): void {
-    this.#halted = true;
-    this.#onHalt?.();
+  #stop(): void {
+    this.#halt.now();
     this.#abort.abort();
-  }
-
-  // Not Promise.race with one promise for the thread's whole life: each race would leave a reaction
-  // on it, and a step would cost what is already stored.
-  #orHalted<T>(promise: Promise<T>): Promise<T | typeof stopped> {
-    return new Promise((resolve, reject) => {
-      this.#onHalt = () => resolve(stopped);
-      promise.then(resolve, reject);
-      if (this.#halted) resolve(stopped);
-    });
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
     if (this.#released) throw notLive(this.#thread.options);
     const ending = this.#end(end);
-    this.#halt();
+    this.#stop();
     await ending;
   }
 
@@ -378,6 +377,7 @@ export class Engine {
   }
 
   async #writeEnd(end: EndRecord): Promise<void> {
+    this.#attempts.close();
     try {
       await this.#parts.log.append(textOf(end));
     } catch (error) {
@@ -389,7 +389,7 @@ export class Engine {
 
   #breakOff(error: unknown): void {
     this.#released = true;
-    this.#halt();
+    this.#stop();
     void this.#close().then(() => this.#settled.resolve({ kind: "brokenOff", error }));
   }
 

@@ -13,10 +13,11 @@ const longestKept = 1024 * 1024;
  */
 export function failureRecord(
   thrown: unknown,
-  step: number,
+  at: { step: number; attempt?: string },
   mask: (text: string) => string,
 ): FailureRecord {
-  const record: FailureRecord = { name: mask(nameOf(thrown)), step };
+  const { step, attempt } = at;
+  const record: FailureRecord = { name: mask(nameOf(thrown)), step, ...(attempt && { attempt }) };
   try {
     if (isWorkflowError(thrown)) {
       const { code, hint } = thrown;

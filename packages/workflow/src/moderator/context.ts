@@ -1,3 +1,4 @@
+import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { Step } from "../contract/contract.ts";
 import type { END, START } from "../contract/reserved.ts";
 
@@ -28,6 +29,8 @@ export type RoleStep<M extends RoleMeta> = {
  * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
  * `allSteps`, which is the log as it is. A role also sees its own name as `role`. The rest is what
  * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
+ * `attempt` is the one that was opened for this role, when the role uses it as its own (`usesAttempt`); a
+ * role that runs several agents concurrently opens one for each in `attempts`.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;
@@ -38,6 +41,8 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   signal?: AbortSignal;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
+  attempts?: Attempts;
+  attempt?: OpenAttempt;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

@@ -6,7 +6,7 @@ import type { StartStep, ThreadContext } from "./context.ts";
 import { WaitFold } from "./wait.ts";
 
 /** A thread's log and, folded from it step by step, the context that its roles see. */
-export class History {
+export class ContextHistory {
   readonly context: ThreadContext;
   readonly #allSteps: Step[] = [];
   readonly #steps: Step[] = [];
@@ -16,7 +16,7 @@ export class History {
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
-    const { threadId, maxRounds, signal, cwd, env, ...rest } = options;
+    const { threadId, maxRounds, signal, cwd, env, attempts, ...rest } = options;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -31,6 +31,7 @@ export class History {
       signal,
       cwd,
       env,
+      attempts,
       params: input.params,
       options: Object.freeze(rest),
     });

@@ -1,3 +1,4 @@
+import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import type { WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { kindOf } from "../contract/kind.ts";
@@ -5,7 +6,7 @@ import { END } from "../contract/reserved.ts";
 import { show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
-import { History } from "./history.ts";
+import { ContextHistory } from "./history.ts";
 import { waitOf } from "./wait.ts";
 
 /**
@@ -36,24 +37,41 @@ export function createRoleModerator<M extends RoleMeta>(
   { now = Date.now }: { now?: () => number } = {},
 ): WorkflowFn {
   const { roles, moderator, summary = lastContent } = definition;
-  return async function* run(input, options) {
-    const history = new History(input, options, now);
+  const workflow: WorkflowFn = async function* run(input, options) {
+    const history = new ContextHistory(input, options, now);
     const { context } = history;
     const typed = context as unknown as ThreadContext<M> & ThreadContext;
     while (history.length < options.maxRounds) {
       const name = moderator(typed);
       if (name === END) break;
       const play = roleNamed<M>(roles, name);
-      const result = resultOf(name, await play(Object.freeze({ ...context, role: name })));
+      const attempt = openAttempt(options, { role: name });
+      const result = await execute(play, attempt, { ...context, role: name });
       history.checkUnchanged(name);
       const wait = waitOf(name, result);
       const output = wait ?? { role: name, content: result.content, meta: result.meta };
-      const sent: unknown = yield output;
+      const sent: unknown = yield { ...output, attempt: attempt.id };
       history.add(output);
       if (wait !== null) history.add(sentInput(sent, String(wait.meta.for)));
     }
     return { returnCode: 0, summary: summary(typed) };
   };
+  return Object.assign(workflow, { [opensAttempts]: true });
+}
+
+async function execute(
+  role: Role<RoleMeta[string]>,
+  attempt: OpenAttempt,
+  context: ThreadContext & { role: string },
+): Promise<RoleResult<RoleMeta[string]>> {
+  const own = usesAttempt in role ? { attempt } : {};
+  try {
+    const result = await attempt.run(() => role(Object.freeze({ ...context, ...own })));
+    return resultOf(context.role, result);
+  } catch (error) {
+    attempt.end("failed", error);
+    throw error;
+  }
 }
 
 function roleNamed<M extends RoleMeta>(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 import { maskOf } from "../contract/mask.ts";
-import { truncated } from "../events/truncated.ts";
+import { truncated } from "../contract/truncated.ts";
 import { InfoLog, type InfoRecord } from "./info.ts";
 
 let folder: string;
@@ -28,7 +28,7 @@ const told = () =>
 /** Streams a text in pieces of so many characters. */
 function stream(info: InfoLog, text: string, size: number, stepID = "coder"): void {
   for (let at = 0; at < text.length; at += size) {
-    info.event(tag, "llm_token", stepID, { delta: text.slice(at, at + size) });
+    info.event({ tag, type: "llm_token", stepID, payload: { delta: text.slice(at, at + size) } });
   }
 }
 
@@ -37,7 +37,7 @@ describe("streamed text", () => {
     const info = new InfoLog(path);
     const text = Array.from({ length: 2000 }, (_, n) => `token${n} `).join("");
     for (const word of text.split(/(?<= )/)) {
-      info.event(tag, "llm_token", "coder", { delta: word });
+      info.event({ tag, type: "llm_token", stepID: "coder", payload: { delta: word } });
       if (word.endsWith("00 ")) await Bun.sleep(5);
     }
     info.flush();
@@ -48,12 +48,12 @@ describe("streamed text", () => {
 
   test("keeps its place among the other events of its step", () => {
     const info = new InfoLog(path);
-    info.event(tag, "llm_thinking", "coder", { delta: "hm" });
-    info.event(tag, "llm_thinking", "coder", { delta: "m" });
+    info.event({ tag, type: "llm_thinking", stepID: "coder", payload: { delta: "hm" } });
+    info.event({ tag, type: "llm_thinking", stepID: "coder", payload: { delta: "m" } });
     stream(info, "I look", 1);
-    info.event(tag, "llm_tool_use", "coder", { name: "read" });
+    info.event({ tag, type: "llm_tool_use", stepID: "coder", payload: { name: "read" } });
     stream(info, "now", 2);
-    info.event(tag, "llm_done", "coder", {});
+    info.event({ tag, type: "llm_done", stepID: "coder", payload: {} });
     info.flush();
     expect(told()).toEqual([
       "coder llm_thinking hmm",
@@ -67,10 +67,10 @@ describe("streamed text", () => {
   test("of two steps side by side stays apart, and behind an event that came before it", () => {
     const info = new InfoLog(path);
     for (const [a, b] of ["a1", "b2", "c3"]) {
-      info.event(tag, "llm_token", "one", { delta: a });
-      info.event(tag, "llm_token", "two", { delta: b });
+      info.event({ tag, type: "llm_token", stepID: "one", payload: { delta: a } });
+      info.event({ tag, type: "llm_token", stepID: "two", payload: { delta: b } });
     }
-    info.event(tag, "tool_start", "two", {});
+    info.event({ tag, type: "tool_start", stepID: "two", payload: {} });
     stream(info, "later", 1, "one");
     info.flush();
     expect(told()).toEqual([
@@ -91,7 +91,7 @@ describe("streamed text", () => {
   test("of 50 MB at once is cut into lines and loses nothing, no sign in two", () => {
     const info = new InfoLog(path);
     const text = `a${"😀".repeat(12_500_000)}`;
-    info.event(tag, "llm_token", "coder", { delta: text });
+    info.event({ tag, type: "llm_token", stepID: "coder", payload: { delta: text } });
     info.flush();
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(64 * 1024);
@@ -115,7 +115,7 @@ describe("a secret", () => {
     const info = new InfoLog(path, mask);
     for (let at = 0; at < secret.length; at += size) {
       stream(info, secret.slice(at, at + size), size);
-      info.event(tag, "tool_message", "beside", {});
+      info.event({ tag, type: "tool_message", stepID: "beside", payload: {} });
       info.log(tag, "a line in between");
     }
     stream(info, " is the key", 3);
@@ -128,7 +128,7 @@ describe("a secret", () => {
     const info = new InfoLog(path, mask);
     stream(info, "sk-ant-", 1);
     info.log(tag, "a line in between");
-    info.event(tag, "llm_done", "coder", {});
+    info.event({ tag, type: "llm_done", stepID: "coder", payload: {} });
     stream(info, "it is sk-", 1);
     info.flush();
     expect(records().map(deltaOf).filter(Boolean)).toEqual(["sk-ant-", "it is sk-"]);
@@ -136,7 +136,12 @@ describe("a secret", () => {
 
   test("that looks like a number or a name of ours leaves the line JSON", () => {
     const info = new InfoLog(path, maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }));
-    info.event(tag, "llm_done", "coder", { usage: 12345678, of: "12345678", timestamp: 1 });
+    info.event({
+      tag,
+      type: "llm_done",
+      stepID: "coder",
+      payload: { usage: 12345678, of: "12345678", timestamp: 1 },
+    });
     info.flush();
     expect(records()).toMatchObject([
       { type: "llm_done", timestamp: expect.any(Number), payload: { usage: 12345678, of: "***" } },
@@ -146,8 +151,8 @@ describe("a secret", () => {
   test("is not told by its beginning where a value is cut", () => {
     const info = new InfoLog(path, mask);
     const output = `${"y".repeat(190)}${secret}${"y".repeat(11_000)}`;
-    info.event(tag, "tool_done", "coder", { output });
-    info.event(tag, "tool_done", "coder", { output: truncated(output) });
+    info.event({ tag, type: "tool_done", stepID: "coder", payload: { output } });
+    info.event({ tag, type: "tool_done", stepID: "coder", payload: { output: truncated(output) } });
     info.flush();
     expect(text()).not.toContain("sk-ant");
     const [ours, theirs] = records().map(({ payload }) => (payload as { output: unknown }).output);
@@ -161,10 +166,15 @@ describe("a value over 10 KB", () => {
     const info = new InfoLog(path);
     const big = { text: "z".repeat(20_000) };
     const resolvedInputs = { request: "small", big };
-    info.event(tag, "step_start", "coder", {
-      type: "LLM",
-      resolvedInputs,
-      message: "z".repeat(11_000),
+    info.event({
+      tag,
+      type: "step_start",
+      stepID: "coder",
+      payload: {
+        type: "LLM",
+        resolvedInputs,
+        message: "z".repeat(11_000),
+      },
     });
     info.flush();
     const cut = { _truncated: true, type: "object", length: 20_011 };
@@ -185,7 +195,7 @@ describe("the log", () => {
   test("takes an event as it is when it is published, whatever becomes of it", () => {
     const info = new InfoLog(path);
     const payload = { n: 1 };
-    info.event(tag, "own", null, payload);
+    info.event({ tag, type: "own", stepID: null, payload });
     payload.n = 2;
     info.flush();
     expect(records()[0]?.payload).toEqual({ n: 1 });
@@ -193,11 +203,11 @@ describe("the log", () => {
 
   test("goes on in a line of its own behind what a crash left half written", () => {
     const first = new InfoLog(path);
-    first.event(tag, "own", null, {}, 1);
+    first.event({ tag, type: "own", stepID: null, payload: {}, step: 1 });
     first.flush();
     appendFileSync(path, '{"tag":"AAAA');
     const next = new InfoLog(path);
-    next.event(tag, "own", null, {}, 2);
+    next.event({ tag, type: "own", stepID: null, payload: {}, step: 2 });
     next.flush();
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
     expect(lines).toHaveLength(3);
@@ -206,22 +216,22 @@ describe("the log", () => {
 
   test("numbers on behind a last event that lies far back", () => {
     const first = new InfoLog(path);
-    first.event(tag, "own", null, {});
+    first.event({ tag, type: "own", stepID: null, payload: {} });
     first.flush();
     for (let n = 0; n < 100; n += 1) first.log(tag, "x".repeat(10_000));
     first.flush();
     const next = new InfoLog(path);
-    next.event(tag, "own", null, {});
+    next.event({ tag, type: "own", stepID: null, payload: {} });
     next.flush();
     expect(records().at(-1)?.seq).toBe(2);
   });
 
   test("drops what comes once it is closed", async () => {
     const info = new InfoLog(path);
-    info.event(tag, "own", null, {});
+    info.event({ tag, type: "own", stepID: null, payload: {} });
     info.close();
     rmSync(path);
-    info.event(tag, "own", null, {});
+    info.event({ tag, type: "own", stepID: null, payload: {} });
     info.log(tag, "late");
     await Bun.sleep(0);
     info.flush();

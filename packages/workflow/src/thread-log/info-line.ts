@@ -29,7 +29,7 @@ function plainLine({ tag, content, timestamp }: Extract<Entry, { kind: "line" }>
 type EventEntry = Exclude<Entry, { kind: "line" }>;
 
 function eventLine(
-  { tag, timestamp, type, stepID, step }: EventEntry,
+  { tag, timestamp, type, stepID, step, attempt }: EventEntry,
   payload: string,
   mask: Mask,
   seq: number,
@@ -37,7 +37,7 @@ function eventLine(
   const name = mask(type).slice(0, 1000);
   const source = stepID === null ? null : mask(stepID).slice(0, 1000);
   const head = jsonText({ tag, content: name, timestamp, type: name, stepID: source });
-  const tail = jsonText({ seq, step });
+  const tail = jsonText({ seq, step, attempt });
   const whole = payload.length <= longestLine - 4096 ? payload : omitted;
   return `${head.slice(0, -1)},"payload":${whole},${tail.slice(1)}\n`;
 }

@@ -40,18 +40,23 @@ describe("the debug log", () => {
   test("has what a model call spends at once, with all that came before it", () => {
     const info = new InfoLog(path);
     info.log("AAAAAAAA", "a");
-    info.event("AAAAAAAA", "llm_token", "coder", { delta: "Hm" });
-    info.event("AAAAAAAA", "llm_usage", "coder", { usage: { input_tokens: 1 } });
+    info.event({ tag: "AAAAAAAA", type: "llm_token", stepID: "coder", payload: { delta: "Hm" } });
+    info.event({
+      tag: "AAAAAAAA",
+      type: "llm_usage",
+      stepID: "coder",
+      payload: { usage: { input_tokens: 1 } },
+    });
     expect(records().map(({ content }) => content)).toEqual(["a", "llm_token", "llm_usage"]);
   });
 
   test("numbers events on, also where another process left off", () => {
     const info = new InfoLog(path);
-    info.event("AAAAAAAA", "tool_start", "coder", {});
-    info.event("AAAAAAAA", "tool_done", "coder", {});
+    info.event({ tag: "AAAAAAAA", type: "tool_start", stepID: "coder", payload: {} });
+    info.event({ tag: "AAAAAAAA", type: "tool_done", stepID: "coder", payload: {} });
     info.flush();
     const next = new InfoLog(path);
-    next.event("AAAAAAAA", "llm_done", null, {});
+    next.event({ tag: "AAAAAAAA", type: "llm_done", stepID: null, payload: {} });
     next.flush();
     expect(records().map(({ seq, type, stepID }) => [seq, type, stepID])).toEqual([
       [1, "tool_start", "coder"],
@@ -63,7 +68,12 @@ describe("the debug log", () => {
   test("takes secrets out of lines and payloads", () => {
     const info = new InfoLog(path, maskOf({ MY_KEY: "hunter22" }));
     info.log("AAAAAAAA", "the key is hunter22");
-    info.event("AAAAAAAA", "tool_start", null, { args: ["hunter22"] });
+    info.event({
+      tag: "AAAAAAAA",
+      type: "tool_start",
+      stepID: null,
+      payload: { args: ["hunter22"] },
+    });
     info.flush();
     expect(readFileSync(path, "utf8")).not.toContain("hunter22");
     expect(records()).toHaveLength(2);
@@ -78,7 +88,8 @@ describe("the debug log", () => {
       },
     };
     const info = new InfoLog(path);
-    for (const payload of [cycle, { n: 1n }, angry]) info.event("AAAAAAAA", "own", null, payload);
+    for (const payload of [cycle, { n: 1n }, angry])
+      info.event({ tag: "AAAAAAAA", type: "own", stepID: null, payload });
     info.flush();
     expect(records().map(({ payload }) => payload)).toEqual(
       [1, 2, 3].map(() => ({ _truncated: true })),

@@ -1,13 +1,13 @@
 import { type Mask, noMask } from "../contract/mask.ts";
-import { Gathered, type Source } from "./gathered.ts";
+import { InfoBatch, type Source } from "./gathered.ts";
 import { InfoFile } from "./info-file.ts";
 import { linesOf } from "./info-line.ts";
 import { type Keep, payloadJson } from "./payload.ts";
 import { ValuesFile } from "./values.ts";
 
 /**
- * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too, and `step`: the
- * number, from 1, of the step that it comes before.
+ * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed.
  */
 export type InfoRecord = {
   tag: string;
@@ -18,7 +18,11 @@ export type InfoRecord = {
   payload?: unknown;
   seq?: number;
   step?: number;
+  attempt?: string;
 };
+
+/** An event to be recorded. */
+export type NewEvent = Source & { tag: string; payload: unknown };
 
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
@@ -26,7 +30,7 @@ const flushAtLength = 64 * 1024;
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
- * The writer of a thread's debug log, `.info.jsonl`. Lines are gathered and written in batches, not
+ * The writer of a thread's debug log, `.info.jsonl`. Lines are written in batches, not
  * synced, and never in the way of a step: what can't be written, or would make the log longer than
  * 256 MiB, is dropped. What a model streams is joined to a few lines a second; what a model call spends
  * is written at once. It never throws.
@@ -34,7 +38,7 @@ const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 export class InfoLog {
   readonly #file: InfoFile;
   readonly #mask: Mask;
-  readonly #gathered: Gathered;
+  readonly #batch: InfoBatch;
   readonly #keep: Keep;
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -44,7 +48,7 @@ export class InfoLog {
   constructor(path: string, mask: Mask = noMask, valuesPath: string | null = null) {
     this.#file = new InfoFile(path);
     this.#mask = mask;
-    this.#gathered = new Gathered(mask);
+    this.#batch = new InfoBatch(mask);
     const values = valuesPath === null ? null : new ValuesFile(valuesPath);
     this.#keep = (json) => values?.keep(json) ?? null;
   }
@@ -52,56 +56,70 @@ export class InfoLog {
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
   log(tag: string, content: string): void {
     if (this.#closed) return;
-    this.#gathered.add({ kind: "line", tag, timestamp: Date.now(), content });
+    this.#batch.add({ kind: "line", tag, timestamp: Date.now(), content });
     this.#plan();
   }
 
-  /**
-   * Adds an event; its number is one more than that of the thread's last. `step` is the number of the
-   * step that it comes before.
-   */
-  event(tag: string, type: string, stepID: string | null, payload: unknown, step?: number): void {
+  /** Adds an event; its number is one more than that of the thread's last. */
+  event({ tag, payload, ...source }: NewEvent): void {
     if (this.#closed) return;
     const timestamp = Date.now();
-    const source: Source = { type, stepID, step };
+    const { type } = source;
     const delta = deltaOf(type, payload);
-    if (delta !== null) this.#gathered.addText(tag, source, timestamp, delta);
+    if (delta !== null) this.#batch.addText(tag, source, timestamp, delta);
     else {
       const json = payloadJson(payload, this.#mask, this.#keep);
-      this.#gathered.add({ kind: "event", tag, timestamp, ...source, json });
+      this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
     }
     if (atOnce.has(type)) this.#write({ whole: false });
     else this.#plan();
   }
 
-  /** Writes what is gathered when events are among it: who sees the next step then sees them too. */
-  flushEvents(): void {
-    if (this.#gathered.eventful) this.flush();
+  /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
+  start(id: string, { tag, payload, ...source }: NewEvent): void {
+    if (this.#closed) return;
+    const timestamp = Date.now();
+    const json = () => payloadJson(payload, this.#mask, this.#keep);
+    const entry = () => ({ kind: "event" as const, tag, timestamp, ...source, json: json() });
+    this.#batch.addStart(id, { timestamp, entry });
+    this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
   }
 
-  /** Writes what is gathered. */
+  /** Takes the start of an attempt back; false when it, or more of the attempt, is recorded already. */
+  takeBack(id: string): boolean {
+    return this.#batch.takeBack(id);
+  }
+
+  /** Writes the batch when it holds events: who reads the next step then finds them before it. */
+  flushEvents(): void {
+    if (this.#batch.hasEvents) this.flush();
+  }
+
+  /** Writes the batch. */
   flush(): void {
     this.#write({ whole: true });
   }
 
-  /** Writes what is gathered. What comes later is dropped: the log may be deleted by then. */
+  /** Writes the batch. What comes later is dropped: the log may be deleted by then. */
   close(): void {
-    this.flush();
+    this.#write({ whole: true, last: true });
+    if (this.#timer) clearTimeout(this.#timer);
     this.#closed = true;
   }
 
   #plan(): void {
-    if (this.#gathered.size >= flushAtLength) this.#write({ whole: false });
+    if (this.#batch.size >= flushAtLength) this.#write({ whole: false });
     else this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
   }
 
-  #write({ whole }: { whole: boolean }): void {
+  #write({ whole, last = false }: { whole: boolean; last?: boolean }): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
     const next = () => (this.#seq = (this.#seq ?? this.#file.lastSeq()) + 1);
-    const lines = this.#gathered
-      .take({ whole })
+    const lines = this.#batch
+      .take({ whole, now: last ? undefined : Date.now() })
       .flatMap((entry) => linesOf(entry, this.#mask, next));
+    if (!this.#batch.isEmpty) this.#plan();
     if (lines.length === 0) return;
     try {
       this.#file.append(lines.join(""));

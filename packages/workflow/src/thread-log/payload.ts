@@ -1,5 +1,5 @@
 import type { Mask } from "../contract/mask.ts";
-import { listNames, longestShown, markerOf } from "../events/truncated.ts";
+import { listNames, longestShown, markerOf } from "../contract/truncated.ts";
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
 export type Keep = (json: string) => number | null;

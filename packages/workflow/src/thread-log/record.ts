@@ -20,12 +20,13 @@ export type StartRecord = {
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
- * Why a thread failed, beside the message: the error's name, the step (from 1) that was to be made, a
- * `WorkflowError`'s code and hint, and what the error brought to be kept.
+ * Why a thread failed, beside the message: the error's name, the step (from 1) that was to be made, the
+ * attempt that failed, a `WorkflowError`'s code and hint, and what the error brought to be kept.
  */
 export type FailureRecord = {
   name: string;
   step: number;
+  attempt?: string;
   code?: string;
   hint?: string;
   kept?: Record<string, unknown>;
@@ -105,6 +106,8 @@ export const isEnd = (record: Step | EndRecord): record is EndRecord => record.r
 /** A record as it stands in a log, without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
-/** A checked step's text with its timestamp put at its end. */
-export const stampedText = (json: string, timestamp: number): string =>
-  `${json.slice(0, -1)},"timestamp":${timestamp}}`;
+/** A checked step's text with its timestamp and its attempt's id put at its end. */
+export function stampedText(json: string, timestamp: number, attempt?: string): string {
+  const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
+  return `${json.slice(0, -1)},"timestamp":${timestamp}${id}}`;
+}

@@ -1,14 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import { eventsChannel } from "../events/event.ts";
+import { attemptTime } from "../contract/attempt-id.ts";
+import { eventsChannel } from "../contract/event.ts";
 import type { InfoLog } from "../thread-log/info.ts";
 
-/** What belongs to one thread and is found through its async context. */
+/** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
   threadId: string;
   info: InfoLog;
-  /** How many of the thread's steps are committed. */
-  committed: () => number;
+  /** The attempt that the code runs in; null outside of those that the workflow has opened. */
+  attempt: string | null;
+  /** How many of the thread's steps are committed, and the attempt of the running `next()`. */
+  engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
 };
 
@@ -24,7 +27,18 @@ export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
 /** The thread whose code is running, or null. */
 export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
-/** Brings what workflows publish on the events' channel into the debug log of their thread. */
+/** Runs a function in an attempt of the thread whose code is running. */
+export function runInAttempt<T>(context: ThreadContext, attempt: string, fn: () => T): T {
+  return contexts.run({ ...context, attempt }, fn);
+}
+
+/** The attempt that the running code belongs to; null when it belongs to none. */
+export function currentAttempt(): string | null {
+  const context = contexts.getStore();
+  return context ? (context.attempt ?? context.engine().attempt) : null;
+}
+
+/** Records what workflows publish on the events' channel in the debug log of their thread. */
 export function recordEvents(): void {
   events.subscribe((message) => {
     try {
@@ -38,9 +52,23 @@ export function recordEvents(): void {
 function record(message: unknown): void {
   const context = currentContext();
   if (!context || typeof message !== "object" || message === null) return;
-  const { type, stepID, payload } = message as Record<string, unknown>;
-  if (typeof type !== "string") return;
-  const id = typeof stepID === "string" ? stepID : null;
-  const step = context.committed() + 1;
-  context.info.event("QK4DX8TM", type, id, payload, step);
+  const { type, stepID, payload, attempt } = message as Record<string, unknown>;
+  if (typeof type !== "string" || reservedTypes.has(type)) return;
+  const isNamed = typeof attempt === "string" && attemptTime(attempt) !== null;
+  const id = isNamed ? attempt : currentAttempt();
+  context.info.event({
+    tag: "QK4DX8TM",
+    type,
+    stepID: typeof stepID === "string" ? stepID : null,
+    payload,
+    step: context.engine().steps + 1,
+    ...(id !== null && { attempt: id }),
+  });
 }
+
+// What the engine alone records: a bundle can't end an attempt, or a worker, by an event.
+const reservedTypes: ReadonlySet<string> = new Set([
+  "worker_start",
+  "attempt_start",
+  "attempt_end",
+]);

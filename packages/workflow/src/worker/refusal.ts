@@ -7,5 +7,5 @@ export function tellRefused(
   reason: string,
   step: number,
 ): void {
-  info.event("V5RJ7N2C", "pause_rejected", stepID, { reason }, step);
+  info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
 }

@@ -14,20 +14,21 @@ import type {
   Surroundings,
 } from "../control/control.ts";
 import { isOver } from "../engine/answer.ts";
+import type { AttemptParts } from "../engine/attempts.ts";
 import { killed } from "../engine/ending.ts";
-import { Engine, type Outcome } from "../engine/engine.ts";
+import { type Outcome, ThreadEngine } from "../engine/engine.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import type { LogWriter, Writing } from "../thread-log/append.ts";
-import { InfoLog } from "../thread-log/info.ts";
+import { InfoLog, type NewEvent } from "../thread-log/info.ts";
 import { type StartRecord, textOf } from "../thread-log/record.ts";
 import { hasTaken } from "../thread/answered.ts";
 import { notFound } from "../thread/find.ts";
 import { type Adopted, adopt } from "./adopt.ts";
 import { bear, isBorn, roundsOf } from "./birth.ts";
 import { checkParams } from "./params.ts";
-import { runInContext, type ThreadContext } from "./context.ts";
+import { currentAttempt, runInAttempt, runInContext, type ThreadContext } from "./context.ts";
 import { judgeBySchema } from "./judge.ts";
 import { tellRefused } from "./refusal.ts";
 
@@ -43,7 +44,7 @@ export type ThreadsParts = {
 };
 
 type Live = {
-  engine: Engine;
+  engine: ThreadEngine;
   info: InfoLog;
   workflow: string;
   since: number;
@@ -194,15 +195,15 @@ export class Threads {
     const mask = maskOf(env);
     const info = this.#infoOf(threadId, mask);
     const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-    const committed = () => engine.steps;
-    const context: ThreadContext = { threadId, info, committed, fail };
+    const context: ThreadContext = { threadId, info, attempt: null, engine: () => engine, fail };
     const { forkFrom } = start;
     const { prompt, params } = start.parameters;
     const options = { ...start.parameters.options, threadId, env, ...(forkFrom && { forkFrom }) };
-    const engine = new Engine(
+    const engine = new ThreadEngine(
       { run: bundle.run, prompt, steps, params, options },
       {
         log: { append: (record) => (info.flushEvents(), writer.append(record)) },
+        attempts: attemptsIn(context),
         scope: (fn) => runInContext(context, fn),
         note: (tag, content) => info.log(tag, content),
         onRefused: (stepID, reason) => tellRefused(info, stepID, reason, engine.steps + 1),
@@ -219,10 +220,8 @@ export class Threads {
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
-    info.log(
-      "E9K2TNWD",
-      `worker ${process.pid} drives the thread from step ${steps.length + 1} on`,
-    );
+    const payload = { pid: process.pid, steps: steps.length };
+    info.event({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     engine.start();
     this.#parts.onChange();
     return info;
@@ -250,7 +249,7 @@ export class Threads {
     return this.#live.get(threadId) ?? null;
   }
 
-  #resumeLive(threadId: string, engine: Engine): Controlled {
+  #resumeLive(threadId: string, engine: ThreadEngine): Controlled {
     if (engine.resume()) {
       this.#parts.note(threadId, true);
       return { threadId };
@@ -319,6 +318,23 @@ export class Threads {
     if (this.#env?.text !== text) this.#env = { text, env: Object.freeze(env) };
     return this.#env.env;
   }
+}
+
+/** How the attempts of a thread are recorded: in its debug log, before what they publish. */
+function attemptsIn(context: ThreadContext): AttemptParts {
+  const { info } = context;
+  const lineOf = (type: string, attempt: string, payload: object): NewEvent => {
+    const step = context.engine().steps + 1;
+    return { tag: "QK4DX8TM", type, stepID: null, payload, step, attempt };
+  };
+  return {
+    onStart: (id, payload) => info.start(id, lineOf("attempt_start", id, payload)),
+    onEnd: (id, payload) => info.event(lineOf("attempt_end", id, payload)),
+    takeBack: (id) => info.takeBack(id),
+    enter: (id, fn) => runInAttempt(context, id, fn),
+    current: currentAttempt,
+    now: wallClock,
+  };
 }
 
 function describe(outcome: Outcome): string {

@@ -1,6 +1,6 @@
-import type { WorkflowFn } from "../contract/contract.ts";
-import { messageOf } from "../contract/error.ts";
-import { sleep } from "./sleep.ts";
+import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { sleep } from "./halt.ts";
 
 /** What closing a generator needs of the engine's surroundings. */
 export type ClosingParts = {
@@ -11,6 +11,22 @@ export type ClosingParts = {
   /** How long a generator may take to close, in milliseconds. */
   closingMs: number;
 };
+
+/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, and whatever `run` throws. */
+export function beginGenerator(
+  run: WorkflowFn,
+  input: ThreadInput,
+  options: WorkflowOptions,
+): ReturnType<WorkflowFn> {
+  const generator = run(input, options);
+  if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
+  throw new WorkflowError({
+    code: "NO_GENERATOR",
+    kind: "failed",
+    message: "run did not return an async generator",
+    hint: "write it as: export const run = async function* (input, options) { … }",
+  });
+}
 
 /**
  * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so it is

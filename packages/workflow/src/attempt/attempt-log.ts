@@ -1,0 +1,374 @@
+import { attemptTime } from "../contract/attempt-id.ts";
+import type { Step } from "../contract/contract.ts";
+import {
+  type AttemptError,
+  type EventRecord,
+  type KnownEvent,
+  knownEvent,
+} from "../contract/event.ts";
+import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
+import type { Attempt, AttemptTurn } from "./attempt.ts";
+import {
+  addCost,
+  type Call,
+  isRecord,
+  type Spent,
+  spendingOf,
+  sumByModel,
+  textOr,
+} from "./spending.ts";
+
+/** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
+type Ending = { meta: { reason: string; error?: unknown } };
+
+/**
+ * The one fold from a thread's records and events to its attempts. It is incremental: give it each record and
+ * each event once, in the order of the log, as they come. Events of one attempt may come before and after
+ * its record.
+ *
+ *     const log = new AttemptLog();
+ *     log.event(event);
+ *     log.step(1, record);
+ *     log.attempts; // one, committed
+ */
+export class AttemptLog {
+  /** Events that belong to no attempt: those of the workflow as a whole, and all of older logs. */
+  readonly lines: EventRecord[] = [];
+  readonly #saved: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ended: Attempt[] = [];
+
+  /** @param saved How many of the first steps a fork has copied. */
+  constructor({ saved = 0 }: { saved?: number } = {}) {
+    this.#saved = saved;
+  }
+
+  /** All attempts, in the order in which they ended; those that have not ended come last, as they began. */
+  get attempts(): readonly Attempt[] {
+    const open = [...this.#entries.values()].filter(({ attempt }) => attempt.endedAt === null);
+    return open.length === 0
+      ? this.#ended
+      : [...this.#ended, ...open.map(({ attempt }) => attempt)];
+  }
+
+  /** The attempt with this id. */
+  find(id: string): Attempt | undefined {
+    return this.#entries.get(id)?.attempt;
+  }
+
+  /** Takes a committed step; `number` counts from 1. Returns the attempt that committed it. */
+  step(number: number, record: Step): Attempt {
+    const { attempt: id = `step-${number}`, role, meta, timestamp } = record;
+    const entry = this.#entry(id, attemptTime(id));
+    const { attempt } = entry;
+    attempt.role ??= role;
+    attempt.step ??= number;
+    attempt.saved = number <= this.#saved;
+    attempt.error ??= recordedFailure(meta);
+    entry.committed ??= spendingOf(meta);
+    this.#end(entry, attempt.error === null ? "committed" : "failed", timestamp);
+    attempt.endedAt = timestamp;
+    return attempt;
+  }
+
+  /** Takes an event. Returns its attempt; null when it belongs to none. */
+  event(event: EventRecord): Attempt | null {
+    const known = knownEvent(event);
+    if (known?.type === "worker_start") this.#lose();
+    if (event.attempt === undefined) {
+      this.lines.push(event);
+      return null;
+    }
+    const entry = this.#entry(event.attempt, attemptTime(event.attempt) ?? event.timestamp);
+    const { attempt } = entry;
+    attempt.stepID ??= event.stepID;
+    entry.lastAt = event.timestamp;
+    attempt.version += 1;
+    if (known?.type === "attempt_end")
+      this.#end(entry, known.payload.outcome, event.timestamp, known);
+    else if (known === null || !apply(entry, known)) attempt.notes.push(event);
+    return attempt;
+  }
+
+  /**
+   * The thread is not driven any more: what has not ended will not. With an end record it was cancelled, or
+   * failed if the record says so; without, it was lost.
+   */
+  close(end: Ending | null): void {
+    const failed = (end?.meta.error as { attempt?: unknown } | undefined)?.attempt;
+    for (const entry of this.#entries.values()) {
+      if (entry.attempt.endedAt !== null) continue;
+      const uncommitted = entry.attempt.attempt === failed ? "failed" : "cancelled";
+      this.#end(entry, end === null ? "lost" : uncommitted, entry.lastAt);
+    }
+  }
+
+  #lose(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.attempt.endedAt === null) this.#end(entry, "lost", entry.lastAt);
+    }
+  }
+
+  #end(
+    entry: Entry,
+    status: Exclude<Attempt["status"], "running">,
+    at: number,
+    event?: Extract<KnownEvent, { type: "attempt_end" }>,
+  ): void {
+    const { attempt } = entry;
+    attempt.version += 1;
+    // What failed and was caught is committed too; it has failed all the same.
+    const isFirst = attempt.endedAt === null;
+    if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
+      attempt.status = status;
+    attempt.endedAt ??= at;
+    attempt.error = event?.payload.error ?? attempt.error;
+    for (const turn of attempt.turns) if (turn.kind === "tool") stop(turn, at);
+    entry.count();
+    if (isFirst) this.#ended.push(attempt);
+  }
+
+  #entry(id: string, startedAt: number | null): Entry {
+    const known = this.#entries.get(id);
+    if (known) return known;
+    const entry = new Entry(id, startedAt);
+    this.#entries.set(id, entry);
+    return entry;
+  }
+}
+
+/** An attempt, and what its figures are computed from. */
+class Entry {
+  readonly attempt: Attempt;
+  lastAt: number;
+  /** What the committed step says that it spent. */
+  committed: { models: Record<string, Spent>; model: string | null } | null = null;
+  /** Whether the next text begins a turn of its own: a model was called again. */
+  isNewTurn = false;
+  readonly #calls = new Map<string, Call>();
+  /** Calls that were reported all together, when they were over. */
+  readonly #sums: Call[] = [];
+
+  constructor(id: string, startedAt: number | null) {
+    this.lastAt = startedAt ?? 0;
+    this.attempt = {
+      attempt: id,
+      role: null,
+      path: [],
+      parent: null,
+      title: null,
+      stepID: null,
+      step: null,
+      status: "running",
+      startedAt,
+      endedAt: null,
+      turns: [],
+      usage: null,
+      cost: null,
+      model: null,
+      models: {},
+      unknown: 0,
+      retries: [],
+      error: null,
+      session: null,
+      input: null,
+      output: null,
+      notes: [],
+      saved: false,
+      version: 0,
+    };
+  }
+
+  call(id: string, call: Call): void {
+    this.#calls.set(id, call);
+    this.count();
+  }
+
+  calls(call: Call): void {
+    this.#sums.push(call);
+    this.count();
+  }
+
+  /** Computes what was spent. A step's own word counts more than its events, which are not synced. */
+  count(): void {
+    const { attempt, committed } = this;
+    // Who reports each call may also report their sum.
+    const calls = this.#calls.size > 0 ? [...this.#calls.values()] : this.#sums;
+    const models = committed?.models ?? sumByModel(calls);
+    const spent = Object.values(models);
+    attempt.models = models;
+    attempt.model = committed?.model ?? calls.at(-1)?.model ?? null;
+    attempt.usage = spent.length === 0 ? null : spent.map(({ usage }) => usage).reduce(addUsage);
+    attempt.cost = spent.length === 0 ? null : spent.map(({ cost }) => cost).reduce(addCost);
+    const isOver = attempt.endedAt !== null;
+    attempt.unknown = isOver ? calls.filter(({ state }) => state !== "whole").length : 0;
+  }
+}
+
+/** Takes what an event reports into its attempt; false when it has no place there but among the notes. */
+function apply(entry: Entry, event: KnownEvent): boolean {
+  const { attempt } = entry;
+  const { timestamp: at } = event;
+  switch (event.type) {
+    case "attempt_start": {
+      const { role, path, title, parent } = event.payload;
+      Object.assign(attempt, {
+        role,
+        path: path ?? [],
+        title: title ?? null,
+        parent: parent ?? null,
+      });
+      attempt.startedAt = at;
+      return true;
+    }
+    case "step_start":
+      attempt.input = event.payload;
+      attempt.title ??= textOr(event.payload.meta?.title, null);
+      return true;
+    case "step_done":
+      attempt.output = event.payload;
+      return true;
+    case "step_error":
+      attempt.error = { name: "Error", message: shown(event.payload.error) };
+      return true;
+    case "session":
+      attempt.session = event.payload;
+      return true;
+    case "llm_thinking":
+      addText(entry, "thinking", event.payload.delta, at);
+      return true;
+    case "llm_token":
+      addText(entry, "text", event.payload.delta, at);
+      return true;
+    case "llm_start":
+      entry.isNewTurn = true;
+      entry.call(event.payload.call_id, {
+        model: event.payload.model,
+        usage: noUsage,
+        cost: null,
+        state: "open",
+      });
+      return true;
+    case "llm_usage": {
+      const { call_id: id, model, usage, cost_usd, state } = event.payload;
+      const spent = { usage: readUsage(usage) ?? noUsage, cost: readAmount(cost_usd) };
+      entry.call(id, { model: textOr(model, "unknown"), ...spent, state });
+      return true;
+    }
+    case "llm_done": {
+      entry.isNewTurn = true;
+      const usage = readUsage(event.payload.usage);
+      if (usage === null) return false;
+      const cost = readAmount(event.payload.cost_usd);
+      entry.calls({ model: textOr(event.payload.model, "unknown"), usage, cost, state: "whole" });
+      attempt.notes.push(event);
+      return true;
+    }
+    case "llm_retry": {
+      const { delay_ms, error } = event.payload;
+      attempt.retries.push({ at, delayMs: readAmount(delay_ms), error: shown(error) });
+      return true;
+    }
+    default:
+      return applyTool(attempt, event);
+  }
+}
+
+/**
+ * The tools that a model asks for, and those that a step runs. A tool that a model has asked for reports its
+ * own start and end too: they are one turn.
+ */
+function applyTool(attempt: Attempt, event: KnownEvent): boolean {
+  const { timestamp: at } = event;
+  switch (event.type) {
+    case "llm_tool_use": {
+      const { tool_use_id: id, name, input } = event.payload;
+      attempt.turns.push(toolTurn(id, name, input, at));
+      return true;
+    }
+    case "llm_tool_result": {
+      const { tool_use_id, content, is_error } = event.payload;
+      const turn = tools(attempt).findLast(
+        ({ id, endedAt }) => id === tool_use_id && endedAt === null,
+      );
+      if (turn) finish(turn, content, is_error === true, at);
+      return turn !== undefined;
+    }
+    case "tool_start": {
+      const { name, input } = event.payload;
+      const asked = tools(attempt).find((turn) => turn.name === name && isAsked(turn));
+      if (asked) entered.add(asked);
+      else attempt.turns.push(toolTurn("", name, input, at));
+      return true;
+    }
+    case "tool_message": {
+      const turn = running(attempt, event.payload.name);
+      turn?.messages.push(shown(event.payload.message));
+      return turn !== undefined;
+    }
+    case "tool_done":
+    case "tool_error": {
+      const turn = running(attempt, event.payload.name);
+      if (!turn) return false;
+      const isError = event.type === "tool_error";
+      const output = event.type === "tool_error" ? event.payload.error : event.payload.output;
+      if (turn.id === "") finish(turn, output, isError, at);
+      else Object.assign(turn, { output });
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
+
+/** The turns of tools that a model has asked for and that have begun to run. */
+const entered = new WeakSet<ToolTurn>();
+
+const toolTurn = (id: string, name: string, input: unknown, at: number): ToolTurn => ({
+  kind: "tool",
+  id,
+  name,
+  input,
+  status: "running",
+  messages: [],
+  at,
+  endedAt: null,
+});
+
+const tools = ({ turns }: Attempt): ToolTurn[] => turns.filter((turn) => turn.kind === "tool");
+
+const isAsked = (turn: ToolTurn): boolean =>
+  turn.id !== "" && turn.status === "running" && !entered.has(turn);
+
+const running = (attempt: Attempt, name: string): ToolTurn | undefined =>
+  tools(attempt).findLast((turn) => turn.name === name && turn.status === "running");
+
+function finish(turn: ToolTurn, output: unknown, isError: boolean, at: number): void {
+  Object.assign(turn, { output, status: isError ? "failed" : "done", endedAt: at });
+}
+
+function stop(turn: ToolTurn, at: number): void {
+  if (turn.endedAt === null) Object.assign(turn, { status: "failed", endedAt: at });
+}
+
+function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: number): void {
+  const { turns } = entry.attempt;
+  const last = turns.at(-1);
+  if (last?.kind === kind && !entry.isNewTurn) last.text += delta;
+  else turns.push({ kind, text: delta, at });
+  entry.isNewTurn = false;
+}
+
+/** The failure that a durable step records when the workflow has caught it. */
+function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
+  const mark = meta.__durable__;
+  const failure = isRecord(mark) ? mark.failure : undefined;
+  if (!isRecord(failure) || typeof failure.message !== "string") return null;
+  const { name, message, code } = failure;
+  return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
+}
+
+const shown = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "null");

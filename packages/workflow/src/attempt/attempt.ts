@@ -1,0 +1,63 @@
+import type { Path } from "../contract/attempt.ts";
+import type { AttemptError, EventRecord } from "../contract/event.ts";
+import type { Usage } from "../contract/usage.ts";
+import type { Spent } from "./spending.ts";
+
+/** One thing that an agent did, in order. Times are in milliseconds since the epoch. */
+export type AttemptTurn =
+  | { kind: "thinking" | "text"; text: string; at: number }
+  | {
+      kind: "tool";
+      id: string;
+      name: string;
+      input: unknown;
+      /** Absent until the tool has returned. */
+      output?: unknown;
+      status: "running" | "done" | "failed";
+      /** What the tool reported while it ran. */
+      messages: string[];
+      at: number;
+      endedAt: number | null;
+    };
+
+/** A call of a model that was tried again. */
+export type Retry = { at: number; delayMs: number | null; error: string };
+
+/**
+ * One execution of a role, as log and events record it. Times are in milliseconds since the epoch.
+ *
+ * `attempt` is its id; a record of an older log, which names none, is an attempt of its own, `step-<n>`.
+ * `step` is the number, from 1, of the step that it committed. It is `lost` when its process was, before it
+ * ended. `usage`, `cost` and `models` are what the committed step says, else what its calls reported;
+ * `unknown` counts the calls that broke off before all of their tokens were reported. `input` and `output`
+ * are the payloads of its `step_start` and `step_done`; `notes` all events that are nothing else here.
+ * `saved`: a fork has copied it, and another thread has paid for it. `version` counts its changes.
+ */
+export type Attempt = {
+  readonly attempt: string;
+  role: string | null;
+  path: Path;
+  parent: string | null;
+  title: string | null;
+  stepID: string | null;
+  step: number | null;
+  status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost";
+  /** Null when the log does not tell. */
+  startedAt: number | null;
+  endedAt: number | null;
+  turns: AttemptTurn[];
+  usage: Usage | null;
+  cost: number | null;
+  /** The last model that was called. */
+  model: string | null;
+  models: Record<string, Spent>;
+  unknown: number;
+  retries: Retry[];
+  error: AttemptError | null;
+  session: { agent: string; session_id: string } | null;
+  input: Record<string, unknown> | null;
+  output: Record<string, unknown> | null;
+  notes: EventRecord[];
+  saved: boolean;
+  version: number;
+};

@@ -1,0 +1,54 @@
+import {
+  addUsage,
+  noUsage,
+  readAmount,
+  readUsage,
+  totalTokens,
+  type Usage,
+} from "../contract/usage.ts";
+
+/** What was spent; `cost` is in US dollars, null when a price is not known. */
+export type Spent = { usage: Usage; cost: number | null };
+
+/** One call of a model. It is `open` while it goes on, and `broken` when it broke off before its tokens were counted. */
+export type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
+
+/** What calls spent, by the model that was called. */
+export function sumByModel(calls: readonly Call[]): Record<string, Spent> {
+  const models = new Map<string, Spent>();
+  for (const { model, usage, cost } of calls) {
+    // A call that has reported nothing yet has no price that could be unknown.
+    const known = totalTokens(usage) === 0 ? (cost ?? 0) : cost;
+    const sum = models.get(model) ?? { usage: noUsage, cost: 0 };
+    models.set(model, { usage: addUsage(sum.usage, usage), cost: addCost(sum.cost, known) });
+  }
+  return Object.fromEntries(models);
+}
+
+/** The sum of two costs, without the dust that binary fractions leave; null when one is not known. */
+export function addCost(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : Math.round((a + b) * 1e12) / 1e12;
+}
+
+/** What a step's meta says that it spent: `usage`, `cost`, `model`, and `models` when it called several. */
+export function spendingOf(
+  meta: Record<string, unknown>,
+): { models: Record<string, Spent>; model: string | null } | null {
+  const usage = readUsage(meta.usage);
+  if (usage === null) return null;
+  const model = textOr(meta.model, null);
+  const parts = Object.entries(isRecord(meta.models) ? meta.models : {}).flatMap(([name, part]) => {
+    const counted = isRecord(part) ? readUsage(part.usage) : null;
+    return counted
+      ? [[name, { usage: counted, cost: readAmount((part as Spent).cost) }] as const]
+      : [];
+  });
+  const single = { [model ?? "unknown"]: { usage, cost: readAmount(meta.cost) } };
+  return { model, models: parts.length > 0 ? Object.fromEntries(parts) : single };
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const textOr = <Other>(value: unknown, other: Other): string | Other =>
+  typeof value === "string" ? value : other;

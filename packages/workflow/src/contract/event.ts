@@ -1,0 +1,171 @@
+import type { AttemptOutcome, Path } from "./attempt.ts";
+
+/** The name of the `node:diagnostics_channel` on which a workflow publishes what happens inside a step. */
+export const eventsChannel = "uncaged.workflow";
+
+type Json = Record<string, unknown>;
+
+/**
+ * The payload of each event type that the engine, the command line and the console show. Values that may
+ * be long are `unknown`: a recorded event may hold a `TruncatedValue` in their place.
+ *
+ * The types from `workflow_start` to `var_changed` are those of step workflows and tool steps; roles and
+ * agents publish them too. The engine itself writes `worker_start`, `attempt_start` and `attempt_end`.
+ */
+export type EventPayloads = {
+  /** A worker begins to drive the thread, after `steps` committed ones: attempts open before it are lost. */
+  worker_start: { pid: number; steps: number };
+  attempt_start: { role: string | null; path?: Path; title?: string; parent?: string };
+  attempt_end: { outcome: AttemptOutcome; error?: AttemptError };
+  workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
+  workflow_done: { duration_ms: number; stop_id?: string };
+  workflow_failed: { error: unknown; failed_step_id: string | null; duration_ms: number };
+  workflow_cancelled: { duration_ms: number };
+  step_start: { type: string; meta?: Json | null; resolvedInputs?: unknown };
+  step_done: { outputs?: unknown; selected?: string | null };
+  step_error: { error: unknown };
+  step_skipped: { condition?: unknown };
+  step_print: { value: unknown };
+  llm_start: { call_id: string; model: string };
+  llm_usage: {
+    call_id: string;
+    model: string;
+    usage: unknown;
+    cost_usd: number | null;
+    /** Whether the call goes on, all of its tokens are counted, or it broke off before that. */
+    state: "open" | "whole" | "broken";
+  };
+  llm_token: { delta: string };
+  llm_thinking: { delta: string };
+  llm_tool_use: { tool_use_id: string; name: string; input: unknown };
+  llm_tool_result: { tool_use_id: string; content: unknown; is_error?: boolean };
+  llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
+  llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
+  llm_done: {
+    latency_ms?: number;
+    model?: string | null;
+    usage?: unknown;
+    cost_usd?: number | null;
+  };
+  /** A command agent's own session, by which a later step of the role continues it. */
+  session: { agent: string; session_id: string };
+  tool_start: { name: string; input: unknown };
+  tool_message: { name: string; level?: string; message: unknown; data?: unknown };
+  tool_done: { name: string; output: unknown };
+  tool_error: { name: string; error: unknown; output?: unknown };
+  file_start: { path: string };
+  file_done: { path: string; size_bytes?: number };
+  pause_start: { nodeId: string; waitToken?: string; reason?: unknown; expireAt?: unknown };
+  pause_resumed: { nodeId: string; requestId?: string; resumedAt?: string };
+  pause_timeout: { nodeId: string; expiredAt?: string; timeoutAction?: unknown };
+  pause_rejected: { reason: string };
+  var_changed: { name: string; oldValue?: unknown; newValue?: unknown };
+};
+
+/** The event types that the engine, the command line and the console know how to show. */
+export type EventType = keyof EventPayloads;
+
+/** Why an attempt failed: one line, and what the error brought. `stack` is that of the bundle. */
+export type AttemptError = { name: string; message: string; code?: string; stack?: string };
+
+/**
+ * What a workflow publishes, as one plain JSON object. `type` may also be a word of its own. `stepID` is
+ * the name of the step that the event belongs to, null for the workflow as a whole. `attempt` is the
+ * attempt's id; without it, the attempt in whose async context the event is published.
+ *
+ * A workflow need not publish anything. One that does imports nothing but Node:
+ *
+ *     import { channel } from "node:diagnostics_channel";
+ *     import { eventsChannel, type WorkflowEvent } from "@uncaged/workflow";
+ *
+ *     const event: WorkflowEvent = { type: "llm_token", stepID: "coder", payload: { delta: "Hi" } };
+ *     channel(eventsChannel).publish(event);
+ *
+ * Which thread it belongs to is determined by the async context it is published in.
+ */
+export type WorkflowEvent = {
+  type: EventType | (string & {});
+  stepID: string | null;
+  payload: Record<string, unknown>;
+  attempt?: string;
+};
+
+/**
+ * An event as the debug log holds it. `seq` counts up within the thread; `step` is the number, from 1, of
+ * the next step to be committed when it was published; `timestamp` is in milliseconds since the epoch.
+ */
+export type EventRecord = WorkflowEvent & { seq: number; step?: number; timestamp: number };
+
+/** A recorded event of a known type, its payload checked. */
+export type KnownEvent = {
+  [T in EventType]: Omit<EventRecord, "type" | "payload"> & { type: T; payload: EventPayloads[T] };
+}[EventType];
+
+/** The fields by which each type is told from a stranger's event of the same name. */
+const required: { [T in EventType]: Record<string, "string" | "number" | "any"> } = {
+  worker_start: { pid: "number", steps: "number" },
+  attempt_start: {},
+  attempt_end: { outcome: "string" },
+  workflow_start: {},
+  workflow_done: {},
+  workflow_failed: {},
+  workflow_cancelled: {},
+  step_start: {},
+  step_done: {},
+  step_error: { error: "any" },
+  step_skipped: {},
+  step_print: { value: "any" },
+  llm_start: { call_id: "string" },
+  llm_usage: { call_id: "string", state: "string" },
+  llm_token: { delta: "string" },
+  llm_thinking: { delta: "string" },
+  llm_tool_use: { tool_use_id: "string", name: "string" },
+  llm_tool_result: { tool_use_id: "string" },
+  llm_retry: { attempt_number: "number" },
+  llm_error: { error: "any" },
+  llm_done: {},
+  session: { agent: "string", session_id: "string" },
+  tool_start: { name: "string" },
+  tool_message: { name: "string", message: "any" },
+  tool_done: { name: "string" },
+  tool_error: { name: "string", error: "any" },
+  file_start: { path: "string" },
+  file_done: { path: "string" },
+  pause_start: { nodeId: "string" },
+  pause_resumed: { nodeId: "string" },
+  pause_timeout: { nodeId: "string" },
+  pause_rejected: {},
+  var_changed: { name: "string" },
+};
+
+/**
+ * A line of a debug log as an event; null when it is none. It reads data of the worker's own writing, and
+ * what a bundle has published: unknown types and fields are kept.
+ */
+export function readEvent(line: unknown): EventRecord | null {
+  if (!isRecord(line) || typeof line.type !== "string") return null;
+  const { type, seq, stepID, payload, timestamp, step, attempt } = line;
+  if (!Number.isSafeInteger(seq) || typeof timestamp !== "number") return null;
+  return {
+    type,
+    stepID: typeof stepID === "string" ? stepID : null,
+    payload: isRecord(payload) ? payload : {},
+    seq: seq as number,
+    timestamp,
+    ...(typeof step === "number" && { step }),
+    ...(typeof attempt === "string" && { attempt }),
+  };
+}
+
+/** An event with the payload of its type, when it has the fields that the type needs; else null. */
+export function knownEvent(event: EventRecord): KnownEvent | null {
+  const fields = Object.hasOwn(required, event.type) ? required[event.type as EventType] : null;
+  if (fields === null) return null;
+  const isWhole = Object.entries(fields).every(([name, kind]) =>
+    kind === "any" ? name in event.payload : typeof event.payload[name] === kind,
+  );
+  return isWhole ? (event as KnownEvent) : null;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

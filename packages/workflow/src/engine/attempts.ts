@@ -1,0 +1,151 @@
+import type { AttemptOutcome, AttemptSpec, OpenAttempt } from "../contract/attempt.ts";
+import { attemptIds } from "../contract/attempt-id.ts";
+import { isWorkflowError, messageOf } from "../contract/error.ts";
+import type { AttemptError, EventPayloads } from "../contract/event.ts";
+
+/** What the attempts of a thread need of the worker: its debug log, and its async contexts. */
+export type AttemptParts = {
+  /** Records that an attempt begins. */
+  onStart: (id: string, payload: EventPayloads["attempt_start"]) => void;
+  /** Records that an attempt has ended without a step of its own. */
+  onEnd: (id: string, payload: EventPayloads["attempt_end"]) => void;
+  /** An attempt was committed, or came to nothing: takes its start back if nothing of it was recorded yet. */
+  takeBack: (id: string) => boolean;
+  /** Runs a function in the async context of an attempt. */
+  enter: <T>(id: string, fn: () => T) => T;
+  /** The attempt in whose context the running code is. */
+  current: () => string | null;
+  now: () => number;
+};
+
+const longestStack = 4000;
+
+/**
+ * The attempts of one thread that have not ended.
+ *
+ * A workflow that opens attempts names one in each step that it yields. For any other the engine opens one
+ * at each `next()`: the step that comes of it, and every event meanwhile, is of that attempt.
+ */
+export class ThreadAttempts {
+  readonly #parts: AttemptParts;
+  readonly #nextId: () => string;
+  readonly #open = new Set<string>();
+  /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
+  readonly #ended = new Set<string>();
+  #opensOwn: boolean;
+  #pulled: string | null = null;
+  #failed: string | undefined;
+
+  /** @param opensOwn Whether the workflow is known to open its attempts itself. */
+  constructor(parts: AttemptParts, opensOwn: boolean) {
+    this.#parts = parts;
+    this.#opensOwn = opensOwn;
+    this.#nextId = attemptIds(parts.now);
+  }
+
+  /** What a workflow calls through `options.attempts`. */
+  open({ role, path, title }: AttemptSpec): OpenAttempt {
+    const parent = this.#parts.current();
+    const id = this.#begin({
+      role,
+      ...(path && path.length > 0 && { path }),
+      ...(title !== undefined && { title }),
+      ...(parent !== null && { parent }),
+    });
+    return {
+      id,
+      run: (fn) => this.#parts.enter(id, fn),
+      end: (outcome, error) => this.#end(id, outcome, error),
+    };
+  }
+
+  /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */
+  get pulled(): string | null {
+    return this.#pulled;
+  }
+
+  /** The attempt that failed last. */
+  get failed(): string | undefined {
+    return this.#failed;
+  }
+
+  /** The generator is asked for its next step. */
+  pull(): void {
+    if (!this.#opensOwn) this.#pulled = this.#begin({ role: null });
+  }
+
+  /** The attempt of a step that was yielded with this id; undefined when it has none. */
+  of(named: string | undefined): string | undefined {
+    const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
+    if (!isOurs) return this.#pulled ?? undefined;
+    if (this.#pulled !== null) {
+      this.#opensOwn = true;
+      this.#drop(this.#pulled, "cancelled");
+      this.#pulled = null;
+    }
+    return named;
+  }
+
+  /** The step of an attempt is in the log. */
+  committed(id: string): void {
+    this.#open.delete(id);
+    this.#ended.delete(id);
+    if (this.#pulled === id) this.#pulled = null;
+    this.#parts.takeBack(id);
+  }
+
+  /** The generator has returned: what it did since its last step has come to its end. */
+  returned(): void {
+    if (this.#pulled !== null) this.#drop(this.#pulled, "committed");
+    this.#pulled = null;
+  }
+
+  /** The generator has thrown. */
+  threw(error: unknown): void {
+    if (this.#pulled !== null) this.#end(this.#pulled, "failed", error);
+    this.#pulled = null;
+  }
+
+  /** The thread has ended: whatever is still open was cancelled with it. */
+  close(): void {
+    for (const id of this.#open) this.#drop(id, "cancelled");
+    this.#pulled = null;
+  }
+
+  #begin(payload: EventPayloads["attempt_start"]): string {
+    const id = this.#nextId();
+    this.#open.add(id);
+    this.#parts.onStart(id, payload);
+    return id;
+  }
+
+  #drop(id: string, outcome: AttemptOutcome): void {
+    if (this.#parts.takeBack(id)) this.#open.delete(id);
+    else this.#end(id, outcome);
+  }
+
+  #end(id: string, outcome: AttemptOutcome, error?: unknown): void {
+    if (!this.#open.delete(id)) return;
+    if (outcome === "failed") this.#failed = id;
+    if (outcome !== "committed") this.#ended.add(id);
+    this.#parts.onEnd(id, {
+      outcome,
+      ...(error !== undefined && { error: errorOf(error) }),
+    });
+  }
+}
+
+/** A thrown value as an attempt's error. Never throws, whatever a bundle throws. */
+function errorOf(thrown: unknown): AttemptError {
+  const record: AttemptError = { name: typeof thrown, message: messageOf(thrown) };
+  try {
+    if (!(thrown instanceof Error)) return record;
+    record.name = thrown.name.slice(0, 200);
+    const code: unknown = isWorkflowError(thrown) || "code" in thrown ? thrown.code : undefined;
+    if (typeof code === "string") record.code = code;
+    if (typeof thrown.stack === "string") record.stack = thrown.stack.slice(0, longestStack);
+  } catch {
+    // A stranger's error may throw when it is looked at; its message is known.
+  }
+  return record;
+}

@@ -1,0 +1,265 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Attempt } from "../src/attempt/attempt.ts";
+import { AttemptLog } from "../src/attempt/attempt-log.ts";
+import { forkThread, retryThread } from "../src/client/fork.ts";
+import { killThread } from "../src/client/kill.ts";
+import { resumeThread } from "../src/client/control.ts";
+import type { Step } from "../src/contract/contract.ts";
+import { readEvent } from "../src/contract/event.ts";
+import { infoPath } from "../src/storage/paths.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+
+afterAll(removeStores);
+
+const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+
+/** A bundle of a workflow that is written with the package; `publish` and `say` are there. */
+async function built(body: string): Promise<string> {
+  const source = `
+    import { channel } from "node:diagnostics_channel";
+    import { createRoleModerator, durable, END } from ${JSON.stringify(entryPoint)};
+    const events = channel("uncaged.workflow");
+    const publish = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
+    const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    /** Streams "0 1 2 …" with the speaker's number, and reports what the call used. */
+    const say = async (name, number, count = 20) => {
+      publish(name, "llm_start", { call_id: name + number, model: "m" });
+      for (let n = 0; n < count; n += 1) {
+        publish(name, "llm_token", { delta: number + "." + n + " " });
+        await sleep(number % 5);
+      }
+      const usage = { output_tokens: number };
+      publish(name, "llm_usage", { call_id: name + number, model: "m", usage, cost_usd: number / 1000, state: "whole" });
+      return "said " + number;
+    };
+    export const descriptor = { description: "a test", roles: {} };
+    ${body}`;
+  const entry = join(import.meta.dir, "entry.ts");
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    files: { [entry]: source },
+    target: "node",
+  });
+  return await (outputs[0] as Blob).text();
+}
+
+/** The attempts of a thread, folded from its two files. */
+async function attemptsOf(store: TestStore, ref: ThreadRef): Promise<readonly Attempt[]> {
+  const view = await store.read(ref);
+  const log = new AttemptLog({ saved: view.forkFrom?.steps });
+  for (const event of eventsOf(store, ref)) log.event(event);
+  for (const [index, step] of view.steps.entries()) log.step(index + 1, step);
+  log.close(view.result ? { meta: { reason: "returned" } } : null);
+  return log.attempts;
+}
+
+const eventsOf = (store: TestStore, ref: ThreadRef) =>
+  store
+    .notes(ref)
+    .split("\n")
+    .filter(Boolean)
+    .flatMap((line) => readEvent(JSON.parse(line)) ?? []);
+
+const textOf = ({ turns }: Attempt) =>
+  turns.map((turn) => (turn.kind === "tool" ? "" : turn.text)).join("");
+
+const words = (number: number, count = 20) =>
+  Array.from({ length: count }, (_, n) => `${number}.${n} `).join("");
+
+const twenty = `export const run = durable(async function* (step) {
+  const work = (number) => step("speaker", () => say("speaker", number));
+  yield* step.all(Array.from({ length: 20 }, (_, number) => work(number)));
+  return "done";
+});`;
+
+const numberOf = (step: Pick<Step, "content">) => Number(step.content.replace("said ", ""));
+
+describe("twenty of one role at once", () => {
+  test.each([
+    ["step.all", twenty],
+    [
+      "attempts that a role opens",
+      `export const run = async function* (input, { attempts }) {
+        const one = async (number) => {
+          const attempt = attempts.open({ role: "speaker" });
+          return { content: await attempt.run(() => say("speaker", number)), attempt: attempt.id };
+        };
+        for (const done of await Promise.all(Array.from({ length: 20 }, (_, number) => one(number)))) {
+          yield { role: "speaker", meta: {}, ...done };
+        }
+        return { returnCode: 0, summary: "" };
+      };`,
+    ],
+  ])("each have their own text, tokens, cost and duration: %s", async (_, body) => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(await built(body)));
+    const { steps } = await store.whenStatus(ref, "completed");
+    const attempts = (await attemptsOf(store, ref)).filter(({ role }) => role === "speaker");
+    expect(attempts.map(({ step }) => step)).toEqual(Array.from(steps.keys(), (at) => at + 1));
+    for (const [at, step] of steps.entries()) {
+      const number = numberOf(step);
+      const attempt = attempts[at] as Attempt;
+      expect(attempt).toMatchObject({ status: "committed", cost: number / 1000, unknown: 0 });
+      expect([textOf(attempt), attempt.usage?.output_tokens]).toEqual([words(number), number]);
+      const took = (attempt.endedAt ?? 0) - (attempt.startedAt ?? 0);
+      expect(took).toBeGreaterThanOrEqual((number % 5) * 20 - 20);
+    }
+  });
+
+  test("are told apart after a kill and in the resumed thread: what was cut off is lost", async () => {
+    const store = new TestStore();
+    const body = twenty.replace(
+      'say("speaker", number)',
+      'say("speaker", number, number < 10 ? 5 : 400)',
+    );
+    const ref = await store.start(await store.add(await built(body)));
+    await store.whenSteps(ref, 10);
+    await Bun.sleep(100);
+    await store.signalWorkers("SIGKILL");
+    const before = await attemptsOf(store, ref);
+    const lost = before.filter(({ status }) => status === "lost");
+    expect(lost.length).toBeGreaterThanOrEqual(5);
+    for (const attempt of lost) expect(new Set(textOf(attempt).match(/\d+(?=\.)/g)).size).toBe(1);
+    await resumeThread(store.root, ref, { env: store.env });
+    const { steps } = await store.whenStatus(ref, "completed");
+    const after = await attemptsOf(store, ref);
+    expect(after.filter(({ status }) => status === "committed").length).toBe(steps.length);
+    expect(after.filter(({ status }) => status === "lost").map((one) => one.attempt)).toEqual(
+      lost.map((one) => one.attempt),
+    );
+    for (const attempt of after.filter(({ status }) => status === "committed")) {
+      const number = numberOf(steps[(attempt.step ?? 0) - 1] as Step);
+      expect(textOf(attempt)).toBe(words(number, number < 10 ? 5 : 400));
+    }
+  }, 30_000);
+
+  test("keep their ids in a fork", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(await built(twenty)));
+    const { steps } = await store.whenStatus(ref, "completed");
+    const fork = await forkThread(store.root, ref, {
+      env: store.env,
+      keep: { atStep: 12 },
+    });
+    const forked = await store.whenStatus({ ...ref, threadId: fork.threadId }, "completed");
+    const ids = forked.steps.map(({ attempt }) => attempt);
+    expect(ids.slice(0, 12)).toEqual(steps.slice(0, 12).map(({ attempt }) => attempt));
+    expect(new Set(ids).size).toBe(20);
+  });
+});
+
+describe("the attempts of", () => {
+  test("a plain bundle are one for each step, with the events of its next()", async () => {
+    const store = new TestStore();
+    const body = `for (const n of [1, 2, 3]) {
+      events.publish({ type: "llm_token", stepID: "a", payload: { delta: "text " + n } });
+      await sleep(60);
+      yield step("a", String(n));
+    }`;
+    const source = `import { channel } from "node:diagnostics_channel";
+      const events = channel("uncaged.workflow");
+      ${bundleOf(body)}`;
+    const ref = await store.start(await store.add(source));
+    await store.whenStatus(ref, "completed");
+    const attempts = await attemptsOf(store, ref);
+    expect(attempts.filter(({ step }) => step !== null).map(textOf)).toEqual([
+      "text 1",
+      "text 2",
+      "text 3",
+    ]);
+    for (const { endedAt, startedAt } of attempts.filter(({ step }) => step !== null)) {
+      expect((endedAt ?? 0) - (startedAt ?? 0)).toBeGreaterThanOrEqual(55);
+    }
+  });
+
+  test("a quick step that reports nothing stand in its record alone", async () => {
+    const store = new TestStore();
+    const body = `export const run = durable(async function* (step) {
+      for (let n = 0; n < 50; n += 1) yield* step("quick", () => n);
+      return "done";
+    });`;
+    const ref = await store.start(await store.add(await built(body)));
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(new Set(steps.map(({ attempt }) => attempt)).size).toBe(50);
+    expect(eventsOf(store, ref).filter(({ type }) => type === "attempt_start").length).toBeLessThan(
+      10,
+    );
+    expect((await attemptsOf(store, ref)).every(({ startedAt }) => startedAt !== null)).toBe(true);
+  });
+
+  test("a moderator's roles bear the role while it is at work", async () => {
+    const store = new TestStore();
+    const body = `export const run = createRoleModerator({
+      roles: { slow: async () => { await sleep(5000); return { content: "", meta: {} }; } },
+      moderator: (ctx) => (ctx.steps.length === 0 ? "slow" : END),
+    });`;
+    const ref = await store.start(await store.add(await built(body)));
+    for (let n = 0; n < 100 && !store.notes(ref).includes("attempt_start"); n += 1)
+      await Bun.sleep(50);
+    const running = eventsOf(store, ref).filter(({ type }) => type === "attempt_start");
+    expect(running.map(({ payload }) => payload.role)).toEqual(["slow"]);
+    await killThread(store.root, ref);
+    await store.whenStatus(ref, "killed");
+    expect(await attemptsOf(store, ref)).toMatchObject([
+      { role: "slow", status: "cancelled", step: null },
+    ]);
+  });
+
+  test("a failure that is caught have failed, with the error and their step", async () => {
+    const store = new TestStore();
+    const body = `export const run = durable(async function* (step) {
+      try {
+        yield* step("fragile", () => { throw Object.assign(new TypeError("no network"), { code: "ENET" }); });
+      } catch {}
+      yield* step("next", () => "fine");
+      return "done";
+    });`;
+    const ref = await store.start(await store.add(await built(body)));
+    await store.whenStatus(ref, "completed");
+    expect(await attemptsOf(store, ref)).toMatchObject([
+      {
+        role: "fragile",
+        status: "failed",
+        step: 1,
+        error: { name: "TypeError", message: "no network", code: "ENET" },
+      },
+      { role: "next", status: "committed", step: 2, error: null },
+    ]);
+  });
+
+  test("a failure that ends the thread are named in its end record", async () => {
+    const store = new TestStore();
+    const body = `export const run = durable(async function* (step) {
+      yield* step("fragile", () => { throw new Error("broken"); });
+      return "done";
+    });`;
+    const ref = await store.start(await store.add(await built(body)));
+    await store.whenStatus(ref, "failed");
+    const [attempt] = await attemptsOf(store, ref);
+    expect(attempt).toMatchObject({ role: "fragile", status: "failed", step: null });
+    expect(store.lines(ref).at(-1)?.meta).toMatchObject({ error: { attempt: attempt?.attempt } });
+    const { threadId } = await retryThread(store.root, ref, { env: store.env });
+    await store.whenStatus({ ...ref, threadId }, "failed");
+  });
+});
+
+test("a bundle can't end an attempt, or another worker, by an event", async () => {
+  const store = new TestStore();
+  const body = `export const run = durable(async function* (step) {
+    yield* step("a", () => {
+      publish("a", "worker_start", { pid: 1, steps: 0 });
+      publish("a", "attempt_end", { outcome: "failed" });
+      return "fine";
+    });
+    return "done";
+  });`;
+  const ref = await store.start(await store.add(await built(body)));
+  await store.whenStatus(ref, "completed");
+  expect(await attemptsOf(store, ref)).toMatchObject([{ role: "a", status: "committed" }]);
+  const path = infoPath(store.root, ref.hash, ref.threadId);
+  expect(readFileSync(path, "utf8").match(/"worker_start"/g)?.length).toBe(2);
+});
