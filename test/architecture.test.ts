@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import agentsManifest from "../packages/workflow-agents/package.json";
 import stepsManifest from "../packages/workflow-steps/package.json";
-import { commandLineFloors, serverFloors } from "./app-floors.ts";
+import { packages } from "./layers.ts";
 import {
   cyclesOf,
   files,
@@ -15,68 +15,11 @@ import {
   top,
 } from "./source.ts";
 
-type Floors = Record<string, number>;
-
-/** The core's folders, from the ground. An import goes to a lower floor or stays in its folder. */
-const coreFloors: Floors = {
-  contract: 0,
-  attempt: 1,
-  storage: 1,
-  control: 2,
-  moderator: 2,
-  durable: 2,
-  testing: 3,
-  bundle: 3,
-  "thread-log": 3,
-  registry: 4,
-  thread: 4,
-  engine: 5,
-  host: 5,
-  worker: 6,
-  client: 7,
-  local: 8,
-};
-
-/** Those of the agents. */
-const agentFloors: Floors = {
-  run: 0,
-  child: 0,
-  ledger: 1,
-  scripted: 1,
-  command: 1,
-  tools: 1,
-  llm: 2,
-  mcp: 2,
-  anthropic: 3,
-  openai: 3,
-  extract: 3,
-  role: 4,
-};
-
-/** Those of the step workflows: the format, what is read of it, its interpreter, who drives that. */
-const stepFloors: Floors = {
-  document: 0,
-  expression: 0,
-  adapter: 0,
-  registry: 1,
-  target: 1,
-  outline: 1,
-  adapters: 1,
-  check: 2,
-  state: 2,
-  context: 3,
-  step: 3,
-  source: 3,
-  schema: 3,
-  interpreter: 4,
-  engine: 5,
-  bundle: 5,
-};
-
+/** What a bundle's author gets through the entry points `.` and `./testing`: no Node, no dependency. */
 const pure = /^packages\/workflow\/src\/(contract|attempt|moderator|durable|testing)\//;
-const pureDoors = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
+const pureEntryPoints = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
 
-// What a process begins with, and so the only files that may end one.
+/** The programs: the files that a process begins with, and so the only ones that may end it. */
 const programs = [
   "packages/cli-workflow/src/main.ts",
   "packages/workflow/src/worker/main.ts",
@@ -85,9 +28,7 @@ const programs = [
 
 const core = "packages/workflow/src/";
 const agents = "packages/workflow-agents/src/";
-const server = "apps/server/src/";
 const steps = "packages/workflow-steps/src/";
-const commandLine = "packages/cli-workflow/src/";
 const isTest = (path: string) => path.endsWith(".test.ts") || path.includes("/template/");
 const sources: Source[] = files("{packages,apps}/*/src/**/*.{ts,tsx}")
   .filter((path) => !isTest(path))
@@ -95,39 +36,67 @@ const sources: Source[] = files("{packages,apps}/*/src/**/*.{ts,tsx}")
 const coreSources = sources.filter(({ path }) => path.startsWith(core));
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
-const folderOf = (path: string, home: string): string | undefined =>
-  path.startsWith(home) ? /^(.+?)\//.exec(path.slice(home.length))?.[1] : undefined;
+test("every package has its layers", () => {
+  const homes = new Set(sources.map(({ path }) => `${path.split("/src/")[0]}/src/`));
+  expect(packages.map(({ home }) => home).sort()).toEqual([...homes].sort());
+});
 
-describe.each([
-  { home: core, floors: coreFloors },
-  { home: agents, floors: agentFloors },
-  { home: server, floors: serverFloors },
-  { home: steps, floors: stepFloors },
-  { home: commandLine, floors: commandLineFloors },
-])("the folders of $home", ({ home, floors }) => {
+describe.each(packages)("the folders of $home", ({ home, layers, divided = [], cycles = 0 }) => {
   const own = sources.filter(({ path }) => path.startsWith(home));
 
-  test("each have a floor", () => {
-    const folders = own.flatMap(({ path }) => folderOf(path, home) ?? []);
-    expect(folders.filter((folder) => !(folder in floors))).toEqual([]);
+  /** The part that a file belongs to, and its layer; null for a file at the top. */
+  function partOf(path: string): { part: string; layer: number } | null {
+    const [folder = "", ...rest] = path.slice(home.length).split("/");
+    if (!path.startsWith(home) || rest.length === 0) return null;
+    const part = divided.includes(folder) && rest.length > 1 ? `${folder}/${rest[0]}` : folder;
+    return { part, layer: layers[folder] ?? -1 };
+  }
+
+  test("each have a layer, and each layer's folder is there", () => {
+    const names = own.map(({ path }) => path.slice(home.length).split("/"));
+    const folders = names.flatMap(([folder = "", ...rest]) => (rest.length > 0 ? folder : []));
+    expect([...new Set(folders)].sort()).toEqual(Object.keys(layers).sort());
   });
 
-  test("are imported only from above", () => {
+  test("import only what is in a lower layer", () => {
     const climbs = own.flatMap(({ path, imports }) =>
       imports
         .filter(({ from }) => {
-          if (!from.startsWith(".") || from.endsWith(".json")) return false;
-          const here = folderOf(path, home);
-          const there = folderOf(target(path, from), home);
-          if (here === undefined || here === there) return false;
-          return !((floors[there ?? ""] ?? 99) < (floors[here] ?? -1));
+          const here = partOf(path);
+          if (!from.startsWith(".") || here === null) return false;
+          const there = partOf(target(path, from));
+          // A file at the top is above all folders, but for what is no source: a package.json.
+          if (there === null) return target(path, from).startsWith(home);
+          return there.part !== here.part && there.layer >= here.layer;
         })
-        .map(({ from, line }) => `${path}:${line} climbs to ${from}`),
+        .map(({ from, line }) => `${path}:${line} imports ${from}`),
     );
     expect(climbs).toEqual([]);
   });
 
-  test.if(home === commandLine)("have no cycle", () => expect(cyclesOf(own)).toEqual([]));
+  test("have no cycle of imports", () => {
+    const found = cyclesOf(own);
+    expect(found.length > cycles ? found : []).toEqual([]);
+  });
+});
+
+describe.each(packages)("the files of $home", ({ home, entryPoints }) => {
+  test("import other packages by their entry points alone", () => {
+    const strays = sources
+      .filter(({ path }) => path.startsWith(home))
+      .flatMap(({ path, imports }) =>
+        imports
+          .filter(({ from }) => {
+            if (!from.startsWith(".")) {
+              return from.startsWith("@uncaged/") && !entryPoints.includes(from);
+            }
+            const there = target(path, from);
+            return !there.startsWith(home) && there !== home.replace("src/", "package.json");
+          })
+          .map(({ from, line }) => `${path}:${line} imports ${from}`),
+      );
+    expect(strays).toEqual([]);
+  });
 });
 
 describe("the folders", () => {
@@ -155,9 +124,9 @@ describe("a test", () => {
   });
 });
 
-describe("the pure doors", () => {
-  /** Everything that a door reaches, each with the import that reached it. */
-  function closure(door: string): Map<string, string> {
+describe("the pure entry points", () => {
+  /** Everything that an entry point reaches, each with the import that reached it. */
+  function closure(entryPoint: string): Map<string, string> {
     const reached = new Map<string, string>();
     const follow = (path: string, by: string) => {
       if (reached.has(path)) return;
@@ -167,26 +136,26 @@ describe("the pure doors", () => {
         follow(next, `${path}:${line}`);
       }
     };
-    follow(door, door);
-    reached.delete(door);
+    follow(entryPoint, entryPoint);
+    reached.delete(entryPoint);
     return reached;
   }
 
   test("exist", () => {
-    expect(pureDoors.filter((door) => !byPath.has(door))).toEqual([]);
+    expect(pureEntryPoints.filter((path) => !byPath.has(path))).toEqual([]);
   });
 
   test("reach only pure folders, and no Node module or dependency", () => {
-    const impure = pureDoors.flatMap((door) =>
-      [...closure(door)]
+    const impure = pureEntryPoints.flatMap((entryPoint) =>
+      [...closure(entryPoint)]
         .filter(([path]) => !pure.test(path))
-        .map(([path, by]) => `${by} brings ${path} into ${door}`),
+        .map(([path, by]) => `${by} brings ${path} into ${entryPoint}`),
     );
     expect(impure).toEqual([]);
   });
 
   test("use no global of Node or Bun", () => {
-    const reached = pureDoors.flatMap((door) => [...closure(door).keys()]);
+    const reached = pureEntryPoints.flatMap((entryPoint) => [...closure(entryPoint).keys()]);
     const uses = [...new Set(reached)].flatMap((path) => {
       const source = byPath.get(path);
       return source ? globalsOf(source).map((use) => `${path}:${use}`) : [];
@@ -212,65 +181,8 @@ function globalsOf({ text, nodes }: Source): string[] {
     .map(({ name, start }) => `${lineAt(text, start)} uses ${name as string}`);
 }
 
-/** Who knows which doors of the packages below. */
-const readers: { who: string; home: string; doors: string[] }[] = [
-  {
-    who: "the command line",
-    home: "packages/cli-workflow/src/",
-    doors: [
-      "@uncaged/workflow",
-      "@uncaged/workflow/host",
-      "@uncaged/workflow-agents/ledger",
-      "@uncaged/workflow-server",
-      "@uncaged/workflow-steps",
-      "@uncaged/workflow-steps/source",
-    ],
-  },
-  {
-    who: "the server",
-    home: server,
-    doors: [
-      "@uncaged/workflow/host",
-      "@uncaged/workflow-agents/ledger",
-      "@uncaged/workflow-steps",
-      "@uncaged/workflow-steps/source",
-    ],
-  },
-];
-
-describe.each(readers)("$who", ({ home, doors }) => {
-  test("knows the packages below it by their doors alone", () => {
-    const strays = sources
-      .filter(({ path }) => path.startsWith(home))
-      .flatMap(({ path, imports }) =>
-        imports
-          .filter(({ from }) => {
-            if (!from.startsWith(".")) {
-              return from.startsWith("@uncaged/") && !doors.includes(from);
-            }
-            const there = target(path, from);
-            return !there.startsWith(home) && there !== "packages/cli-workflow/package.json";
-          })
-          .map(({ from, line }) => `${path}:${line} imports ${from}`),
-      );
-    expect(strays).toEqual([]);
-  });
-});
-
 describe("the agents", () => {
   const own = sources.filter(({ path }) => path.startsWith(agents));
-
-  test("know the core by its first door alone, and nothing else of this repository", () => {
-    const strays = own.flatMap(({ path, imports }) =>
-      imports
-        .filter(({ from }) => {
-          if (from.startsWith(".")) return !target(path, from).startsWith(agents);
-          return from.startsWith("@uncaged/") && from !== "@uncaged/workflow";
-        })
-        .map(({ from, line }) => `${path}:${line} imports ${from}`),
-    );
-    expect(strays).toEqual([]);
-  });
 
   test("read the thread's environment and folder, never the process's", () => {
     // It hides the process's environment from the providers' clients.
@@ -311,8 +223,7 @@ describe("the step workflows", () => {
         .filter(({ from }) => !from.startsWith(".") && !isRight(path, from))
         .map(({ from, line }) => `${path}:${line} imports ${from}`),
     );
-  const isOutside = (path: string) =>
-    ["adapters", "source"].includes(folderOf(path, steps) ?? path.slice(steps.length, -3));
+  const isOutside = (path: string) => /^(adapters|source)[./]/.test(path.slice(steps.length));
 
   test("reach Node and the agents by their adapters and their sources alone", () => {
     const publishes = `${steps}bundle/publish.ts`;
@@ -323,7 +234,7 @@ describe("the step workflows", () => {
     expect(strays(isRight)).toEqual([]);
   });
 
-  test("know the core by its first door alone, and nothing that they do not depend on", () => {
+  test("know the core by its first entry point alone, and nothing that they do not depend on", () => {
     const names = Object.keys(stepsManifest.dependencies);
     const isRight = (_: string, from: string): boolean => {
       if (from.startsWith("node:")) return true;

@@ -1,0 +1,128 @@
+/*
+ * The layers of each package: its folders, from the bottom. An import goes to a lower layer or stays in
+ * its folder; the files at the top of a package put the folders together. Who moves a folder changes this
+ * table and ARCHITECTURE.md.
+ */
+export type Package = {
+  /** The folder of its sources. */
+  home: string;
+  layers: Record<string, number>;
+  /** Folders whose own folders are parts that must not import each other. */
+  divided?: string[];
+  /** What it may import of the other packages. */
+  entryPoints: string[];
+  /** How many cycles of imports are left, types included: never to rise. */
+  cycles?: number;
+};
+
+export const packages: Package[] = [
+  {
+    home: "packages/workflow/src/",
+    cycles: 3,
+    layers: {
+      contract: 0,
+      attempt: 1,
+      storage: 1,
+      control: 2,
+      moderator: 2,
+      durable: 2,
+      testing: 3,
+      bundle: 3,
+      "thread-log": 3,
+      registry: 4,
+      thread: 4,
+      engine: 5,
+      host: 5,
+      worker: 6,
+      client: 7,
+      local: 8,
+    },
+    entryPoints: [],
+  },
+  {
+    // What a bundle does not use stays out of it, so they know little of each other.
+    home: "packages/workflow-agents/src/",
+    cycles: 3,
+    layers: {
+      run: 0,
+      child: 0,
+      ledger: 1,
+      scripted: 1,
+      command: 1,
+      tools: 1,
+      llm: 2,
+      mcp: 2,
+      anthropic: 3,
+      openai: 3,
+      extract: 3,
+      role: 4,
+    },
+    entryPoints: ["@uncaged/workflow"],
+  },
+  {
+    // The format, what is read of it, its interpreter, and who drives that.
+    home: "packages/workflow-steps/src/",
+    cycles: 6,
+    layers: {
+      document: 0,
+      expression: 0,
+      adapter: 0,
+      registry: 1,
+      target: 1,
+      outline: 1,
+      adapters: 1,
+      check: 2,
+      state: 2,
+      context: 3,
+      step: 3,
+      source: 3,
+      schema: 3,
+      interpreter: 4,
+      engine: 5,
+      bundle: 5,
+    },
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow-agents"],
+  },
+  {
+    home: "apps/server/src/",
+    cycles: 3,
+    layers: { schema: 0, guard: 1, console: 1, stream: 1, routes: 2, runs: 3, server: 4 },
+    entryPoints: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
+    ],
+  },
+  {
+    home: "apps/web/src/",
+    cycles: 3,
+    layers: { lib: 0, ui: 1, features: 2, pages: 3 },
+    divided: ["features", "pages"],
+    entryPoints: ["@uncaged/workflow-server/api-types"],
+  },
+  {
+    // What is printed, one call of a command, what commands share, the commands.
+    home: "packages/cli-workflow/src/",
+    layers: {
+      output: 0,
+      session: 1,
+      ledger: 1,
+      arguments: 2,
+      completion: 2,
+      doctor: 2,
+      project: 2,
+      follow: 3,
+      commands: 4,
+      program: 5,
+    },
+    entryPoints: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-server",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
+    ],
+  },
+];
