@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { crockford } from "../packages/workflow/src/bundle/crockford.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
-import { idleVariable } from "../packages/workflow/src/client/spawn.ts";
+import { idleVariable } from "../packages/workflow/src/local/spawn.ts";
 import { openRoot, type Root, startThread } from "../packages/workflow/src/host.ts";
 import { runDir } from "../packages/workflow/src/storage/paths.ts";
-import { textOf } from "../packages/workflow/src/thread-log/record.ts";
+import { textOf } from "../packages/workflow/src/log/record.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
 /** The bundle that every row runs. */

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { hashOf } from "../packages/workflow/src/bundle/hash.ts";
 import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
 import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
-import { readLog } from "../packages/workflow/src/thread-log/read.ts";
-import { faultOfRecord } from "../packages/workflow/src/thread-log/record.ts";
+import { readLog } from "../packages/workflow/src/log/read.ts";
+import { faultOfRecord } from "../packages/workflow/src/log/record.ts";
 import { files, top } from "./source.ts";
 
 /* What docs/storage-format.md shows is what the code reads and writes. */

@@ -4,7 +4,7 @@ import { findChromium } from "../../apps/web/test/chromium.ts";
 import { launch } from "../../apps/web/test/launch.ts";
 import { delaysOf } from "../../apps/web/test/paint.ts";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
-import { textOf } from "../../packages/workflow/src/thread-log/record.ts";
+import { textOf } from "../../packages/workflow/src/log/record.ts";
 import type { Built } from "../command.ts";
 import { now, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
-import { textOf } from "../../packages/workflow/src/thread-log/record.ts";
+import { textOf } from "../../packages/workflow/src/log/record.ts";
 import { bunArguments, type Built } from "../command.ts";
 import { inTurn, now } from "../measure.ts";
 import { line, type Row } from "../row.ts";

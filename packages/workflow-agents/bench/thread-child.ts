@@ -6,7 +6,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/load.ts";
 import { dataPath } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
-import { durableWriting } from "../../workflow/src/thread-log/append.ts";
+import { durableWriting } from "../../workflow/src/log/append.ts";
 import { recordEvents } from "../../workflow/src/worker/context.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
 

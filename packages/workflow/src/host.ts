@@ -33,7 +33,7 @@ export {
   type WorkflowView,
 } from "./host/host.ts";
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
-export { type Prewarmed, prewarmWorker } from "./client/prewarm.ts";
+export { type Prewarmed, prewarmWorker } from "./local/prewarm.ts";
 
 // What is computed from its records
 export { type ThreadDiff, threadDiff } from "./host/diff.ts";
@@ -48,10 +48,10 @@ export type { Root } from "./storage/paths.ts";
 
 // Functions that the host replaces
 export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
-export { addWorkflow, storeBundle } from "./client/add.ts";
-export { type BuiltBundle, buildSource } from "./client/build.ts";
-export { collectGarbage } from "./client/gc.ts";
-export { resolveWorkflow } from "./client/resolve.ts";
+export { addWorkflow, storeBundle } from "./local/add.ts";
+export { type BuiltBundle, buildSource } from "./local/build.ts";
+export { collectGarbage } from "./local/gc.ts";
+export { resolveWorkflow } from "./local/resolve.ts";
 export {
   descriptorOf,
   historyOf,
@@ -59,47 +59,47 @@ export {
   removeWorkflow,
   rollbackWorkflow,
   showWorkflow,
-} from "./client/workflows.ts";
-export { verifyStore } from "./client/verify.ts";
-export { readVersionText, showVersion } from "./client/version.ts";
-export { StoreWatch } from "./client/store-watch.ts";
-export { type ServerAddress, readServerAddress, writeServerAddress } from "./client/address.ts";
-export { type ResumeOptions, pauseThread, resumeThread } from "./client/control.ts";
-export { diffThreads } from "./client/diff.ts";
-export { Families } from "./client/family.ts";
-export { type FollowItem, type FollowOptions, followThread, waitThread } from "./client/follow.ts";
-export { forkThread, retryThread } from "./client/fork.ts";
+} from "./local/workflows.ts";
+export { verifyStore } from "./local/verify.ts";
+export { readVersionText, showVersion } from "./local/version.ts";
+export { StoreWatch } from "./local/store-watch.ts";
+export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
+export { type ResumeOptions, pauseThread, resumeThread } from "./local/resume.ts";
+export { diffThreads } from "./local/diff.ts";
+export { Families } from "./local/family.ts";
+export { type FollowItem, type FollowOptions, followThread, waitThread } from "./local/follow.ts";
+export { forkThread, retryThread } from "./local/fork.ts";
 export {
   type InfoPage,
   type InfoPageOptions,
   readInfo,
   readInfoPage,
   readNewestEvents,
-} from "./client/info.ts";
-export { type Killed, type KillOptions, killThread } from "./client/kill.ts";
-export { listLive } from "./client/live.ts";
-export { changeOf, newestPosition, positionAt } from "./client/log-place.ts";
-export { type LogItem, LogReader } from "./client/log-reader.ts";
+} from "./local/info.ts";
+export { type Killed, type KillOptions, killThread } from "./local/kill.ts";
+export { listLive } from "./local/live.ts";
+export { changeOf, newestPosition, positionAt } from "./local/log-place.ts";
+export { type LogItem, LogReader } from "./local/log-reader.ts";
 export {
   badPosition,
   beginning,
   type Position,
   parsePosition,
   showPosition,
-} from "./client/position.ts";
-export { removeThread } from "./client/remove.ts";
-export { startThread } from "./client/start.ts";
-export { listThreads, pageThreads, readRow } from "./client/list.ts";
-export { allThreads, findThread, readFailure, readThread } from "./client/threads.ts";
-export { readValue } from "./client/value.ts";
-export { listWorkers } from "./client/workers.ts";
+} from "./local/position.ts";
+export { removeThread } from "./local/remove.ts";
+export { startThread } from "./local/start.ts";
+export { listThreads, pageThreads, readRow } from "./local/list.ts";
+export { allThreads, findThread, readFailure, readThread } from "./local/threads.ts";
+export { readValue } from "./local/value.ts";
+export { listWorkers } from "./local/live.ts";
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
-export type { InfoRecord } from "./thread-log/info.ts";
-export type { EndRecord, FailureRecord, StartRecord } from "./thread-log/record.ts";
-export type { EventRecord } from "./thread-log/newest.ts";
+export type { InfoRecord } from "./log/info.ts";
+export type { EndRecord, FailureRecord, StartRecord } from "./log/record.ts";
+export type { EventRecord } from "./log/newest.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {
   type ForkFrom,

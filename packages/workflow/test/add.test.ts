@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "../src/bundle/hash.ts";
-import { addWorkflow } from "../src/client/add.ts";
-import { verifyStore } from "../src/client/verify.ts";
-import { historyOf, listWorkflows, removeWorkflow, showWorkflow } from "../src/client/workflows.ts";
+import { addWorkflow } from "../src/local/add.ts";
+import { verifyStore } from "../src/local/verify.ts";
+import { historyOf, listWorkflows, removeWorkflow, showWorkflow } from "../src/local/workflows.ts";
 import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
 import {
   bundlePath,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { resumeThread } from "../src/client/control.ts";
-import { forkThread } from "../src/client/fork.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { forkThread } from "../src/local/fork.ts";
 import { asker, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resumeThread } from "../src/client/control.ts";
-import { forkThread } from "../src/client/fork.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { forkThread } from "../src/local/fork.ts";
 import { buildBundle } from "../src/bundle/build.ts";
 import { putBundle } from "../src/bundle/store.ts";
 import { dataPath } from "../src/storage/paths.ts";

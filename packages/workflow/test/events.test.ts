@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dataPath, infoPath } from "../src/storage/paths.ts";
-import { type FollowItem, followThread } from "../src/client/follow.ts";
-import { removeThread } from "../src/client/remove.ts";
-import { resumeThread } from "../src/client/control.ts";
-import type { InfoRecord } from "../src/thread-log/info.ts";
+import { type FollowItem, followThread } from "../src/local/follow.ts";
+import { removeThread } from "../src/local/remove.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import type { InfoRecord } from "../src/log/info.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

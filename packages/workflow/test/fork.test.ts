@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { forkThread, retryThread } from "../src/client/fork.ts";
-import { killThread } from "../src/client/kill.ts";
+import { forkThread, retryThread } from "../src/local/fork.ts";
+import { killThread } from "../src/local/kill.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

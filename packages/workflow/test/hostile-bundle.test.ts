@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { resumeThread } from "../src/client/control.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listWorkers } from "../src/client/workers.ts";
-import { allThreads } from "../src/client/threads.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listWorkers } from "../src/local/live.ts";
+import { allThreads } from "../src/local/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

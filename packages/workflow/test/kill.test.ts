@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pauseThread } from "../src/client/control.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listLive } from "../src/client/live.ts";
+import { pauseThread } from "../src/local/resume.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listLive } from "../src/local/live.ts";
 import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { resumeThread } from "../src/client/control.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listLive } from "../src/client/live.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listLive } from "../src/local/live.ts";
 import { dataPath, runDir } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { type Printed, spawnClient } from "./fixtures/clients.ts";

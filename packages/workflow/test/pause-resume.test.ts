@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { pauseThread, resumeThread } from "../src/client/control.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listLive } from "../src/client/live.ts";
+import { pauseThread, resumeThread } from "../src/local/resume.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listLive } from "../src/local/live.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -10,9 +10,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { ulid } from "ulid";
-import { resumeThread } from "../src/client/control.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listThreads } from "../src/client/list.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listThreads } from "../src/local/list.ts";
 import {
   dataPath,
   holderPath,

@@ -10,12 +10,12 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { ulid } from "ulid";
-import { resumeThread } from "../src/client/control.ts";
-import { forkThread } from "../src/client/fork.ts";
-import { readInfo } from "../src/client/info.ts";
-import { removeThread } from "../src/client/remove.ts";
-import { readValue } from "../src/client/value.ts";
-import { verifyStore } from "../src/client/verify.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { forkThread } from "../src/local/fork.ts";
+import { readInfo } from "../src/local/info.ts";
+import { removeThread } from "../src/local/remove.ts";
+import { readValue } from "../src/local/value.ts";
+import { verifyStore } from "../src/local/verify.ts";
 import type { TruncatedValue } from "../src/contract/truncated.ts";
 import { valuesPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";

@@ -9,11 +9,11 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { resumeThread } from "../src/client/control.ts";
-import { type FollowItem, followThread, waitThread } from "../src/client/follow.ts";
-import { killThread } from "../src/client/kill.ts";
-import { listLive } from "../src/client/live.ts";
-import { listThreads } from "../src/client/list.ts";
+import { resumeThread } from "../src/local/resume.ts";
+import { type FollowItem, followThread, waitThread } from "../src/local/follow.ts";
+import { killThread } from "../src/local/kill.ts";
+import { listLive } from "../src/local/live.ts";
+import { listThreads } from "../src/local/list.ts";
 import { dataPath, holderPath, runDir, socketName } from "../src/storage/paths.ts";
 import { identify, readHolder } from "../src/worker/holder.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";

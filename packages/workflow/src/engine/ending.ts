@@ -1,7 +1,7 @@
 import { messageOf } from "../contract/error.ts";
 import { END } from "../contract/reserved.ts";
 import type { WorkflowResult } from "../contract/contract.ts";
-import type { EndRecord } from "../thread-log/record.ts";
+import type { EndRecord } from "../log/record.ts";
 import { failureRecord } from "./failure.ts";
 
 /** The return code of a thread that was killed: 128 and SIGTERM, as a shell has it. */

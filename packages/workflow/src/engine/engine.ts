@@ -2,7 +2,7 @@
  * The engine drives one thread: next, append, check, again.
  *
  * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes
- * (thread-log), processes and sockets (worker). Called by: worker.
+ * (log), processes and sockets (worker). Called by: worker.
  *
  * E1 A step is durable before the generator is asked for the next.
  * E2 `next()` is called here only, one at a time per thread.
@@ -18,7 +18,7 @@ import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/
 import { jsonText } from "../contract/json.ts";
 import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
-import { type EndRecord, stampedText, textOf } from "../thread-log/record.ts";
+import { type EndRecord, stampedText, textOf } from "../log/record.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
 import { Answers, type RefusalParts } from "./answers.ts";
 import {

@@ -1,7 +1,7 @@
 import { isWorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject } from "../contract/kind.ts";
-import type { FailureRecord } from "../thread-log/record.ts";
+import type { FailureRecord } from "../log/record.ts";
 
 const longestKept = 1024 * 1024;
 

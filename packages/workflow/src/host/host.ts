@@ -3,9 +3,9 @@ import type { Descriptor, Step } from "../contract/contract.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
 import type { Resolved } from "../registry/resolve.ts";
 import type { Version } from "../registry/registry.ts";
-import type { InfoRecord } from "../thread-log/info.ts";
-import type { EventRecord } from "../thread-log/newest.ts";
-import type { EndRecord, StartRecord } from "../thread-log/record.ts";
+import type { InfoRecord } from "../log/info.ts";
+import type { EventRecord } from "../log/newest.ts";
+import type { EndRecord, StartRecord } from "../log/record.ts";
 import type { Keep } from "../thread/fork.ts";
 import type {
   ForkFrom,

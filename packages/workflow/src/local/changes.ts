@@ -1,7 +1,7 @@
-import { listLive } from "../client/live.ts";
-import { readRow } from "../client/list.ts";
-import { StoreWatch } from "../client/store-watch.ts";
-import { allThreads } from "../client/threads.ts";
+import { listLive } from "./live.ts";
+import { readRow } from "./list.ts";
+import { StoreWatch } from "./store-watch.ts";
+import { allThreads } from "./threads.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { HostChange } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";

@@ -1,5 +1,5 @@
-import { pauseThread, resumeThread } from "../client/control.ts";
-import { killThread } from "../client/kill.ts";
+import { pauseThread, resumeThread } from "./resume.ts";
+import { killThread } from "./kill.ts";
 import type { ThreadCommand } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";

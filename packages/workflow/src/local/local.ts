@@ -1,9 +1,9 @@
-import type { Prewarmed } from "../client/prewarm.ts";
+import type { Prewarmed } from "./prewarm.ts";
 import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import type { Families } from "../client/family.ts";
-import { LiveThreads } from "./live.ts";
+import type { Families } from "./family.ts";
+import type { LiveWorkers } from "./live.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
 
@@ -20,7 +20,7 @@ export type LocalHostOptions = RootOptions & { prewarmed?: Prewarmed | null };
  */
 export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): Host {
   const root = openRoot(where);
-  const workers = new LiveThreads(root);
+  let workers: LiveWorkers | null = null;
   let families: Families | null = null;
 
   return {
@@ -28,89 +28,90 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     maxRecordBytes,
 
     async register(name, file, given) {
-      return (await import("../client/add.ts")).addWorkflow(root, name, file, given);
+      return (await import("./add.ts")).addWorkflow(root, name, file, given);
     },
     async store(file, given) {
-      return (await import("../client/add.ts")).storeBundle(root, file, given);
+      return (await import("./add.ts")).storeBundle(root, file, given);
     },
     async resolve(workflow) {
-      return (await import("../client/resolve.ts")).resolveWorkflow(root, workflow);
+      return (await import("./resolve.ts")).resolveWorkflow(root, workflow);
     },
     async workflows() {
-      return (await import("../client/workflows.ts")).listWorkflows(root);
+      return (await import("./workflows.ts")).listWorkflows(root);
     },
     async workflow(name) {
-      return (await import("../client/workflows.ts")).showWorkflow(root, name);
+      return (await import("./workflows.ts")).showWorkflow(root, name);
     },
     async history(name) {
-      return (await import("../client/workflows.ts")).historyOf(root, name);
+      return (await import("./workflows.ts")).historyOf(root, name);
     },
     async rollback(name, version) {
-      return (await import("../client/workflows.ts")).rollbackWorkflow(root, name, version);
+      return (await import("./workflows.ts")).rollbackWorkflow(root, name, version);
     },
     async unregister(name) {
-      return (await import("../client/workflows.ts")).removeWorkflow(root, name);
+      return (await import("./workflows.ts")).removeWorkflow(root, name);
     },
     async version(workflow) {
-      return (await import("../client/version.ts")).showVersion(root, workflow);
+      return (await import("./version.ts")).showVersion(root, workflow);
     },
     async source(workflow, file) {
-      return (await import("../client/version.ts")).readVersionText(root, workflow, file);
+      return (await import("./version.ts")).readVersionText(root, workflow, file);
     },
     async descriptor(hash) {
-      return (await import("../client/workflows.ts")).descriptorOf(root, hash);
+      return (await import("./workflows.ts")).descriptorOf(root, hash);
     },
 
     async start(given) {
-      const { startThread } = await import("../client/start.ts");
+      const { startThread } = await import("./start.ts");
       const started = await startThread(root, given, prewarmed);
-      workers.forget(started.hash);
+      workers?.forget(started.hash);
       return started;
     },
     async find(text) {
-      return (await import("../client/threads.ts")).findThread(root, text);
+      return (await import("./threads.ts")).findThread(root, text);
     },
     async threads(query) {
-      return (await import("../client/list.ts")).pageThreads(root, query);
+      return (await import("./list.ts")).pageThreads(root, query);
     },
     async live() {
-      return (await import("../client/live.ts")).listLive(root);
+      return (await import("./live.ts")).listLive(root);
     },
     async row(ref) {
-      return (await import("../client/list.ts")).readRow(root, ref);
+      return (await import("./list.ts")).readRow(root, ref);
     },
     async read(ref) {
-      return (await import("../client/threads.ts")).readView(root, ref);
+      return (await import("./threads.ts")).readView(root, ref);
     },
     async family({ threadId }) {
-      families ??= new (await import("../client/family.ts")).Families(root);
+      families ??= new (await import("./family.ts")).Families(root);
       return families.of(threadId);
     },
     async *log(ref, given) {
-      const { readLines } = await import("../client/info.ts");
+      const { readLines } = await import("./info.ts");
       yield* readLines(root, ref, given);
     },
     async value(ref, at) {
-      return (await import("../client/value.ts")).readValue(root, ref, at);
+      return (await import("./value.ts")).readValue(root, ref, at);
     },
     async *observe(ref, cursor, given = {}) {
       const { observe } = await import("./observe.ts");
+      workers ??= new (await import("./live.ts")).LiveWorkers(root);
       yield* observe(root, ref, workers, cursor, given);
     },
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
       const { control } = await import("./command.ts");
       const done = await control(root, ref, command);
-      workers.forget(ref.hash);
+      workers?.forget(ref.hash);
       return done as ControlResult<Command>;
     },
     async fork(ref, given) {
-      const { forkThread } = await import("../client/fork.ts");
+      const { forkThread } = await import("./fork.ts");
       const forked = await forkThread(root, ref, given);
-      workers.forget(forked.hash);
+      workers?.forget(forked.hash);
       return forked;
     },
     async remove(ref, given) {
-      return (await import("../client/remove.ts")).removeThread(root, ref, given);
+      return (await import("./remove.ts")).removeThread(root, ref, given);
     },
     async *changes(signal) {
       const { changes } = await import("./changes.ts");
@@ -118,13 +119,13 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     },
 
     async verify(given) {
-      return (await import("../client/verify.ts")).verifyStore(root, given);
+      return (await import("./verify.ts")).verifyStore(root, given);
     },
     async collect(given) {
-      return (await import("../client/gc.ts")).collectGarbage(root, given);
+      return (await import("./gc.ts")).collectGarbage(root, given);
     },
     async workers() {
-      return (await import("../client/workers.ts")).listWorkers(root);
+      return (await import("./live.ts")).listWorkers(root);
     },
     async close() {
       // Nothing is held open between two calls; what is observed ends by its signal.

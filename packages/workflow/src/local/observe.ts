@@ -1,13 +1,13 @@
-import { LogReader, type LogItem } from "../client/log-reader.ts";
-import { newestPosition } from "../client/log-place.ts";
-import { beginning, parsePosition, showPosition } from "../client/position.ts";
+import { LogReader, type LogItem } from "./log-reader.ts";
+import { newestPosition } from "./log-place.ts";
+import { beginning, parsePosition, showPosition } from "./position.ts";
 import type { Observed, ObserveOptions } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
-import type { EventRecord } from "../thread-log/newest.ts";
+import type { EventRecord } from "../log/newest.ts";
 import { endedStatus, statusOf } from "../thread/status.ts";
 import { notFound } from "../thread/find.ts";
 import type { ThreadRef, ThreadStatus } from "../thread/thread.ts";
-import type { LiveThreads } from "./live.ts";
+import type { LiveWorkers } from "./live.ts";
 
 const lookEveryMs = 300;
 /** How much is taken in before an observer, who may be slow, gets it: no file is open while it waits. */
@@ -18,7 +18,7 @@ const batchBytes = 64 * 1024;
 export async function* observe(
   root: Root,
   ref: ThreadRef,
-  live: LiveThreads,
+  live: LiveWorkers,
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
 ): AsyncGenerator<Observed> {
@@ -87,7 +87,7 @@ function observed(item: LogItem): Observed {
 async function statusNow(
   { facts }: LogReader,
   ref: ThreadRef,
-  live: LiveThreads,
+  live: LiveWorkers,
   since: number,
 ): Promise<ThreadStatus> {
   return statusOf(facts, facts.broken ? null : await live.find(ref, since));

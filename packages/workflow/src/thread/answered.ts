@@ -2,7 +2,7 @@ import type { Step } from "../contract/contract.ts";
 import { INPUT } from "../contract/reserved.ts";
 import type { InputRequest } from "../control/control.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readLog } from "../thread-log/read.ts";
+import { readLog } from "../log/read.ts";
 import type { ThreadRef } from "./thread.ts";
 
 /** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */

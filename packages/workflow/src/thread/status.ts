@@ -1,7 +1,7 @@
 import type { Step } from "../contract/contract.ts";
 import { WAIT } from "../contract/reserved.ts";
 import type { LiveStatus } from "../control/control.ts";
-import type { Break, EndRecord } from "../thread-log/record.ts";
+import type { Break, EndRecord } from "../log/record.ts";
 import type { Status, ThreadStatus } from "./thread.ts";
 
 /** What a log says of its thread's status. */

@@ -1,5 +1,5 @@
 import type { Step } from "../contract/contract.ts";
-import type { Break, FailureRecord } from "../thread-log/record.ts";
+import type { Break, FailureRecord } from "../log/record.ts";
 
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { LogWriter, type Writing } from "../thread-log/append.ts";
-import { readLog } from "../thread-log/read.ts";
-import type { Break, EndRecord, ThreadLog } from "../thread-log/record.ts";
-import { type Cut, cutTail } from "../thread-log/repair.ts";
+import { LogWriter, type Writing } from "../log/append.ts";
+import { readLog } from "../log/read.ts";
+import type { Break, EndRecord, ThreadLog } from "../log/record.ts";
+import { type Cut, cutTail } from "../log/repair.ts";
 import { notFound } from "../thread/find.ts";
 
 /** A log that this worker goes on with; `cut` tells of a torn tail that was cut off it. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { durableWriting } from "../thread-log/append.ts";
+import { durableWriting } from "../log/append.ts";
 import { bear, isBorn } from "./birth.ts";
 
 const hash = "EYHPV6X8XHTCS";

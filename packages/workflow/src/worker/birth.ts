@@ -13,9 +13,9 @@ import {
 import { checkThreadId, isHash } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { makeFolder } from "../storage/root.ts";
-import { checkRecordSize, LogWriter, type Writing } from "../thread-log/append.ts";
-import { lineOffsets, readLogBytes } from "../thread-log/read.ts";
-import { type StartRecord, type ThreadLog, textOf } from "../thread-log/record.ts";
+import { checkRecordSize, LogWriter, type Writing } from "../log/append.ts";
+import { lineOffsets, readLogBytes } from "../log/read.ts";
+import { type StartRecord, type ThreadLog, textOf } from "../log/record.ts";
 import { notFound } from "../thread/find.ts";
 import { readWhole } from "./adopt.ts";
 

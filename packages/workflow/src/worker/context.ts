@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { attemptTime } from "../contract/attempt-id.ts";
 import { eventsChannel } from "../contract/event.ts";
-import type { InfoLog } from "../thread-log/info.ts";
+import type { InfoLog } from "../log/info.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {

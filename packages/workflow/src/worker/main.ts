@@ -14,7 +14,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { takeLock } from "../storage/lock.ts";
 import { holderPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
-import { durableWriting } from "../thread-log/append.ts";
+import { durableWriting } from "../log/append.ts";
 import { capturePrints, guardExit } from "./capture.ts";
 import { recordEvents } from "./context.ts";
 import { catchCrashes } from "./crash.ts";

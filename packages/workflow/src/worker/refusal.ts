@@ -1,4 +1,4 @@
-import type { InfoLog } from "../thread-log/info.ts";
+import type { InfoLog } from "../log/info.ts";
 
 /** Tells in a thread's debug log that an answer was refused, before the step with this number. */
 export function tellRefused(

@@ -1,5 +1,5 @@
 // Collects garbage so many times.
-import { collectGarbage } from "../../src/client/gc.ts";
+import { collectGarbage } from "../../src/local/gc.ts";
 import { openRoot } from "../../src/storage/root.ts";
 
 const [path = "", count = "0"] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { holderPath, lockPath, type Root } from "../storage/paths.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
 import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
 import { ask, type ControlRequest } from "./connect.ts";
-import { checkOpen, toThread } from "./control.ts";
+import { checkOpen, toThread } from "./resume.ts";
 import { askWorker } from "./spawn.ts";
 import { definedEnv } from "./start.ts";
 import { readThread } from "./threads.ts";

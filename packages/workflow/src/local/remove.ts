@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 import type { Controlled, RemoveRequest } from "../control/control.ts";
 import type { Root } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { toThread } from "./control.ts";
+import { toThread } from "./resume.ts";
 import { askWorker } from "./spawn.ts";
 import { readThread } from "./threads.ts";
 

@@ -1,7 +1,7 @@
 import type { Step } from "../contract/contract.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
-import { changed, LogTail } from "../thread-log/follow.ts";
-import { type EndRecord, faultOfRecord, isEnd } from "../thread-log/record.ts";
+import { changed, LogTail } from "../log/follow.ts";
+import { type EndRecord, faultOfRecord, isEnd } from "../log/record.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
 import type { Status, ThreadJson, ThreadRef } from "../thread/thread.ts";
 import { EventWatch, type EventItem } from "./events.ts";

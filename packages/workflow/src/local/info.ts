@@ -1,8 +1,8 @@
 import type { LogLine, LogOptions } from "../host/host.ts";
 import { infoPath, type Root } from "../storage/paths.ts";
-import { changed, LogTail } from "../thread-log/follow.ts";
-import type { InfoRecord } from "../thread-log/info.ts";
-import { type EventRecord, newestEvents } from "../thread-log/newest.ts";
+import { changed, LogTail } from "../log/follow.ts";
+import type { InfoRecord } from "../log/info.ts";
+import { type EventRecord, newestEvents } from "../log/newest.ts";
 import { isMoving } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { readView } from "./threads.ts";

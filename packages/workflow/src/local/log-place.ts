@@ -1,7 +1,7 @@
 import { closeSync, constants, lstatSync, readSync, statSync } from "node:fs";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
-import { LogTail } from "../thread-log/follow.ts";
+import { LogTail } from "../log/follow.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { LogReader } from "./log-reader.ts";
 import { beginning, type Position } from "./position.ts";

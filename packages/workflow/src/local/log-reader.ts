@@ -3,15 +3,15 @@ import type { Step } from "../contract/contract.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
-import { FileWatch, LogTail, type Tailed } from "../thread-log/follow.ts";
-import type { InfoRecord } from "../thread-log/info.ts";
+import { FileWatch, LogTail, type Tailed } from "../log/follow.ts";
+import type { InfoRecord } from "../log/info.ts";
 import {
   type EndRecord,
   faultOfRecord,
   faultOfStart,
   isEnd,
   type StartRecord,
-} from "../thread-log/record.ts";
+} from "../log/record.ts";
 import type { LogFacts } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { badPosition, beginning, type Position, showPosition } from "./position.ts";

@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { type Root, valuesPath } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { valueAt } from "../thread-log/values.ts";
+import { valueAt } from "../log/values.ts";
 
 /**
  * The JSON of a value that was too long for its event. `at` is what stands in the event for it, and its

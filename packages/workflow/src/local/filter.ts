@@ -1,8 +1,8 @@
 import { loggedHashes } from "../storage/list.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readLast } from "../thread-log/last.ts";
-import { readStart } from "../thread-log/read.ts";
-import { isEnd } from "../thread-log/record.ts";
+import { readLast } from "../log/last.ts";
+import { readStart } from "../log/read.ts";
+import { isEnd } from "../log/record.ts";
 import { statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
 import type { LiveLookup } from "./live.ts";
