@@ -67,7 +67,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
       expect(store.roles(bad)).toHaveLength(3);
       expect((await store.read(good)).status).toBe("running");
       await store.whenStatus(good, "completed");
-      expect(store.notes(good).match(/worker \d+ drives/g)).toHaveLength(1);
+      expect(store.notes(good).match(/"type":"worker_start"/g)).toHaveLength(1);
     });
   }
 

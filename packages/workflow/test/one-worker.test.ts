@@ -15,7 +15,7 @@ afterEach(removeStores);
 
 /** The pids of the workers that a thread's debug log says drove it. */
 const drivers = (notes: string) =>
-  [...notes.matchAll(/worker (\d+) drives/g)].map((found) => found[1]);
+  [...notes.matchAll(/"type":"worker_start".*?"pid":(\d+)/g)].map((found) => found[1]);
 
 describe("one worker for a hash", () => {
   test("is made by fifty processes that start a thread each, and every thread completes", async () => {

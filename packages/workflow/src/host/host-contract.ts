@@ -103,7 +103,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const ref = await trial.start(speaking);
     const whole = await trial.observe(ref);
     const kinds = whole.filter(({ kind }) => kind !== "status").map(nameOf);
-    equal(kinds, ["start", "print a", "a", "print b", "b", "print c", "c", "end"]);
+    equal(kinds.filter(isOwn), ["start", "print a", "a", "print b", "b", "print c", "c", "end"]);
     const recorded = await trial.observe(ref);
     equal(recorded.map(nameOf), kinds, "what is read again");
     for (const [index, { cursor }] of recorded.entries()) {
@@ -115,6 +115,24 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     equal((await trial.observe(ref, undefined, { events: false })).map(nameOf), [
       ...["start", "a", "b", "c", "end"],
     ]);
+  },
+
+  async "what is published in an attempt carries its id, and so does its step"(trial) {
+    const ref = await trial.start(speaking);
+    await settled(trial.host, ref);
+    const attempts = (await trial.observe(ref)).flatMap((item) => {
+      if (item.kind === "step") return [item.step.attempt];
+      return item.kind === "event" && item.event.type === "print" ? [item.event.attempt] : [];
+    });
+    equal(attempts.length, 6);
+    for (const [index, attempt] of attempts.entries()) {
+      equal(typeof attempt, "string");
+      equal(
+        attempts.indexOf(attempt),
+        index - (index % 2),
+        "a print and its step are of one attempt",
+      );
+    }
   },
 
   async "an observer sees steps, questions and the end as they come, in one order"(trial) {
@@ -130,7 +148,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
       await host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} });
     }
     equal(
-      seen.filter((name) => name !== "running"),
+      seen.filter((name) => isOwn(name) && name !== "running"),
       [...["start", "__wait__", "waiting", "__input__", "told", "end"]],
     );
   },
@@ -304,6 +322,8 @@ class Trial {
     throw new Error(`it never was ${status}`);
   }
 }
+
+const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
 
 // What lies between two items, and is none, may be counted to either.
 const bare = (item: Observed): object => ({ ...item, cursor: "" });
