@@ -1,14 +1,24 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium } from "../apps/web/test/chromium.ts";
+import {
+  aloneFiles,
+  browserTests,
+  countOf,
+  failuresIn,
+  inParallel,
+  packTest,
+  parallelFiles,
+  top,
+} from "./tests.ts";
 
-/**
- * The one gate. Each stage is timed; the first that fails prints what it said and ends the run.
+/*
+ * The one gate. The stages of a group run in parallel, the groups one after the other; the first group
+ * with a failure ends the run. Each stage is timed; one that fails prints its output.
  * The last line, `N passed, N failed`, counts the tests of all stages that are tests.
  */
-const root = join(import.meta.dir, "..");
-const tools = join(root, "node_modules", ".bin");
+const tools = join(top, "node_modules", ".bin");
 const bun = process.execPath;
 
 type Stage = {
@@ -19,46 +29,31 @@ type Stage = {
   missing?: string | null;
 };
 
-const packTest = "test/pack.test.ts";
-
-/** The console's tests in a browser. They are a stage of their own: not every machine has a browser. */
-const browserTests = "./apps/web/test/";
 const noBrowser = "no Chromium was found: apt-get install chromium, or name one in CHROMIUM";
+const bunTest = (seconds: number, ...args: string[]) => ({
+  command: [bun, "test", `--timeout=${seconds * 1000}`, ...args],
+  tests: true,
+});
 
-/** Our own tests, named one by one: a bundle that a test has built may hold a file of that name. */
-const testFiles = [
-  ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync({
-    cwd: root,
-  }),
-]
-  .filter((path) => path !== packTest && !/(^|\/)(node_modules|dist|template)\//.test(path))
-  .sort()
-  .map((path) => `./${path}`)
-  .filter((path) => !path.startsWith(browserTests));
-
-const stages: Stage[] = [
-  { name: "format", command: [join(tools, "biome"), "format"] },
-  { name: "lint", command: [join(tools, "oxlint"), "--type-aware", "--deny-warnings"] },
-  { name: "types", command: [join(tools, "tsc"), "-p", "."] },
-  { name: "console", command: [join(tools, "tsc"), "-p", "apps/web"] },
-  { name: "unused", command: [join(tools, "knip"), "--no-progress"] },
-  { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
-  {
-    name: "tests",
-    command: [bun, "test", "--timeout=60000", ...testFiles],
-    tests: true,
-  },
-  {
-    name: "browser",
-    command: [bun, "test", "--timeout=60000", browserTests],
-    tests: true,
-    missing: findChromium() === null ? noBrowser : null,
-  },
-  {
-    name: "pack",
-    command: [bun, "test", "--timeout=300000", `./${packTest}`],
-    tests: true,
-  },
+const groups: Stage[][] = [
+  [
+    { name: "lint", command: [join(tools, "oxlint"), "--type-aware", "--deny-warnings"] },
+    { name: "types", command: [join(tools, "tsc"), "-p", "."] },
+    { name: "console", command: [join(tools, "tsc"), "-p", "apps/web"] },
+    { name: "unused", command: [join(tools, "knip"), "--no-progress"] },
+    { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
+    { name: "format", command: [join(tools, "biome"), "format"] },
+  ],
+  [{ name: "tests", ...bunTest(60, ...inParallel, "--update-timings", ...parallelFiles) }],
+  [{ name: "alone", ...bunTest(60, ...aloneFiles) }],
+  [
+    {
+      name: "browser",
+      ...bunTest(60, browserTests),
+      missing: findChromium() === null ? noBrowser : null,
+    },
+  ],
+  [{ name: "pack", ...bunTest(300, packTest) }],
 ];
 
 /** A test in an endless loop can't be timed out by its own process. */
@@ -69,7 +64,7 @@ const home = mkdtempSync(join(tmpdir(), "uncaged-check-"));
 
 async function perform({ command, tests }: Stage): Promise<{ code: number; output: string }> {
   const child = Bun.spawn(command, {
-    cwd: root,
+    cwd: top,
     // Bun writes no snapshot of its own accord where CI is set; oxlint paints there.
     env: {
       ...process.env,
@@ -77,60 +72,65 @@ async function perform({ command, tests }: Stage): Promise<{ code: number; outpu
       NO_COLOR: "1",
       CI: tests ? "1" : undefined,
     },
-    timeout: longestMs,
-    killSignal: "SIGKILL",
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
   const stop = () => child.kill();
   process.once("SIGINT", stop).once("SIGTERM", stop);
+  // On SIGTERM `bun test` names the files that still run.
+  const timers = [
+    setTimeout(stop, longestMs),
+    setTimeout(() => child.kill("SIGKILL"), longestMs + 10_000),
+  ];
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
+  for (const timer of timers) clearTimeout(timer);
   process.off("SIGINT", stop).off("SIGTERM", stop);
   return { code, output: stdout + stderr };
 }
 
-/** Adds up the ` 12 pass` and ` 0 fail` lines of `bun test`. */
-function count(output: string): void {
-  const sum = (word: string) =>
-    [...output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm"))]
-      .map((match) => Number(match[1]))
-      .reduce((a, b) => a + b, 0);
-  counts.passed += sum("pass");
-  counts.failed += sum("fail");
+/** Runs a stage, prints its line, and gives whether it has passed. */
+async function runStage(stage: Stage): Promise<boolean> {
+  const begin = performance.now();
+  const { code, output } = await perform(stage);
+  const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+  const failed = stage.tests ? countOf(output, "fail") : 0;
+  if (stage.tests) counts.passed += countOf(output, "pass");
+  // A stage may also fail without a failed test: a process that crashed, a tool's finding.
+  counts.failed += code === 0 ? failed : Math.max(failed, 1);
+  console.log(`${code === 0 ? "ok    " : "FAILED"} ${stage.name.padEnd(8)} ${seconds} s`);
+  if (code !== 0) console.log(`\n${stage.tests ? failuresIn(output) : output.trim()}\n`);
+  return code === 0;
 }
 
-/** What a failing stage said; of the tests only what isn't a passed one. */
-const shown = (output: string) =>
-  output
-    .split("\n")
-    .filter((line) => !line.startsWith("(pass)"))
-    .join("\n")
-    .trim();
+/** Runs the stages of a group, as many at once as there are cores. */
+async function runGroup(stages: Stage[]): Promise<boolean> {
+  const queue = [...stages];
+  let passed = true;
+  const next = async () => {
+    for (let stage = queue.shift(); stage !== undefined; stage = queue.shift()) {
+      if (!(await runStage(stage))) passed = false;
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, next));
+  return passed;
+}
 
 async function main(): Promise<number> {
+  mkdirSync(join(top, ".cache"), { recursive: true });
   const only = process.argv.slice(2);
-  for (const stage of stages) {
-    if (only.length > 0 && !only.includes(stage.name)) continue;
-    if (stage.missing && process.env.BROWSER_TESTS !== "required") {
-      console.log(`left out ${stage.name}: ${stage.missing}`);
-      continue;
-    }
-    const begin = performance.now();
-    const { code, output } = await perform(stage);
-    const seconds = ((performance.now() - begin) / 1000).toFixed(1);
-    if (stage.tests) count(output);
-    console.log(`${code === 0 ? "ok    " : "FAILED"} ${stage.name.padEnd(8)} ${seconds} s`);
-    if (code !== 0) {
-      console.log(`\n${shown(output)}\n`);
-      if (!stage.tests) counts.failed += 1;
-      else if (counts.failed === 0) counts.failed = 1;
-      return 1;
-    }
+  for (const group of groups) {
+    const chosen = group.filter(({ name }) => only.length === 0 || only.includes(name));
+    const stages = chosen.filter(({ name, missing }) => {
+      if (!missing || process.env.BROWSER_TESTS === "required") return true;
+      console.log(`left out ${name}: ${missing}`);
+      return false;
+    });
+    if (!(await runGroup(stages))) return 1;
   }
   return 0;
 }

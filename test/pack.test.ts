@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -149,7 +150,10 @@ beforeAll(async () => {
   for (const name of ["home", "bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
   install(folder, tarballs);
-  install(withAgents, tarballs);
+  for (const name of ["package.json", "node_modules"]) {
+    const [from, to] = [join(folder, name), join(withAgents, name)];
+    cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+  }
 }, 300_000);
 
 function install(prefix: string, tarballs: string[]): void {

@@ -69,7 +69,8 @@ describe("a process that is killed at each call of the disk (F3)", () => {
         }
       };
       await Promise.all([next(), next(), next()]);
-      expect(kills).toBeGreaterThan(moment === "middle" ? 8 : 30);
+      // Only a write has a middle, and records of threads that commit at once share one.
+      expect(kills).toBeGreaterThan(moment === "middle" ? 4 : 30);
     });
   }
 });
