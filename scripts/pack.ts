@@ -116,7 +116,7 @@ function notices(folders: string[]): string {
     .join(`\n${"-".repeat(80)}\n\n`);
 }
 
-/** Runs a program and returns what it printed; throws what it said when it failed. */
+/** Runs a program and returns what it printed; throws its output when it failed. */
 function run(command: string[], cwd: string): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd });
   if (exitCode === 0) return stdout.toString();
@@ -124,10 +124,10 @@ function run(command: string[], cwd: string): string {
 }
 
 /**
- * Runs the compiler on a package's doors. The declarations' imports name `.js`, which every module
+ * Runs the compiler on a package's entry points. The declarations' imports name `.js`, which every module
  * resolution takes.
  */
-function compile(folder: string, dist: string, doors: string[], emit: object): void {
+function compile(folder: string, dist: string, entryPoints: string[], emit: object): void {
   const settings = join(out, "tsconfig.json");
   const compilerOptions = {
     noEmit: false,
@@ -137,7 +137,7 @@ function compile(folder: string, dist: string, doors: string[], emit: object): v
     typeRoots: [join(top, "node_modules")],
     ...emit,
   };
-  const files = doors.map((door) => join(folder, "src", `${door}.ts`));
+  const files = entryPoints.map((name) => join(folder, "src", `${name}.ts`));
   const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
   writeFileSync(settings, text);
   run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
@@ -182,11 +182,11 @@ async function buildProcesses(dist: string): Promise<string[]> {
   return inputs;
 }
 
-const door = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
+const entryPoint = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
 
 async function packCore(): Promise<string> {
   const staged = stage(core, {
-    exports: { ".": door("index"), "./host": door("host"), "./testing": door("testing") },
+    exports: { ".": entryPoint("index"), "./host": entryPoint("host"), "./testing": entryPoint("testing") },
     files: ["dist"],
     dependencies: { bun },
   });
@@ -222,7 +222,7 @@ async function packCli(): Promise<string> {
 function packAgents(): string {
   const { dependencies } = readManifest(agents);
   const staged = stage(agents, {
-    exports: { ".": door("index"), "./ledger": door("ledger") },
+    exports: { ".": entryPoint("index"), "./ledger": entryPoint("ledger") },
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core) },
   });
@@ -235,9 +235,9 @@ function packSteps(): string {
   const schema = "schema/workflow.schema.json";
   const staged = stage(steps, {
     exports: {
-      ".": door("index"),
-      "./adapters": door("adapters"),
-      "./source": door("source"),
+      ".": entryPoint("index"),
+      "./adapters": entryPoint("adapters"),
+      "./source": entryPoint("source"),
       "./schema.json": `./${schema}`,
     },
     files: ["dist", "schema"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { listOf } from "./door.ts";
+import { listOf } from "./entry-point.ts";
 
 /* As `exports.test.ts`, of the step workflows. */
 describe("the exported names of the step workflows", () => {

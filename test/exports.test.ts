@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { door, listOf } from "./door.ts";
+import { entryPoint, listOf } from "./entry-point.ts";
 import type { Node } from "./source.ts";
 
 /*
- * What each door of the packages offers, types included. A change here is a change of the
- * public face: `bun test -u test/exports.test.ts test/exports-steps.test.ts` writes the new lists.
+ * What each entry point of the packages exports, types included. A change here is a change of the
+ * public API: `bun test -u test/exports.test.ts test/exports-steps.test.ts` writes the new lists.
  */
 describe("the exported names", () => {
   test("of @uncaged/workflow", () => {
@@ -383,12 +383,12 @@ describe("the exported names of the agents", () => {
   });
 });
 
-test("a door only hands on what folders export, each by its name", () => {
+test("an entry point only exports what its folders export, each by its name", () => {
   const core = ["index", "host", "testing"].map((name) => `workflow/src/${name}`);
   const agents = ["index", "ledger"].map((name) => `workflow-agents/src/${name}`);
   const steps = ["index", "adapters", "source"].map((name) => `workflow-steps/src/${name}`);
   const strays = [...core, ...agents, ...steps].flatMap((name) =>
-    door(name)
+    entryPoint(name)
       .nodes.filter(({ type }) => type === "Program")
       .flatMap(({ body }) => body as Node[])
       .filter(({ type, source }) => type !== "ExportNamedDeclaration" || source === null)

@@ -1,8 +1,9 @@
 import { type Node, readSource, type Source } from "./source.ts";
 
-/** A door of a package, by the file that it is. */
-export const door = (name: string) => readSource(`packages/${name}.ts`);
+/** An entry point of a package, by its file: `workflow/src/index`. */
+export const entryPoint = (name: string) => readSource(`packages/${name}.ts`);
 
+/** The names that a source exports again, types marked so. */
 function exportedNames({ nodes }: Source): string[] {
   return nodes
     .filter(({ type }) => type === "ExportSpecifier")
@@ -22,5 +23,5 @@ function withKinds(source: Source): Source {
   return source;
 }
 
-/** The names that a door offers, types marked so, a line each. */
-export const listOf = (name: string) => exportedNames(withKinds(door(name))).join("\n");
+/** The names that an entry point exports, types marked so, a line each. */
+export const listOf = (name: string) => exportedNames(withKinds(entryPoint(name))).join("\n");

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packages } from "./layers.ts";
+import { files, type Node, readSource, top } from "./source.ts";
+
+/* One name for one thing, and one word. */
+const entryPoints = [
+  "workflow/src/index",
+  "workflow/src/host",
+  "workflow/src/testing",
+  "workflow-agents/src/index",
+  "workflow-agents/src/ledger",
+  "workflow-steps/src/index",
+  "workflow-steps/src/adapters",
+  "workflow-steps/src/source",
+];
+
+/** Names that two packages export for two things: none may be added. */
+const sharedNames = [
+  ...["LLMAdapter", "LLMCallbacks", "LLMError", "LLMErrorType", "LLMParams", "LLMResult"],
+  ...[
+    "ToolResultBlock",
+    "ToolRuntime",
+    "ToolUseBlock",
+    "Registry",
+    "Step",
+    "Script",
+    "scriptedAgent",
+  ],
+  ...["Usage", "addUsage", "noUsage"],
+];
+
+/** Names that stand for one thing each in the whole of the code, with how often they are still declared. */
+const declaredOnce: Record<string, number> = {
+  Engine: 2,
+  FailureRecord: 2,
+  Feed: 2,
+  History: 2,
+  LLMError: 2,
+  LLMParams: 2,
+  RunEvent: 2,
+};
+
+const sources = files("{packages,apps}/*/src/**/*.{ts,tsx}")
+  .filter((path) => !path.endsWith(".test.ts") && !path.includes("/template/"))
+  .map(readSource);
+
+const isDeclaration = ({ type }: Node): boolean =>
+  ["ClassDeclaration", "TSTypeAliasDeclaration", "TSInterfaceDeclaration"].includes(type);
+
+/** The names that an entry point exports of its own package's files. */
+const exportedNames = (entryPoint: string): string[] =>
+  readSource(`packages/${entryPoint}.ts`)
+    .nodes.filter(({ type }) => type === "ExportNamedDeclaration")
+    .filter(({ source }) => String((source as Node | null)?.value).startsWith("."))
+    .flatMap(({ specifiers }) => specifiers as Node[])
+    .map(({ exported }) => (exported as Node).name as string);
+
+describe("a name", () => {
+  test("that a package exports is exported by no other one", () => {
+    const owners = new Map<string, Set<string>>();
+    for (const entryPoint of entryPoints) {
+      for (const name of exportedNames(entryPoint)) {
+        const found = owners.get(name) ?? new Set();
+        owners.set(name, found.add(entryPoint.split("/")[0] ?? ""));
+      }
+    }
+    const shared = [...owners].filter(([, found]) => found.size > 1).map(([name]) => name);
+    expect(shared.filter((name) => !sharedNames.includes(name))).toEqual([]);
+  });
+
+  test.each(Object.entries(declaredOnce))("%s is declared once", (name, most) => {
+    const declared = sources.flatMap(({ path, nodes }) =>
+      nodes
+        .filter((node) => isDeclaration(node) && (node.id as Node | null)?.name === name)
+        .map(() => path),
+    );
+    expect(declared.length > most ? declared : []).toEqual([]);
+  });
+});
+
+/** Private words for what the field has a word for. CONTRIBUTING.md has the whole list. */
+const privateWords =
+  /\b(happenings?|misfits?|unborn|births?|born|time-outs?|by (itself|himself|themselves)|mend(s|ed|ing)?|side by side|doors?|(?<!Math\.)floors?|voices?|remarks?|adopt(s|ed|ing|ion)?|tell(s|ing)?|told|who comes back|goes on behind|where it stands)\b/gi;
+
+/** How often they still occur: to be lowered, never to be raised. */
+const left: Record<string, number> = {
+  "ARCHITECTURE.md": 12,
+  "README.md": 2,
+  "apps/server": 72,
+  "apps/web": 69,
+  bench: 94,
+  docs: 70,
+  examples: 15,
+  "packages/cli-workflow": 24,
+  "packages/workflow": 215,
+  "packages/workflow-agents": 285,
+  "packages/workflow-steps": 560,
+  rfcs: 29,
+  scripts: 4,
+  test: 21,
+};
+
+/** What a file belongs to: a package with its tests, a folder, or a document at the top. */
+const areaOf = (path: string): string =>
+  path
+    .split("/")
+    .slice(0, /^(packages|apps)\//.test(path) ? 2 : 1)
+    .join("/");
+
+const written = files(
+  "{packages,apps,bench,docs,examples,rfcs,scripts,test}/**/*.{ts,tsx,mjs,md}",
+).concat(files("*.md"));
+const areas = Map.groupBy(
+  written.filter((path) => !/\/fixtures\/|^test\/(names|release-notes)\.test\.ts$/.test(path)),
+  areaOf,
+);
+
+describe("the words", () => {
+  test("are those of every package", () => {
+    const homes = packages.map(({ home }) => home.replace("/src/", ""));
+    expect(homes.filter((home) => !areas.has(home))).toEqual([]);
+  });
+
+  test.each([...areas])("of %s are the field's", (area, paths) => {
+    const found = paths.flatMap((path) =>
+      readFileSync(join(top, path), "utf8")
+        .split("\n")
+        .flatMap((line, at) =>
+          [...line.matchAll(privateWords)].map(([word]) => `${path}:${at + 1} ${word}`),
+        ),
+    );
+    expect(found.length > (left[area] ?? 0) ? found : []).toEqual([]);
+  });
+});
