@@ -182,11 +182,18 @@ async function buildProcesses(dist: string): Promise<string[]> {
   return inputs;
 }
 
-const entryPoint = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
+const entryPoint = (name: string) => ({
+  types: `./dist/${name}.d.ts`,
+  default: `./dist/${name}.js`,
+});
 
 async function packCore(): Promise<string> {
   const staged = stage(core, {
-    exports: { ".": entryPoint("index"), "./host": entryPoint("host"), "./testing": entryPoint("testing") },
+    exports: {
+      ".": entryPoint("index"),
+      "./host": entryPoint("host"),
+      "./testing": entryPoint("testing"),
+    },
     files: ["dist"],
     dependencies: { bun },
   });

@@ -97,7 +97,7 @@ const left: Record<string, number> = {
   "packages/workflow": 215,
   "packages/workflow-agents": 285,
   "packages/workflow-steps": 560,
-  rfcs: 29,
+  rfcs: 15,
   scripts: 4,
   test: 21,
 };
