@@ -1,7 +1,12 @@
 const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const timeDigits = 9;
-const randomDigits = 4;
-const randomRange = 32 ** randomDigits;
+const randomRange = 32 ** 4;
+
+/** All pairs of digits: an id is made for every step, so it is put together from these. */
+const pairs = /* @__PURE__ */ Array.from(
+  { length: 1024 },
+  (_, n) => digits.charAt(n >> 5) + digits.charAt(n & 31),
+);
 
 /**
  * Makes the ids of attempts: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin
@@ -12,13 +17,17 @@ export function attemptIds(
   now: () => number = Date.now,
   random: () => number = Math.random,
 ): () => string {
-  let lastTime = 0;
+  let time = -1;
+  let prefix = "";
   let last = 0;
   return () => {
-    const time = Math.max(Math.floor(now()), lastTime);
-    last = time === lastTime ? last + 1 : Math.floor((random() * randomRange) / 2);
-    lastTime = time;
-    return encode(time, timeDigits) + encode(last % randomRange, randomDigits);
+    const present = Math.floor(now());
+    if (present > time) {
+      time = present;
+      prefix = timeText(time);
+      last = Math.floor((random() * randomRange) / 2);
+    } else last = (last + 1) % randomRange;
+    return prefix + pairs[last >> 10] + pairs[last & 1023];
   };
 }
 
@@ -30,9 +39,9 @@ export function attemptTime(id: string): number | null {
   return time;
 }
 
-function encode(value: number, length: number): string {
+function timeText(time: number): string {
   let text = "";
-  for (let rest = value; text.length < length; rest = Math.floor(rest / 32)) {
+  for (let rest = time; text.length < timeDigits; rest = Math.floor(rest / 32)) {
     text = digits.charAt(rest % 32) + text;
   }
   return text;

@@ -67,7 +67,7 @@ function judgeStep(value: unknown): CheckedStep {
   const step = parse(json) as RoleOutput;
   const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
   if (wrong !== null) return refuse(wrong);
-  return { ok: true, step, json, ...(typeof attempt === "string" && { attempt }) };
+  return typeof attempt === "string" ? { ok: true, step, json, attempt } : { ok: true, step, json };
 }
 
 function judgeResult(value: unknown): CheckedResult {

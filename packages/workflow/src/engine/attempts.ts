@@ -19,6 +19,8 @@ export type AttemptParts = {
 };
 
 const longestStack = 4000;
+// Which role a plain bundle executes is known when it yields.
+const unknownRole = { role: null };
 
 /**
  * The attempts of one thread that have not ended.
@@ -71,7 +73,9 @@ export class ThreadAttempts {
 
   /** The generator is asked for its next step. */
   pull(): void {
-    if (!this.#opensOwn) this.#pulled = this.#begin({ role: null });
+    if (this.#opensOwn) return;
+    this.#pulled = this.#nextId();
+    this.#parts.onStart(this.#pulled, unknownRole);
   }
 
   /** The attempt of a step that was yielded with this id; undefined when it has none. */
@@ -88,9 +92,8 @@ export class ThreadAttempts {
 
   /** The step of an attempt is in the log. */
   committed(id: string): void {
-    this.#open.delete(id);
-    this.#ended.delete(id);
     if (this.#pulled === id) this.#pulled = null;
+    else if (!this.#open.delete(id)) this.#ended.delete(id);
     this.#parts.takeBack(id);
   }
 
@@ -108,6 +111,7 @@ export class ThreadAttempts {
 
   /** The thread has ended: whatever is still open was cancelled with it. */
   close(): void {
+    if (this.#pulled !== null) this.#drop(this.#pulled, "cancelled");
     for (const id of this.#open) this.#drop(id, "cancelled");
     this.#pulled = null;
   }
@@ -125,7 +129,7 @@ export class ThreadAttempts {
   }
 
   #end(id: string, outcome: AttemptOutcome, error?: unknown): void {
-    if (!this.#open.delete(id)) return;
+    if (!this.#open.delete(id) && id !== this.#pulled) return;
     if (outcome === "failed") this.#failed = id;
     if (outcome !== "committed") this.#ended.add(id);
     this.#parts.onEnd(id, {

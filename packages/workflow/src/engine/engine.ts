@@ -136,11 +136,6 @@ export class ThreadEngine {
     return this.#attempts.pulled;
   }
 
-  /** Whether a pause was asked for, in effect or not yet. */
-  get pausing(): boolean {
-    return this.#paused !== null;
-  }
-
   /** Stops the thread at its next yield. */
   pause(): void {
     this.#paused ??= Promise.withResolvers();
@@ -275,7 +270,9 @@ export class ThreadEngine {
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
     const timestamp = this.#parts.now();
     await this.#parts.log.append(stampedText(json, timestamp, attempt));
-    const step = { ...output, timestamp, ...(attempt !== undefined && { attempt }) };
+    const { role, content, meta } = output;
+    const step: Step = { role, content, meta, timestamp };
+    if (attempt !== undefined) step.attempt = attempt;
     this.#count += 1;
     this.#lastStep = step;
     return step;

@@ -1,3 +1,4 @@
+import { attemptTime } from "../contract/attempt-id.ts";
 import type { Mask } from "../contract/mask.ts";
 
 /** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
@@ -12,8 +13,6 @@ export type Source = { type: string; stepID: string | null; step?: number; attem
 
 type TextEntry = Extract<Entry, { kind: "text" }>;
 type EventEntry = Extract<Entry, { kind: "event" }>;
-/** The start of an attempt; most are never written, so the entry is made when one is. */
-export type AttemptStart = { timestamp: number; entry: () => EventEntry };
 type Stream = { source: Source; tag: string; entry: TextEntry | null; held: string };
 
 const longestEntry = 16 * 1024;
@@ -32,7 +31,7 @@ const quietMs = 50;
 export class InfoBatch {
   readonly #mask: Mask;
   readonly #streams = new Map<string | null, Stream>();
-  readonly #starts = new Map<string, AttemptStart>();
+  readonly #starts = new Map<string, () => EventEntry>();
   #entries: Entry[] = [];
 
   /** About how many characters are in the batch. */
@@ -58,9 +57,9 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds the start of an attempt. */
-  addStart(id: string, start: AttemptStart): void {
-    this.#starts.set(id, start);
+  /** Adds the start of an attempt. Most are never written, so the entry is made when one is. */
+  addStart(id: string, entry: () => EventEntry): void {
+    this.#starts.set(id, entry);
   }
 
   /** Takes the start of an attempt back, if nothing of that attempt was added since. */
@@ -89,8 +88,8 @@ export class InfoBatch {
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     if (whole) for (const key of this.#streams.keys()) this.#end(key);
     else this.#cutAll();
-    for (const [id, { timestamp }] of this.#starts) {
-      if (now === undefined || now - timestamp >= quietMs) this.#release(id);
+    for (const id of this.#starts.keys()) {
+      if (now === undefined || now - (attemptTime(id) ?? 0) >= quietMs) this.#release(id);
     }
     const entries = this.#entries;
     this.#entries = [];
@@ -103,7 +102,7 @@ export class InfoBatch {
     const start = id === undefined ? undefined : this.#starts.get(id);
     if (id === undefined || start === undefined) return;
     this.#starts.delete(id);
-    const entry = start.entry();
+    const entry = start();
     this.#push(entry, entry.json.length);
   }
 

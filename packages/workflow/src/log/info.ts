@@ -1,3 +1,4 @@
+import { attemptTime } from "../contract/attempt-id.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
 import { InfoBatch, type Source } from "./gathered.ts";
 import { InfoFile } from "./info-file.ts";
@@ -76,12 +77,13 @@ export class InfoLog {
   }
 
   /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
-  start(id: string, { tag, payload, ...source }: NewEvent): void {
+  start(id: string, event: () => NewEvent): void {
     if (this.#closed) return;
-    const timestamp = Date.now();
-    const json = () => payloadJson(payload, this.#mask, this.#keep);
-    const entry = () => ({ kind: "event" as const, tag, timestamp, ...source, json: json() });
-    this.#batch.addStart(id, { timestamp, entry });
+    this.#batch.addStart(id, () => {
+      const { payload, ...source } = event();
+      const json = payloadJson(payload, this.#mask, this.#keep);
+      return { kind: "event", timestamp: attemptTime(id) ?? Date.now(), ...source, json };
+    });
     this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
   }
 

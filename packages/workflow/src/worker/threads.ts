@@ -328,7 +328,7 @@ function attemptsIn(context: ThreadContext): AttemptParts {
     return { tag: "QK4DX8TM", type, stepID: null, payload, step, attempt };
   };
   return {
-    onStart: (id, payload) => info.start(id, lineOf("attempt_start", id, payload)),
+    onStart: (id, payload) => info.start(id, () => lineOf("attempt_start", id, payload)),
     onEnd: (id, payload) => info.event(lineOf("attempt_end", id, payload)),
     takeBack: (id) => info.takeBack(id),
     enter: (id, fn) => runInAttempt(context, id, fn),
