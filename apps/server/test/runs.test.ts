@@ -25,7 +25,7 @@ test("a run is started, followed, looked at, and run again from a step with anot
     clientRunToken: "mine",
   });
   const sent = await running.events(runID);
-  expect(ids(sent)).toEqual(sent.map((_, index) => index + 1));
+  expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
   expect(names(sent)[0]).toBe("workflow_start");
   expect(sent[0]?.data).toMatchObject({ stepID: null, name: "writer", version: "3.17" });
   expect(names(sent.filter(({ data }) => data.stepID === "Tool_010_ReadFile"))).toEqual([
@@ -54,7 +54,7 @@ test("a run is started, followed, looked at, and run again from a step with anot
     variables: { $text: "about dry", $style: "dry" },
     artifacts: ["out/text.txt"],
     paused: null,
-    eventSeq: sent.length,
+    eventSeq: Number(sent.at(-1)?.id),
     version: "3.17",
   });
   expect(await running.variables(runID)).toEqual(snapshot.variables);
@@ -87,21 +87,22 @@ describe("a stream that is taken up again", () => {
     whole = await running.events(runID);
   }, 30_000);
 
-  test("goes on behind every id with what was not sent yet", async () => {
+  test("continues after every id with what was not sent yet", async () => {
     for (const [at, { id }] of whole.slice(0, -1).entries()) {
       expect(await running.events(runID, id ?? "")).toEqual(whole.slice(at + 1));
     }
   });
 
-  test("has nothing more behind the end, or beyond it", async () => {
-    for (const id of [whole.length, whole.length + 5, 999_999]) {
+  test("has nothing more after the end, or beyond it", async () => {
+    const last = Number(whole.at(-1)?.id);
+    for (const id of [last, last + 5, 999_999]) {
       const headers = { "Last-Event-ID": String(id) };
       expect((await serving.fetch(eventsPath(runID), { headers })).status).toBe(204);
     }
     expect(await running.events(runID, "5a")).toEqual(whole);
   });
 
-  test("gives what comes from now on to one whose id is beyond what there is", async () => {
+  test("sends what comes from now on to a client whose id is beyond what there is", async () => {
     const own = await running.run({ workflowName: "asking" });
     await running.until(own, "paused");
     const rest = running.events(own, "100000");
@@ -141,7 +142,7 @@ test("a reader misses nothing when the server is killed and started again", asyn
     }
   }
   expect(restarts).toBe(3);
-  expect(ids(sent)).toEqual(sent.map((_, index) => index + 1));
+  expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
   const done = sent.filter(({ name, data }) => name === "step_done" && data.stepID !== "Stop_End");
   expect(done.filter(({ data }) => data.stepID === "LLM_Chapter")).toHaveLength(30);
   expect(sent).toEqual(await running.events(runID));
@@ -157,7 +158,7 @@ test("a run that lost its worker goes on, and its stream with it", async () => {
   expect(await running.status(runID)).toMatchObject({ status: "running" });
   await serving.ok(`/workflow/${runID}/resume`, {});
   const sent = await following;
-  expect(ids(sent)).toEqual(sent.map((_, index) => index + 1));
+  expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
   expect(names(sent).filter((name) => name === "workflow_start")).toHaveLength(2);
   expect(names(sent).at(-1)).toBe("workflow_done");
   const { $story } = (await running.variables(runID)) as { $story: unknown[] };
@@ -177,9 +178,9 @@ describe("a run that is aborted", () => {
     expect(sent.at(-1)?.name).toBe("workflow_cancelled");
     expect(Object.keys(sent.at(-1)?.data ?? {})).toEqual(["stepID", "duration_ms"]);
     expect(names(sent).filter((name) => name.startsWith("workflow_"))).toHaveLength(2);
-    expect(ids(sent)).toEqual(sent.map((_, index) => index + 1));
+    expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
     expect(await running.status(runID)).toMatchObject({ status: "cancelled" });
-    const headers = { "Last-Event-ID": String(sent.length) };
+    const headers = { "Last-Event-ID": sent.at(-1)?.id ?? "" };
     expect((await serving.fetch(eventsPath(runID), { headers })).status).toBe(204);
     for (const verb of ["abort", "pause"]) {
       const after = await serving.ok<object>(`/workflow/${runID}/${verb}`, {});

@@ -10,7 +10,7 @@ import {
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRoot, openRoot } from "@uncaged/workflow/host";
+import { createRoot, openLocalHost, openRoot } from "@uncaged/workflow/host";
 import { type RunningServer, startServer } from "../src/index.ts";
 import { request } from "./raw.ts";
 import { Reader } from "./reader.ts";
@@ -31,9 +31,9 @@ let log: string;
 let server: RunningServer;
 
 function serve(streams: { most: number; patienceMs: number }): void {
-  const root = openRoot({ path: folder });
+  const host = openLocalHost({ path: folder });
   server = startServer({
-    ...{ root, host: "127.0.0.1", port: 0, env: {}, cwd: folder, version: "test" },
+    ...{ host, hostname: "127.0.0.1", port: 0, env: {}, cwd: folder, version: "test" },
     streams,
   });
 }

@@ -1,4 +1,4 @@
-import { type Root, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import type { runFailureSchema } from "../schema/run.ts";
@@ -24,10 +24,7 @@ const byKind = { usage: 400, missing: 404, failed: 409 } as const;
  * The status and the body for an error. A bug is reported without its text, and a path without that of
  * the storage root: clients need not know where that is.
  */
-export function errorResponseOf(
-  thrown: unknown,
-  root: Root,
-): { status: ErrorStatus; body: Failure } {
+function errorResponseOf(thrown: unknown, root: string): { status: ErrorStatus; body: Failure } {
   const { code, kind, message, hint, details } = toErrorRecord(fromFramework(thrown));
   if (code === "INTERNAL") return { status: 500, body: { error: internal } };
   const plain = (text: string) =>
@@ -108,12 +105,12 @@ type RunErrorResponse = { status: ErrorStatus; body: z.infer<typeof runFailureSc
 export const errorResponseTo = (
   request: Request,
   thrown: unknown,
-  root: Root,
+  root: string,
 ): RunErrorResponse | ReturnType<typeof errorResponseOf> =>
   isForRun(request) ? runErrorResponseOf(thrown, root) : errorResponseOf(thrown, root);
 
 /** As {@link errorResponseOf}, under the paths of runs: `error` is a text there. */
-function runErrorResponseOf(thrown: unknown, root: Root): RunErrorResponse {
+function runErrorResponseOf(thrown: unknown, root: string): RunErrorResponse {
   const { status: usual, body } = errorResponseOf(thrown, root);
   const { code, message, hint, details } = body.error;
   if (documented.has(code)) return { status: usual, body: { error: message } };

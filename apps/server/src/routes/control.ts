@@ -1,14 +1,5 @@
 import { createRoute } from "@hono/zod-openapi";
-import {
-  findThread,
-  forkThread,
-  killThread,
-  pauseThread,
-  removeThread,
-  resumeThread,
-  retryThread,
-  startThread,
-} from "@uncaged/workflow/host";
+import { retryOptions } from "@uncaged/workflow/host";
 import {
   forceQuery,
   forkBody,
@@ -97,42 +88,46 @@ const remove = createRoute({
 });
 
 /** The routes that start threads and act on them. */
-export function controlRoutes({ root, env, cwd }: Context) {
+export function controlRoutes({ host, env, cwd }: Context) {
   return routes()
     .openapi(start, async (c) => {
-      return c.json(await startThread(root, { ...c.req.valid("json"), env, cwd }), 201);
+      return c.json(await host.start({ ...c.req.valid("json"), env, cwd }), 201);
     })
     .openapi(pause, async (c) => {
-      return c.json(await pauseThread(root, await findThread(root, c.req.valid("param").id)), 200);
+      const ref = await host.find(c.req.valid("param").id);
+      return c.json(await host.control(ref, { kind: "pause" }), 200);
     })
     .openapi(resume, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      return c.json(await resumeThread(root, ref, { ...c.req.valid("json"), env }), 200);
+      const ref = await host.find(c.req.valid("param").id);
+      const command = { kind: "resume" as const, ...c.req.valid("json"), env };
+      return c.json(await host.control(ref, command), 200);
     })
     .openapi(input, async (c) => {
       const { durability, ...answer } = c.req.valid("json");
-      const ref = await findThread(root, c.req.valid("param").id);
-      const options = { env, durability, input: withValue(answer) };
-      return c.json(await resumeThread(root, ref, options), 200);
+      const ref = await host.find(c.req.valid("param").id);
+      const command = { kind: "answer" as const, input: withValue(answer), durability, env };
+      return c.json(await host.control(ref, command), 200);
     })
     .openapi(kill, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      return c.json(await killThread(root, ref, { ...c.req.valid("json"), env }), 200);
+      const ref = await host.find(c.req.valid("param").id);
+      const { force } = c.req.valid("json");
+      return c.json(await host.control(ref, { kind: "kill", force, env }), 200);
     })
     .openapi(fork, async (c) => {
       const { input: answer, ...options } = c.req.valid("json");
-      const ref = await findThread(root, c.req.valid("param").id);
+      const ref = await host.find(c.req.valid("param").id);
       const more = answer ? { input: withValue(answer) } : {};
-      return c.json(await forkThread(root, ref, { ...options, ...more, env }), 201);
+      return c.json(await host.fork(ref, { ...options, ...more, env }), 201);
     })
     .openapi(retry, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      return c.json(await retryThread(root, ref, { ...c.req.valid("json"), env }), 201);
+      const ref = await host.find(c.req.valid("param").id);
+      const options = retryOptions(await host.read(ref), { ...c.req.valid("json"), env });
+      return c.json(await host.fork(ref, options), 201);
     })
     .openapi(remove, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
+      const ref = await host.find(c.req.valid("param").id);
       const force = c.req.valid("query").force === "true";
-      return c.json(await removeThread(root, ref, { force }), 200);
+      return c.json(await host.remove(ref, { force }), 200);
     });
 }
 

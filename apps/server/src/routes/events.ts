@@ -1,13 +1,9 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import {
-  findThread,
-  LogReader,
-  parsePosition,
-  readInfoPage,
-  readValue,
-} from "@uncaged/workflow/host";
+import type { Host, LogLine, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
 import { idPath, logQuery } from "../schema/request.ts";
-import { logPageSchema } from "../schema/thread.ts";
+import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
+import { sseBytes } from "../stream/sse.ts";
+import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { answers, type Context, routes, sends } from "./route.ts";
 
 const tags = ["Events"];
@@ -69,32 +65,89 @@ const value = createRoute({
 });
 
 /** The routes that stream, and those that read the same page by page and value by value. */
-export function eventRoutes({ root, threadFeeds, changes, streams }: Context) {
+export function eventRoutes({ host, threadFeeds, changes, connections }: Context) {
   return routes()
     .openapi(log, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      const page = readInfoPage(root, ref, c.req.valid("query"));
-      return c.json({ threadId: ref.threadId, ...page }, 200);
+      const ref = await host.find(c.req.valid("param").id);
+      const { limit, type, ...from } = c.req.valid("query");
+      const only = type === undefined ? undefined : [type];
+      const lines: LogLine["record"][] = [];
+      let next: number | null = null;
+      for await (const { record, position } of host.log(ref, { ...from, only })) {
+        lines.push(record);
+        if (lines.length < limit) continue;
+        next = position;
+        break;
+      }
+      return c.json({ threadId: ref.threadId, lines, next }, 200);
     })
     .openapi(follow, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
+      const ref = await host.find(c.req.valid("param").id);
       const last = c.req.header("last-event-id") || undefined;
-      const text = last ?? c.req.valid("query").from;
-      const from = text === undefined ? undefined : parsePosition(text);
+      const cursor = last ?? c.req.valid("query").from;
+      const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
       // A browser reconnects whenever a stream ends, unless the answer is 204.
-      const isOver =
-        last !== undefined && from && new LogReader(root, ref, from).facts.end !== null;
-      if (isOver) return c.body(null, 204);
-      streams.checkRoom();
-      return streams.send(threadFeeds.listen(ref, from));
+      if (isAll && last !== undefined) return c.body(null, 204);
+      connections.checkLimit();
+      return connections.send(threadFeeds.listen(ref, threadSerializer(ref), { cursor }));
     })
     .openapi(watch, () => {
-      streams.checkRoom();
-      return streams.send(changes.listen());
+      connections.checkLimit();
+      return connections.send(changes.listen());
     })
     .openapi(value, async (c) => {
       const { id, at } = c.req.valid("param");
-      const json = readValue(root, await findThread(root, id), Number(at));
+      const json = await host.value(await host.find(id), Number(at));
       return c.body(json, 200, { "Content-Type": "application/json" });
     });
 }
+
+/** Whether a thread has ended and nothing of it comes after a cursor. @throws WorkflowError `BAD_POSITION`. */
+async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<boolean> {
+  for await (const _ of host.observe(ref, cursor, { until: "now" })) return false;
+  const { status = "running" } = (await host.row(ref)) ?? {};
+  return status === "completed" || status === "failed" || status === "killed";
+}
+
+/** A thread's own stream: each item of its log as it is, with its cursor as the id. */
+const threadSerializer = (ref: ThreadRef): Serializer => ({
+  name: "thread",
+  message(item) {
+    const { cursor } = item;
+    const { name, data } = eventOf(ref, item);
+    return { cursor, bytes: sseBytes(name, data, cursor), last: item.kind === "end" };
+  },
+  status: ({ status }) => sseBytes("status", { status }),
+  over(state, cursor) {
+    if (state === "removed") return sseBytes("removed", { threadId: ref.threadId });
+    const end = endOf(state);
+    return sseBytes("end", end, end.result ? cursor : undefined);
+  },
+});
+
+type ThreadEvent = {
+  [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
+}[keyof ThreadEvents];
+
+function eventOf({ threadId, hash }: ThreadRef, item: LogItem): ThreadEvent {
+  switch (item.kind) {
+    case "start": {
+      const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;
+      const { prompt, options } = parameters;
+      const { maxRounds } = options;
+      const data = { threadId, workflow, hash, prompt, maxRounds, createdAt, forkFrom };
+      return { name: "start", data };
+    }
+    case "step":
+      return { name: "step", data: { number: item.number, ...item.step } };
+    case "event":
+      return { name: "event", data: item.event };
+    case "end":
+      return { name: "end", data: endOf(item.state) };
+  }
+}
+
+const endOf = (state: ThreadStatus): ThreadEvents["end"] => ({
+  status: state.status,
+  result: "result" in state ? state.result : null,
+});

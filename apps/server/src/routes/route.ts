@@ -1,10 +1,10 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import type { Families, Root } from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
 import type { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
-import type { ChangeFeed } from "../stream/change-feed.ts";
+import type { ChangeFeed } from "../stream/changes.ts";
 import type { Connections } from "../stream/connections.ts";
 import type { ThreadFeeds } from "../stream/listener.ts";
 import type { Spendings } from "./spent.ts";
@@ -71,7 +71,7 @@ export const routes = (): OpenAPIHono =>
 
 /** What the routes share. All of it is a view of the storage root. */
 export type Context = {
-  root: Root;
+  host: Host;
   /** The environment and the folder of threads that are started here: the server's own. */
   env: Record<string, string>;
   cwd: string;
@@ -79,7 +79,6 @@ export type Context = {
   startedAt: number;
   threadFeeds: ThreadFeeds;
   changes: ChangeFeed;
-  streams: Connections;
-  families: Families;
+  connections: Connections;
   spendings: Spendings;
 };

@@ -1,11 +1,5 @@
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-import {
-  readFailure,
-  readNewestEvents,
-  readThread,
-  type Root,
-  type ThreadRow,
-} from "@uncaged/workflow/host";
+import type { Host, ThreadRow, ThreadView } from "@uncaged/workflow/host";
 
 /** What a list shows beside a thread's row: the role at work, else that of its last step, and its spending. */
 export type Spending = {
@@ -19,29 +13,29 @@ const mostKnown = 10_000;
 
 /** What threads spent, read again only when a thread has new steps. */
 export class Spendings {
-  readonly #root: Root;
+  readonly #host: Host;
   readonly #known = new Map<string, Known>();
 
-  constructor(root: Root) {
-    this.#root = root;
+  constructor(host: Host) {
+    this.#host = host;
   }
 
   /** What the thread of a row spent, up to that row. */
   async of(row: ThreadRow): Promise<Spending> {
     const { threadId, steps, updatedAt } = row;
-    const known = this.#known.get(threadId);
-    if (known?.steps === steps && known.updatedAt === updatedAt) {
-      return { ...known.spending, ...this.#atWork(row) };
+    let known = this.#known.get(threadId);
+    if (known?.steps !== steps || known.updatedAt !== updatedAt) {
+      known = { steps, updatedAt, spending: await spendingOf(this.#host, row) };
+      if (this.#known.size >= mostKnown) this.#known.clear();
+      this.#known.set(threadId, known);
     }
-    const spending = await spendingOf(this.#root, row);
-    if (this.#known.size >= mostKnown) this.#known.clear();
-    this.#known.set(threadId, { steps, updatedAt, spending });
-    return { ...spending, ...this.#atWork(row) };
+    return { ...known.spending, ...(await this.#atWork(row)) };
   }
 
-  #atWork(row: ThreadRow): { role?: string } {
+  async #atWork(row: ThreadRow): Promise<{ role?: string }> {
     if (row.status !== "running") return {};
-    for (const { stepID, step = 0 } of readNewestEvents(this.#root, row)) {
+    for await (const { record } of this.#host.log(row, { backward: true })) {
+      const { stepID, step = 0 } = record;
       if (step <= row.steps) break;
       // `coder#2` is the second step of the role.
       if (typeof stepID === "string") return { role: stepID.replace(/#\d+$/, "") };
@@ -50,19 +44,16 @@ export class Spendings {
   }
 }
 
-async function spendingOf(root: Root, row: ThreadRow): Promise<Spending> {
+async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
   // Removed since the row was read, or not readable: it is still a row of the list.
-  const thread = await readThread(root, row).catch(() => null);
+  const thread = await host.read(row).catch(() => null);
   if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
-  const { tokens, cost, unpriced } = ledgerOfThread(root, thread).total;
+  const { tokens, cost, unpriced } = ledgerOfThread(thread).total;
   return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };
 }
 
-type Thread = Awaited<ReturnType<typeof readThread>>;
-
 /** The ledger of a thread: its own steps, those that a fork copied, and the step that failed. */
-export function ledgerOfThread(root: Root, thread: Thread): Ledger {
-  const failure = thread.status === "failed" ? readFailure(root, thread) : null;
-  const end = failure && { meta: { error: failure } };
-  return ledgerOf(thread.steps, thread.forkFrom?.steps ?? 0, end);
+export function ledgerOfThread(thread: ThreadView): Ledger {
+  const error = thread.status === "failed" ? thread.error : null;
+  return ledgerOf(thread.steps, thread.forkFrom?.steps ?? 0, error && { meta: { error } });
 }

@@ -1,12 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import {
-  diffThreads,
-  findThread,
-  listLive,
-  pageThreads,
-  readFailure,
-  readThread,
-} from "@uncaged/workflow/host";
+import { threadDiff, threadJson } from "@uncaged/workflow/host";
 import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../schema/request.ts";
 import {
   diffSchema,
@@ -105,11 +98,11 @@ function linkToNext(url: string, before: string): string {
 }
 
 /** The routes that read threads. */
-export function threadRoutes({ root, families, spendings }: Context) {
+export function threadRoutes({ host, spendings }: Context) {
   return routes()
     .openapi(list, async (c) => {
-      const { details, ...options } = c.req.valid("query");
-      const { rows, total, next } = await pageThreads(root, options);
+      const { details, ...query } = c.req.valid("query");
+      const { rows, total, next } = await host.threads(query);
       if (total !== null) c.header("X-Total-Count", String(total));
       if (next !== null) c.header("Link", linkToNext(c.req.url, next));
       if (details !== "true") return c.json(rows, 200);
@@ -118,32 +111,32 @@ export function threadRoutes({ root, families, spendings }: Context) {
       );
       return c.json(all, 200);
     })
-    .openapi(live, async (c) => c.json(await listLive(root), 200))
+    .openapi(live, async (c) => c.json(await host.live(), 200))
     .openapi(show, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      const thread = await readThread(root, ref);
-      const failure = thread.status === "failed" ? readFailure(root, ref) : null;
-      const all = thread.steps;
+      const view = await host.read(await host.find(c.req.valid("param").id));
+      const { steps: all, ...thread } = threadJson(view);
       const shown = c.req.valid("query").steps === "false" ? [] : all;
       const last = all.at(-1) ?? null;
+      const failure = view.status === "failed" ? view.error : null;
       return c.json({ ...thread, steps: shown, stepCount: all.length, last, failure }, 200);
     })
     .openapi(steps, async (c) => {
       const { from, limit } = c.req.valid("query");
-      const ref = await findThread(root, c.req.valid("param").id);
-      const { threadId, steps: all } = await readThread(root, ref);
-      const page = all.slice(from - 1, from - 1 + limit);
+      const view = await host.read(await host.find(c.req.valid("param").id));
+      const page = view.steps.slice(from - 1, from - 1 + limit);
       const numbered = page.map((step, index) => ({ number: from + index, ...step }));
-      return c.json({ threadId, total: all.length, steps: numbered }, 200);
+      return c.json({ threadId: view.threadId, total: view.steps.length, steps: numbered }, 200);
     })
     .openapi(ledger, async (c) => {
-      const ref = await findThread(root, c.req.valid("param").id);
-      return c.json(ledgerOfThread(root, await readThread(root, ref)), 200);
+      const view = await host.read(await host.find(c.req.valid("param").id));
+      return c.json(ledgerOfThread(view), 200);
     })
-    .openapi(family, async (c) => c.json(await families.of(c.req.valid("param").id), 200))
+    .openapi(family, async (c) => {
+      return c.json(await host.family(await host.find(c.req.valid("param").id)), 200);
+    })
     .openapi(diff, async (c) => {
-      const a = await findThread(root, c.req.valid("param").id);
-      const b = await findThread(root, c.req.valid("query").with);
-      return c.json(await diffThreads(root, a, b), 200);
+      const a = await host.read(await host.find(c.req.valid("param").id));
+      const b = await host.read(await host.find(c.req.valid("query").with));
+      return c.json(threadDiff(a, b), 200);
     });
 }

@@ -4,9 +4,8 @@ import { dirname, join, sep } from "node:path";
 import { stepsSource } from "@uncaged/workflow-steps/source";
 import {
   type Added,
-  addWorkflow,
   isWorkflowError,
-  type Root,
+  type Host,
   show,
   toErrorRecord,
   WorkflowError,
@@ -25,23 +24,23 @@ type Uploaded = Added & { warnings: string[] };
  * @throws WorkflowError `BAD_FILE_NAME` (usage), and those of {@link addFiles}.
  */
 export async function addUpload(
-  root: Root,
+  host: Host,
   name: string,
   file: string,
   request: Request,
 ): Promise<Uploaded> {
   if (!fileName.test(file)) throw badFileName(file);
-  return await addFiles(root, name, file, new Map([[file, await request.bytes()]]));
+  return await addFiles(host, name, file, new Map([[file, await request.bytes()]]));
 }
 
 /**
  * Registers one of the files that were sent together, built with those of them that it imports or runs.
  * Errors and warnings name them as their sender does.
  *
- * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `checkFiles` and `addWorkflow`.
+ * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `checkFiles` and `Host.register`.
  */
 export async function addFiles(
-  root: Root,
+  host: Host,
   name: string,
   file: string,
   files: SentFiles,
@@ -50,7 +49,7 @@ export async function addFiles(
   return await withUpload(file, files, async (path, plain) => {
     const warnings: string[] = [];
     const steps = stepsSource((warning) => warnings.push(plain(warning)));
-    const added = await addWorkflow(root, name, path, { sources: [steps] });
+    const added = await host.register(name, path, { sources: [steps] });
     return { ...added, warnings };
   });
 }

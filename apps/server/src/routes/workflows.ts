@@ -1,13 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import {
-  historyOf,
-  listWorkflows,
-  readVersionText,
-  removeWorkflow,
-  rollbackWorkflow,
-  showVersion,
-  showWorkflow,
-} from "@uncaged/workflow/host";
+import type { VersionView } from "@uncaged/workflow/host";
 import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../schema/request.ts";
 import {
   addedSchema,
@@ -132,46 +124,46 @@ const source = createRoute({
 });
 
 /** The routes of workflows, and of their versions. */
-export function workflowRoutes({ root }: Context) {
+export function workflowRoutes({ host }: Context) {
   return routes()
-    .openapi(list, async (c) => c.json(await listWorkflows(root), 200))
-    .openapi(show, async (c) => c.json(await showWorkflow(root, c.req.valid("param").name), 200))
-    .openapi(history, async (c) => c.json(await historyOf(root, c.req.valid("param").name), 200))
+    .openapi(list, async (c) => c.json(await host.workflows(), 200))
+    .openapi(show, async (c) => c.json(await host.workflow(c.req.valid("param").name), 200))
+    .openapi(history, async (c) => c.json(await host.history(c.req.valid("param").name), 200))
     .openapi(add, async (c) => {
       const { name } = c.req.valid("param");
       const { file } = c.req.valid("query");
       // Only a body of JSON is read as one; else there are no files here.
       const { files } = c.req.valid("json") as Partial<z.infer<typeof filesBody>>;
       const added = files
-        ? await addFiles(root, name, file, new Map(Object.entries(files)))
-        : await addUpload(root, name, file, c.req.raw);
+        ? await addFiles(host, name, file, new Map(Object.entries(files)))
+        : await addUpload(host, name, file, c.req.raw);
       return c.json(added, 200);
     })
     .openapi(rollback, async (c) => {
       const { version } = c.req.valid("json");
-      return c.json(await rollbackWorkflow(root, c.req.valid("param").name, version), 200);
+      return c.json(await host.rollback(c.req.valid("param").name, version), 200);
     })
     .openapi(remove, async (c) => {
-      return c.json(await removeWorkflow(root, c.req.valid("param").name), 200);
+      return c.json(await host.unregister(c.req.valid("param").name), 200);
     })
     .openapi(bundle, async (c) => {
-      return c.json(await showVersion(root, c.req.valid("param").workflow), 200);
+      return c.json(await host.version(c.req.valid("param").workflow), 200);
     })
     .openapi(descriptor, async (c) => {
-      return c.json((await showVersion(root, c.req.valid("param").workflow)).descriptor, 200);
+      return c.json((await host.version(c.req.valid("param").workflow)).descriptor, 200);
     })
     .openapi(form, async (c) => {
-      const version = await showVersion(root, c.req.valid("param").workflow);
+      const version = await host.version(c.req.valid("param").workflow);
       return c.json(formOf(version), 200);
     })
     .openapi(source, async (c) => {
       const { file } = c.req.valid("query");
-      return c.text(await readVersionText(root, c.req.valid("param").workflow, file), 200);
+      return c.text(await host.source(c.req.valid("param").workflow, file), 200);
     });
 }
 
 /** What a form that starts a thread of a version must ask for. */
-function formOf(version: Awaited<ReturnType<typeof showVersion>>) {
+function formOf(version: VersionView) {
   const { workflow, hash } = version;
   const { description = "", input = null } = version.descriptor ?? {};
   return { workflow, hash, description, input };

@@ -1,15 +1,8 @@
 import { planRerun, Registry } from "@uncaged/workflow-steps";
 import { stepsSource } from "@uncaged/workflow-steps/source";
 import {
-  forkThread,
+  type Host,
   isWorkflowError,
-  killThread,
-  pauseThread,
-  readThread,
-  resolveWorkflow,
-  resumeThread,
-  startThread,
-  storeBundle,
   threadIdPattern,
   type ThreadRef,
   toErrorRecord,
@@ -29,20 +22,20 @@ const position = new RegExp(`^${file}:\\d+:\\d+: `);
  * before there is a thread.
  *
  * @throws WorkflowError `BAD_REQUEST` (usage), `WORKFLOW_NOT_FOUND` (missing), `STEPS_INVALID`,
- * `PARAMS_INVALID`, and those of `startThread`.
+ * `PARAMS_INVALID`, and those of `Host.start`.
  */
 export async function startRun(
-  { root, env, cwd }: Context,
+  { host, env, cwd }: Context,
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
   if ((workflowName === undefined) === (workflow === undefined)) throw oneOf();
-  const named = workflowName ?? (await stored(root, workflow ?? {}));
-  const { hash } = await resolveWorkflow(root, named);
+  const named = workflowName ?? (await stored(host, workflow ?? {}));
+  const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
   const options = optionsOf(clientRunToken);
-  const { threadId } = await startThread(root, { workflow: named, params, options, env, cwd });
+  const { threadId } = await host.start({ workflow: named, params, options, env, cwd });
   return threadId;
 }
 
@@ -51,11 +44,11 @@ const optionsOf = (clientRunToken: string | undefined): Record<string, unknown> 
   clientRunToken === undefined ? {} : { clientRunToken };
 
 /** Builds a document and stores its bundle without a name: no workflow of that name is affected. */
-async function stored(root: Context["root"], document: object): Promise<string> {
+async function stored(host: Host, document: object): Promise<string> {
   const files = new Map([[file, JSON.stringify(document)]]);
   try {
     return await withUpload(file, files, async (path) => {
-      const { hash } = await storeBundle(root, path, { sources: [stepsSource(() => undefined)] });
+      const { hash } = await host.store(path, { sources: [stepsSource(() => undefined)] });
       return hash;
     });
   } catch (error) {
@@ -88,15 +81,15 @@ type Request = z.infer<typeof rerunBody>;
 /**
  * Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known.
  *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), those of `planRerun`, and those of `forkThread`.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), those of `planRerun`, and those of `Host.fork`.
  */
 export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
-  const { root, env, cwd } = context;
+  const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds } = request;
   const source = await sourceOf(runs, checkpoint);
   const hash = await hashOf(context, source, request.workflowName);
   const documents = await runs.documentsOf(hash);
-  const thread = source && (await readThread(root, source.ref));
+  const thread = source && (await host.read(source.ref));
   const { kept: atStep, input } = planRerun(documents, thread, {
     checkpoint,
     stepID,
@@ -106,11 +99,11 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   const options = optionsOf(request.clientRunToken);
   if (!source) {
     const workflow = request.workflowName ?? hash;
-    return (await startThread(root, { workflow, options, input, maxRounds, env, cwd })).threadId;
+    return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
   }
   const on = hash === source.ref.hash ? undefined : request.workflowName;
   const fork = { keep: { atStep }, input, options, maxRounds, env, on };
-  return (await forkThread(root, source.ref, fork)).threadId;
+  return (await host.fork(source.ref, fork)).threadId;
 }
 
 /** The run that a checkpoint is of, if it is here. */
@@ -121,7 +114,7 @@ async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["check
 }
 
 async function hashOf(
-  { root }: Context,
+  { host }: Context,
   source: Run | null,
   workflowName: string | undefined,
 ): Promise<string> {
@@ -130,7 +123,7 @@ async function hashOf(
     throw noWorkflow();
   }
   try {
-    return (await resolveWorkflow(root, workflowName)).hash;
+    return (await host.resolve(workflowName)).hash;
   } catch (error) {
     // A workflow that was sent along has no registered name.
     const isUnknown = isWorkflowError(error) && error.code === "WORKFLOW_NOT_FOUND";
@@ -154,32 +147,32 @@ type Answer = z.infer<typeof resumeRunBody>;
  * Answers the Pause that a run waits at; or, without an answer, lets one go on that was paused from
  * outside.
  *
- * @throws WorkflowError `NO_ANSWER_TOKEN` (usage), and those of `resumeThread`.
+ * @throws WorkflowError `NO_ANSWER_TOKEN` (usage), and those of `Host.control`.
  */
 export async function resumeRun(
-  { root, env }: Context,
+  { host, env }: Context,
   ref: ThreadRef,
   { token, payload = null, requestId }: Answer,
 ): Promise<void> {
   if (token === undefined) {
-    const { status } = await readThread(root, ref);
+    const { status } = await host.read(ref);
     const isHeld = status === "paused" || status === "interrupted";
     if (!isHeld || payload !== null) throw noToken();
-    await resumeThread(root, ref, { env });
+    await host.control(ref, { kind: "resume", env });
     return;
   }
   const content = typeof payload === "string" ? payload : JSON.stringify(payload);
   const meta = { token, ...(requestId !== undefined && { requestId }) };
-  await resumeThread(root, ref, { env, input: { content, value: payload, meta } });
+  await host.control(ref, { kind: "answer", input: { content, value: payload, meta }, env });
 }
 
 /** Ends a run; without effect on one that has ended. */
-export const abortRun = ({ root, env }: Context, ref: ThreadRef): Promise<void> =>
-  ignoring(["THREAD_ENDED"], killThread(root, ref, { env }));
+export const abortRun = ({ host, env }: Context, ref: ThreadRef): Promise<void> =>
+  ignoring(["THREAD_ENDED"], host.control(ref, { kind: "kill", env }));
 
 /** Holds a run before its next step; without effect on one that has ended, waits, or is not driven. */
-export const pauseRun = ({ root }: Context, ref: ThreadRef): Promise<void> =>
-  ignoring(["THREAD_ENDED", "NOT_RUNNING"], pauseThread(root, ref));
+export const pauseRun = ({ host }: Context, ref: ThreadRef): Promise<void> =>
+  ignoring(["THREAD_ENDED", "NOT_RUNNING"], host.control(ref, { kind: "pause" }));
 
 async function ignoring(codes: string[], done: Promise<unknown>): Promise<void> {
   try {

@@ -146,7 +146,7 @@ const resume = createRoute({
 
 /** The routes of runs, as section 8 of the documented API has them. */
 export function runRoutes(context: Context): OpenAPIHono {
-  const runs = new Runs(context.root);
+  const runs = new Runs(context.host);
   const app = routes();
   app.use(asJson);
   const statusOf = async (found: Run) => {

@@ -1,127 +1,39 @@
-import {
-  type InfoRecord,
-  type LogItem,
-  readRow,
-  type Root,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
+import type { EventRecord, Host, ThreadRef } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
-import type { SseMessage, MakeSerializer, Serializer } from "../stream/sse.ts";
-import { type Ended, endedOf, type Ending, endingOf, endingSeqOf, lastSeqOf } from "./run.ts";
+import { type Bytes, type SseMessage, sseBytes } from "../stream/sse.ts";
+import type { LogItem, Serializer } from "../stream/thread-feed.ts";
+import { endedOf, type Ending, endingOf, endingSeqOf, lastSeqOf } from "./run.ts";
 
-const encoder = new TextEncoder();
-const nothing = new Uint8Array();
+const nothing: Bytes = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
+/** What is of our own engine: the documented API has no such events. */
+const internal: ReadonlySet<string> = new Set(["attempt_start", "attempt_end", "worker_start"]);
 
 /**
- * The serializer of a run's stream: its events, numbered by `seq`, as section 7 of the documented API has
- * them. How it ended is told when its thread's log says so, once, and nothing after it.
- */
-export const runSerializer =
-  (ended: Ended | null): MakeSerializer =>
-  (root, ref) =>
-    new RunSerializer(root, ref, ended);
-
-class RunSerializer implements Serializer {
-  readonly name = "run";
-  readonly #root: Root;
-  readonly #ref: ThreadRef;
-  /** Behind this number nothing is told: null while that is not known. */
-  readonly #endsAt: number | null;
-  #lastSeq = 0;
-  #startedAt = 0;
-  #token: string | undefined;
-
-  constructor(root: Root, ref: ThreadRef, ended: Ended | null) {
-    this.#root = root;
-    this.#ref = ref;
-    this.#endsAt = ended && endingSeqOf(root, ref, ended);
-  }
-
-  message(item: LogItem): SseMessage {
-    const { position } = item;
-    switch (item.kind) {
-      case "start": {
-        const { clientRunToken } = item.start.parameters.options;
-        this.#startedAt = item.start.timestamp;
-        this.#token = typeof clientRunToken === "string" ? clientRunToken : undefined;
-        break;
-      }
-      case "event": {
-        const { type = "", seq = 0 } = item.event;
-        if (endings.has(type) || seq >= (this.#endsAt ?? Infinity)) break;
-        this.#lastSeq = Math.max(this.#lastSeq, seq);
-        return {
-          position,
-          bytes: eventBytes(type, this.#dataOf(item.event), seq),
-          last: false,
-          seq,
-        };
-      }
-      case "step":
-        break;
-      case "end": {
-        const ending = endingOf(this.#root, this.#ref, item.end, this.#startedAt);
-        const seq = Math.max(ending.seq, this.#lastSeq + 1);
-        return { position, bytes: endingBytes({ ...ending, seq }), last: true, seq };
-      }
-    }
-    return { position, bytes: nothing, last: false };
-  }
-
-  removed = (): null => null;
-  ended = (): null => null;
-  status = (): null => null;
-
-  corrupt(): Uint8Array<ArrayBuffer> {
-    const error = "the thread's log is corrupt";
-    const payload = { error, failed_step_id: null, duration_ms: null };
-    const seq = lastSeqOf(this.#root, this.#ref) + 1;
-    return endingBytes({ type: "workflow_failed", seq, payload });
-  }
-
-  #dataOf({ type = "", stepID = null, payload }: InfoRecord): object {
-    const token = this.#token === undefined ? {} : { clientRunToken: this.#token };
-    const whose = type.startsWith("tool_") ? { runID: this.#ref.threadId, ...token } : {};
-    return { stepID, ...whose, ...(payload as object) };
-  }
-}
-
-const endingBytes = ({ type, seq, payload }: Ending): Uint8Array<ArrayBuffer> =>
-  eventBytes(type, { stepID: null, ...(payload as object) }, seq);
-
-// A type is a bundle's own text: with a line end in it, it could tell of events that never were.
-const eventBytes = (type: string, data: object, seq: number): Uint8Array<ArrayBuffer> =>
-  encoder.encode(
-    `event: ${type.replace(/[\r\n]+/g, " ")}\ndata: ${JSON.stringify(data)}\nid: ${seq}\n\n`,
-  );
-
-/**
- * The stream of a run's events behind the one with the id `last`. It ends behind the event that ends the
- * run; whoever comes back with that one is told by the status 204 that there is nothing more.
+ * The stream of a run's events after the one with the id `last`. It ends with the event that ends the
+ * run; a client that has that one is answered with the status 204.
  *
  * @throws WorkflowError `TOO_MANY_STREAMS`.
  */
 export async function followRun(
-  context: Context,
+  { host, threadFeeds, connections }: Context,
   ref: ThreadRef,
   last: number | null,
 ): Promise<Response> {
-  const { root, threadFeeds, streams } = context;
-  const ended = endedOf(await readRow(root, ref));
-  const isAll = last !== null && ended && last >= endingSeqOf(root, ref, ended);
-  if (isAll) return new Response(null, { status: 204 });
-  streams.checkRoom();
-  // What is behind the end is of another run, or another time: such a reader has what there is.
-  const after = last === null ? 0 : Math.min(last, lastSeqOf(root, ref));
-  const response = streams.send(
-    threadFeeds.listen(ref, undefined, { make: runSerializer(ended), after }),
-  );
+  const ended = endedOf(await host.row(ref));
+  const endsAt = ended && (await endingSeqOf(host, ref, ended));
+  if (last !== null && endsAt !== null && last >= endsAt)
+    return new Response(null, { status: 204 });
+  connections.checkLimit();
+  // A number above the end is of another run, or another time: such a client is sent what comes.
+  const after = last === null ? 0 : Math.min(last, await lastSeqOf(host, ref));
+  const serializer = new RunSerializer(host, ref, endsAt);
+  const response = connections.send(threadFeeds.listen(ref, serializer, { after }));
   response.headers.set("Connection", "keep-alive");
   return response;
 }
 
-/** The stream of a run that there is not: it ends at once. */
+/** The stream of an unknown run: it ends at once. */
 export const noStream = (): Response =>
   new Response("", {
     headers: {
@@ -131,6 +43,75 @@ export const noStream = (): Response =>
     },
   });
 
-/** The number that a `Last-Event-ID` is; null for none, and for what never was one. */
+/** The number that a `Last-Event-ID` is; null for none, and for what is no number. */
 export const seqIn = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+
+/**
+ * A run's events, numbered by `seq`, as section 7 of the documented API has them, each with the `attempt`
+ * that it belongs to and that attempt's `path`. The event that ends the run is sent once, when the
+ * thread's log has its end, and nothing after it.
+ */
+export class RunSerializer implements Serializer {
+  readonly name = "run";
+  readonly #host: Host;
+  readonly #ref: ThreadRef;
+  /** The number of the event that ends the run; null where it had not ended when the stream began. */
+  readonly #endsAt: number | null;
+  readonly #paths = new Map<string, unknown>();
+  #lastSeq = 0;
+  #startedAt = 0;
+  #token: object = {};
+
+  constructor(host: Host, ref: ThreadRef, endsAt: number | null) {
+    this.#host = host;
+    this.#ref = ref;
+    this.#endsAt = endsAt;
+  }
+
+  async message(item: LogItem): Promise<SseMessage> {
+    const { cursor } = item;
+    if (item.kind === "start") {
+      const { clientRunToken } = item.start.parameters.options;
+      this.#startedAt = item.start.timestamp;
+      if (typeof clientRunToken === "string") this.#token = { clientRunToken };
+    }
+    if (item.kind === "event") return { cursor, ...this.#event(item.event) };
+    if (item.kind !== "end") return { cursor, bytes: nothing };
+    const ending = await endingOf(this.#host, this.#ref, item.end, this.#startedAt);
+    const seq = Math.max(ending.seq, this.#lastSeq + 1);
+    return { cursor, bytes: endingBytes({ ...ending, seq }), last: true, seq };
+  }
+
+  status = (): null => null;
+
+  async over(state: { status: string } | "removed"): Promise<Bytes | null> {
+    if (state === "removed" || state.status !== "corrupt") return null;
+    const error = "the thread's log is corrupt";
+    const payload = { error, failed_step_id: null, duration_ms: null };
+    const seq = (await lastSeqOf(this.#host, this.#ref)) + 1;
+    return endingBytes({ type: "workflow_failed", seq, payload });
+  }
+
+  #event({ type, stepID, payload, seq, attempt }: EventRecord): { bytes: Bytes; seq?: number } {
+    if (type === "attempt_start" && attempt !== undefined) {
+      this.#paths.set(attempt, (payload as { path?: unknown }).path);
+    }
+    const isPast = endings.has(type) || seq >= (this.#endsAt ?? Infinity);
+    if (isPast || internal.has(type)) return { bytes: nothing };
+    this.#lastSeq = Math.max(this.#lastSeq, seq);
+    const path = attempt === undefined ? undefined : this.#paths.get(attempt);
+    const data = {
+      stepID,
+      ...(type.startsWith("tool_") && { runID: this.#ref.threadId, ...this.#token }),
+      ...(payload as object),
+      // Left out where they are undefined.
+      attempt,
+      path,
+    };
+    return { bytes: sseBytes(type, data, seq), seq };
+  }
+}
+
+const endingBytes = ({ type, seq, payload }: Ending): Bytes =>
+  sseBytes(type, { stepID: null, ...(payload as object) }, seq);

@@ -10,15 +10,10 @@ import {
   type WorkflowSnapshot,
 } from "@uncaged/workflow-steps";
 import {
-  descriptorOf,
+  type EndRecord,
   type EventRecord,
-  findThread,
+  type Host,
   isWorkflowError,
-  type LogFacts,
-  readNewestEvents,
-  readRow,
-  readThread,
-  type Root,
   type ThreadRef,
   type ThreadRow,
   WorkflowError,
@@ -32,19 +27,19 @@ type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
-/** The runs of a storage root. A bundle never changes: its descriptor is read once. */
+/** The runs of a host. A bundle never changes: its descriptor is read once. */
 export class Runs {
-  readonly #root: Root;
+  readonly #host: Host;
   readonly #known = new Map<string, Documents>();
 
-  constructor(root: Root) {
-    this.#root = root;
+  constructor(host: Host) {
+    this.#host = host;
   }
 
   /** The run with an id; null when there is no such thread, or it is none of a step workflow. */
   async find(id: string): Promise<Run | null> {
     try {
-      const ref = await findThread(this.#root, id);
+      const ref = await this.#host.find(id);
       return { ref, documents: await this.documentsOf(ref.hash) };
     } catch (error) {
       if (isWorkflowError(error) && noRun.has(error.code)) return null;
@@ -63,7 +58,7 @@ export class Runs {
   async documentsOf(hash: string): Promise<Documents> {
     const known = this.#known.get(hash);
     if (known) return known;
-    const documents = documentsOf(hash, await descriptorOf(this.#root, hash));
+    const documents = documentsOf(hash, await this.#host.descriptor(hash));
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(hash, documents);
     return documents;
@@ -71,10 +66,12 @@ export class Runs {
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
     // First the number, then what it counts: a client that follows from it misses nothing.
-    const row = await readRow(this.#root, ref);
+    const row = await this.#host.row(ref);
     const ended = endedOf(row);
-    const eventSeq = ended ? endingSeqOf(this.#root, ref, ended) : lastSeqOf(this.#root, ref);
-    const thread = await readThread(this.#root, ref);
+    const eventSeq = await (ended
+      ? endingSeqOf(this.#host, ref, ended)
+      : lastSeqOf(this.#host, ref));
+    const thread = await this.#host.read(ref);
     const elapsedMs = (ended?.at ?? Date.now()) - thread.createdAt;
     return recordedSnapshot(documents, thread, { elapsedMs, eventSeq });
   }
@@ -109,7 +106,8 @@ export class Runs {
   async values(id: string, number: number): Promise<StepValues> {
     const { documents, ref, thread } = await this.#recorded(id);
     const isNext = number === thread.steps.length + 1;
-    const coming = isNext && thread.status === "failed" ? failedStepOf(this.#root, ref) : null;
+    const coming =
+      isNext && thread.status === "failed" ? await failedStepOf(this.#host, ref) : null;
     const isThere = isNext || number <= thread.steps.length;
     const values = isThere ? recordedValues(documents, thread, number, coming) : null;
     if (!values) throw missing("NO_CHECKPOINT", "no checkpoint");
@@ -119,7 +117,7 @@ export class Runs {
   async #recorded(id: string) {
     const found = await this.find(id);
     if (!found) throw missing("NO_CHECKPOINT", "no checkpoint");
-    return { ...found, thread: await readThread(this.#root, found.ref) };
+    return { ...found, thread: await this.#host.read(found.ref) };
   }
 }
 
@@ -130,9 +128,13 @@ const noRun: ReadonlySet<string> = new Set([
 ]);
 
 /** The `seq` of the last event of a thread that is written; 0 for none. */
-export function lastSeqOf(root: Root, ref: ThreadRef): number {
-  for (const { seq } of readNewestEvents(root, ref)) return seq;
+export async function lastSeqOf(host: Host, ref: ThreadRef): Promise<number> {
+  for await (const { seq } of newestEvents(host, ref)) return seq;
   return 0;
+}
+
+async function* newestEvents(host: Host, ref: ThreadRef): AsyncGenerator<EventRecord> {
+  for await (const { record } of host.log(ref, { backward: true })) yield record as EventRecord;
 }
 
 const missing = (code: string, message: string): WorkflowError =>
@@ -146,9 +148,7 @@ export type Ending = {
 };
 
 /** When a thread ended, in milliseconds since the epoch, and whether it was killed. */
-export type Ended = { at: number; killed: boolean };
-
-type EndRecord = NonNullable<LogFacts["end"]>;
+type Ended = { at: number; killed: boolean };
 
 // A run publishes little after its own end.
 const mostLookedAt = 1000;
@@ -159,10 +159,15 @@ const mostLookedAt = 1000;
  *
  * @param startedAt In milliseconds since the epoch.
  */
-export function endingOf(root: Root, ref: ThreadRef, end: EndRecord, startedAt: number): Ending {
+export async function endingOf(
+  host: Host,
+  ref: ThreadRef,
+  end: EndRecord,
+  startedAt: number,
+): Promise<Ending> {
   const type = typeOf(end);
   const killed = end.meta.reason === "killed";
-  const { last, own } = lookBack(root, ref, { at: end.timestamp, killed });
+  const { last, own } = await lookBack(host, ref, { at: end.timestamp, killed });
   if (own?.type === type) return { type, seq: last, payload: own.payload };
   const duration_ms = end.timestamp - startedAt;
   const failure = { error: end.content, failed_step_id: null };
@@ -174,15 +179,15 @@ export function endingOf(root: Root, ref: ThreadRef, end: EndRecord, startedAt: 
 }
 
 /** The number of the event that ends a run that has ended. */
-export function endingSeqOf(root: Root, ref: ThreadRef, ended: Ended): number {
-  const { last, own } = lookBack(root, ref, ended);
+export async function endingSeqOf(host: Host, ref: ThreadRef, ended: Ended): Promise<number> {
+  const { last, own } = await lookBack(host, ref, ended);
   return own ? last : last + 1;
 }
 
 /** The step that a run failed at, by its events; null when that is not known. */
-function failedStepOf(root: Root, ref: ThreadRef): string | null {
+async function failedStepOf(host: Host, ref: ThreadRef): Promise<string | null> {
   let looked = 0;
-  for (const { payload, type } of readNewestEvents(root, ref)) {
+  for await (const { payload, type } of newestEvents(host, ref)) {
     if (type === "workflow_failed") {
       const { failed_step_id: id } = payload as { failed_step_id?: unknown };
       return typeof id === "string" ? id : null;
@@ -208,14 +213,14 @@ function typeOf({ meta: { reason, returnCode } }: EndRecord): Ending["type"] {
  * The number of a run's last event, and that event if it is the run's own end. What killed steps publish
  * while they unwind no longer belongs to the run.
  */
-function lookBack(
-  root: Root,
+async function lookBack(
+  host: Host,
   ref: ThreadRef,
   { at, killed }: Ended,
-): { last: number; own: EventRecord | null } {
+): Promise<{ last: number; own: EventRecord | null }> {
   let last: number | null = null;
   let looked = 0;
-  for (const event of readNewestEvents(root, ref)) {
+  for await (const event of newestEvents(host, ref)) {
     const { seq, timestamp, type } = event;
     if (!killed && (type === "workflow_done" || type === "workflow_failed")) {
       return { last: seq, own: event };

@@ -3,6 +3,10 @@ import { statuses } from "@uncaged/workflow/host";
 
 const threadId = z.string().openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 const hash = z.string().openapi({ example: "EYHPV6X8XHTCS" });
+const attemptId = z.string().optional().openapi({
+  description: "The attempt that it belongs to; absent in logs of older versions.",
+  example: "01JD0Q8ZC4T9M",
+});
 const milliseconds = z.number().openapi({ description: "Milliseconds since the epoch, UTC." });
 
 export const statusSchema = z.enum(statuses).openapi("Status");
@@ -13,6 +17,7 @@ export const stepSchema = z
     content: z.string(),
     meta: z.record(z.string(), z.unknown()),
     timestamp: milliseconds,
+    attempt: attemptId,
   })
   .openapi("Step");
 
@@ -96,6 +101,7 @@ export const logLineSchema = z
     stepID: z.string().nullable().optional(),
     payload: z.unknown().optional(),
     seq: z.number().optional(),
+    attempt: attemptId,
     step: z.number().optional().openapi({ description: "The step, from 1, that it comes before." }),
   })
   .openapi("LogLine");

@@ -68,7 +68,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     throw noSuchPath(c.req.method, c.req.path);
   });
   app.onError((error, c) => {
-    const { status, body } = errorResponseTo(c.req.raw, error, context.root);
+    const { status, body } = errorResponseTo(c.req.raw, error, context.host.root);
     if (status === 500) console.error(error);
     return c.json(body, status);
   });

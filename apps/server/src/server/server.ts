@@ -1,7 +1,7 @@
 import {
-  Families,
+  type Host,
+  openRoot,
   readServerAddress,
-  type Root,
   show,
   WorkflowError,
   writeServerAddress,
@@ -12,17 +12,15 @@ import { errorResponseTo } from "../guard/error-response.ts";
 import { checkRequest, bracketed, type Access, ownHosts, protect } from "../guard/guard.ts";
 import { EntryCodes, newToken } from "../guard/token.ts";
 import { Spendings } from "../routes/spent.ts";
-import { ChangeFeed } from "../stream/change-feed.ts";
-import { watchChanges } from "../stream/changes.ts";
+import { ChangeFeed } from "../stream/changes.ts";
 import { Connections } from "../stream/connections.ts";
 import { ThreadFeeds } from "../stream/listener.ts";
-import { LiveThreads } from "../stream/thread-feed.ts";
 import { makeApp } from "./app.ts";
 
 export type ServerOptions = {
-  root: Root;
+  host: Host;
   /** The address to listen on. */
-  host: string;
+  hostname: string;
   /** The port; 0 takes any that is free. */
   port: number;
   /** The environment and folder of threads that are started here. */
@@ -46,36 +44,31 @@ export type RunningServer = {
   stop(): Promise<void>;
 };
 
-// An answer may take its time: a source is built, a worker is asked. Connections have no such limit.
+// An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000 };
 // So that a body above a route's limit gets an error response of ours, and not the runtime's.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
- * Serves a storage root by HTTP: the API under `/api`, the console everywhere else. Its address and its
+ * Serves a host by HTTP: the API under `/api`, the console everywhere else. Its address and its
  * token are written to the storage root. The token of the previous server is used again, so that open
  * pages stay signed in.
  *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
-  const { root, host, version, env, cwd } = options;
+  const { host, hostname, version, env, cwd } = options;
+  const root = openRoot({ path: host.root });
   const token = readServerAddress(root)?.token ?? newToken();
-  const live = new LiveThreads(root);
-  const streams = new Connections(options.streams ?? defaultStreams);
+  const connections = new Connections(options.streams ?? defaultStreams);
   const app = makeApp(
     {
-      root,
-      env,
-      cwd,
-      version,
+      ...{ host, env, cwd, version, connections },
       startedAt: Date.now(),
-      threadFeeds: new ThreadFeeds(root, live),
-      changes: new ChangeFeed((signal) => watchChanges(root, live, signal)),
-      streams,
-      families: new Families(root),
-      spendings: new Spendings(root),
+      threadFeeds: new ThreadFeeds(host),
+      changes: new ChangeFeed(host),
+      spendings: new Spendings(host),
     },
     new ConsoleFiles(options.console ?? consoleFolder()),
   );
@@ -83,8 +76,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const server = listen(options, async (request, own) => {
     try {
       if (!access) throw new Error("not ready");
-      const entry = checkRequest(request, access);
-      const response = entry ?? (await app.fetch(request));
+      const redirect = checkRequest(request, access);
+      const response = redirect ?? (await app.fetch(request));
       if (isStream(response)) own.timeout(request, 0);
       return protect(response);
     } catch (error) {
@@ -96,8 +89,8 @@ export function startServer(options: ServerOptions): RunningServer {
   });
   const port = server.port ?? options.port;
   const codes = new EntryCodes();
-  access = { hosts: ownHosts(host, port), token, port, codes };
-  const url = `http://${bracketed(shownHost(host))}:${port}`;
+  access = { hosts: ownHosts(hostname, port), token, port, codes };
+  const url = `http://${bracketed(shownHost(hostname))}:${port}`;
   try {
     writeServerAddress(root, { url, token, pid: process.pid });
   } catch (error) {
@@ -110,7 +103,7 @@ export function startServer(options: ServerOptions): RunningServer {
     port,
     entry: () => `${url}/?code=${codes.make()}`,
     async stop() {
-      streams.close();
+      connections.close();
       await server.stop(true);
     },
   };
@@ -125,12 +118,12 @@ const shownHost = (host: string): string =>
 
 type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Response>;
 
-function listen({ host, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
+function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
   // To Bun no name means every address.
-  if (host.trim() === "") throw cantListen(host, port, null);
+  if (hostname.trim() === "") throw cantListen(hostname, port, null);
   try {
     return Bun.serve({
-      hostname: host,
+      hostname,
       port,
       idleTimeout: longestSilenceS,
       maxRequestBodySize: mostReceived,
@@ -140,18 +133,18 @@ function listen({ host, port }: ServerOptions, fetch: Serve): Bun.Server<undefin
       fetch,
     });
   } catch (cause) {
-    throw cantListen(host, port, cause);
+    throw cantListen(hostname, port, cause);
   }
 }
 
-function cantListen(host: string, port: number, cause: unknown): WorkflowError {
+function cantListen(hostname: string, port: number, cause: unknown): WorkflowError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   if (code === "EADDRINUSE") {
     return new WorkflowError(
       {
         code: "PORT_IN_USE",
         kind: "failed",
-        message: `port ${port} of ${host} is in use`,
+        message: `port ${port} of ${hostname} is in use`,
         hint: "a server may run already; else take another: --port 0 takes any that is free",
       },
       { cause },
@@ -161,7 +154,7 @@ function cantListen(host: string, port: number, cause: unknown): WorkflowError {
     {
       code: "BAD_HOST",
       kind: "usage",
-      message: `can't listen on port ${port} of ${show(host)}${code ? `: ${code}` : ""}`,
+      message: `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
       hint: "give an address of this machine: --host 127.0.0.1",
     },
     { cause },

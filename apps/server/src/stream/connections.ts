@@ -1,79 +1,82 @@
 import { WorkflowError } from "@uncaged/workflow/host";
+import { type Bytes, greeting, heartbeat } from "./sse.ts";
 
-/** What a stream sends, a piece at a time, and how long its reader has taken nothing. */
-export type Source = {
-  next(): Promise<Uint8Array<ArrayBuffer> | null>;
-  close(): void;
-  readonly stalledMs: number;
-};
+/** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
+export type Source = { next(): Promise<Bytes | null>; close(): void };
 
-type Open = { source: Source; drop(): void };
+/** `waits`: its client has taken all that there was. `at`: since when nothing was sent or taken. */
+type Connection = { source: Source; waits: boolean; at: number; beat(): void; drop(): void };
 
 // As long as a connection is open its buffer stays as large as the largest piece that could not go out
-// at once, and most who listen are idle.
+// at once, and most listeners are idle.
 const largestPiece = 2 * 1024;
+const heartbeatEveryMs = 15_000;
+const lookEveryMs = 5_000;
 
 /**
- * The streams that are open. Each piece is asked for when the one before it was taken: one who reads
- * slowly costs what the system keeps for the connection, and one who reads no more is dropped.
+ * The streams that are open. Each piece is requested when the one before it was taken: a slow client
+ * costs what the system buffers for the connection, and one that takes nothing any more is dropped.
  */
 export class Connections {
-  readonly #most: number;
+  readonly #limit: number;
   readonly #patienceMs: number;
-  readonly #open = new Set<Open>();
+  readonly #open = new Set<Connection>();
   #timer: ReturnType<typeof setInterval> | null = null;
 
   constructor({ most, patienceMs }: { most: number; patienceMs: number }) {
-    this.#most = most;
+    this.#limit = most;
     this.#patienceMs = patienceMs;
   }
 
-  /** How many are open. */
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** @throws WorkflowError `TOO_MANY_STREAMS` when no more may be open. */
-  checkRoom(): void {
-    if (this.#open.size < this.#most) return;
+  checkLimit(): void {
+    if (this.#open.size < this.#limit) return;
     throw new WorkflowError({
       code: "TOO_MANY_STREAMS",
       kind: "failed",
-      message: `${this.#most} streams are open, and that is the most`,
+      message: `${this.#limit} streams are open, which is the limit`,
       hint: "close some",
     });
   }
 
-  /** The answer that sends what a source has. */
+  /** The response that sends what a source has. */
   send(source: Source): Response {
-    const open: Open = { source, drop: () => undefined };
-    let rest: Uint8Array<ArrayBuffer> | null = null;
-    const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    const connection: Connection = {
+      ...{ source, waits: false, at: performance.now() },
+      beat: () => undefined,
+      drop: () => undefined,
+    };
+    let rest: Bytes | null = greeting;
+    const body = new ReadableStream<Bytes>(
       {
         start: (controller) => {
-          open.drop = () => {
-            this.#forget(open);
-            controller.error(new Error("the reader has stopped reading"));
+          connection.beat = () => controller.enqueue(heartbeat);
+          connection.drop = () => {
+            this.#forget(connection);
+            controller.error(new Error("the client has stopped reading"));
           };
         },
         pull: async (controller) => {
-          // What can't be read ends the stream: who comes back is told why.
+          connection.waits = true;
+          // What can't be read ends the stream: a client that reconnects is answered with the error.
           const bytes = rest ?? (await source.next().catch(() => null));
-          if (!this.#open.has(open)) return;
+          connection.waits = false;
+          connection.at = performance.now();
+          if (!this.#open.has(connection)) return;
           if (bytes) {
             rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
             controller.enqueue(bytes.subarray(0, largestPiece));
           } else {
-            this.#forget(open);
+            this.#forget(connection);
             controller.close();
           }
         },
-        cancel: () => this.#forget(open),
+        cancel: () => this.#forget(connection),
       },
       { highWaterMark: 0 },
     );
-    this.#open.add(open);
-    this.#timer ??= setInterval(() => this.#dropStalled(), Math.min(5_000, this.#patienceMs));
+    this.#open.add(connection);
+    this.#timer ??= setInterval(() => this.#look(), Math.min(lookEveryMs, this.#patienceMs));
     return new Response(body, {
       headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" },
     });
@@ -81,20 +84,25 @@ export class Connections {
 
   /** Ends all of them. */
   close(): void {
-    for (const open of this.#open) open.drop();
+    for (const connection of this.#open) connection.drop();
   }
 
-  #forget(open: Open): void {
-    if (!this.#open.delete(open)) return;
-    open.source.close();
+  #forget(connection: Connection): void {
+    if (!this.#open.delete(connection)) return;
+    connection.source.close();
     if (this.#open.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  #dropStalled(): void {
-    for (const open of this.#open) {
-      if (open.source.stalledMs > this.#patienceMs) open.drop();
+  #look(): void {
+    const now = performance.now();
+    for (const connection of this.#open) {
+      const idleMs = now - connection.at;
+      if (!connection.waits && idleMs > this.#patienceMs) connection.drop();
+      if (!connection.waits || idleMs < heartbeatEveryMs) continue;
+      connection.at = now;
+      connection.beat();
     }
   }
 }

@@ -1,202 +1,139 @@
-import {
-  beginning,
-  LogReader,
-  type Position,
-  type Root,
-  type Status,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
-import {
-  greeting,
-  heartbeat,
-  heartbeatEveryMs,
-  type MakeSerializer,
-  type SseMessage,
-  threadSerializer,
-} from "./sse.ts";
-import { type LiveThreads, sizeOf, ThreadFeed } from "./thread-feed.ts";
+import type { Host, Observed, ThreadRef } from "@uncaged/workflow/host";
+import type { Source } from "./connections.ts";
+import { type Bytes, pieceBytes, sizeOf, type SseMessage } from "./sse.ts";
+import { isLogItem, type Serializer, ThreadFeed } from "./thread-feed.ts";
 
-/** How much is sent at once, when there is more. */
-const pieceBytes = 64 * 1024;
+type Listening = {
+  /** The cursor to begin after; the thread's start when absent. */
+  cursor?: string;
+  /** Leaves out the messages up to this `seq`. */
+  after?: number;
+};
 
-type Bytes = Uint8Array<ArrayBuffer>;
+/** The feeds of the threads that somebody listens to now: one for each thread and serializer. */
+export class ThreadFeeds {
+  readonly #host: Host;
+  readonly #feeds = new Map<string, { feed: ThreadFeed; listeners: number }>();
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  listen(ref: ThreadRef, serializer: Serializer, { cursor, after = 0 }: Listening = {}): Source {
+    const key = `${serializer.name} ${ref.threadId}`;
+    let entry = this.#feeds.get(key);
+    // A feed that is over stays so: the thread may have been taken up again, or its log replaced.
+    if (!entry || entry.feed.over) {
+      entry = { feed: new ThreadFeed(this.#host, ref, cursor, serializer), listeners: 0 };
+      this.#feeds.set(key, entry);
+    }
+    const shared = entry;
+    shared.listeners += 1;
+    return new Listener(shared.feed, cursor ?? "", after, () => {
+      shared.listeners -= 1;
+      if (shared.listeners > 0) return;
+      if (this.#feeds.get(key) === shared) this.#feeds.delete(key);
+      shared.feed.close();
+    });
+  }
+}
 
 /**
- * One who follows a thread, at its own pace. It holds a position and, at most, a piece of what it reads
- * again: from the feed's messages while they are there, else from the files, up to the feed's head.
+ * One that follows a thread at its own pace. It holds a cursor and, at most, a piece of what it reads
+ * again: from the feed's ring while it is there, else by an observation of its own, until the two meet.
  */
-export class Listener {
+class Listener implements Source {
   readonly #feed: ThreadFeed;
+  readonly #after: number;
   readonly #onClose: () => void;
-  #position: Position;
-  /** The number of the next message, or null while the files are read again. */
+  #cursor: string;
+  /** The number of the message that comes next; null while it is not in the ring. */
   #next: number | null;
-  #replay: LogReader | null = null;
-  #first: Bytes | null = greeting;
-  #shown: Status | null = null;
-  #sentAt = performance.now();
+  #own: AsyncGenerator<Observed> | null = null;
+  #shown: string | null = null;
   #over = false;
   #closed = false;
-  #waits = false;
-  readonly #after: number;
 
-  /**
-   * @param after Leaves out the messages up to this `seq`.
-   * @throws WorkflowError `BAD_POSITION` (usage).
-   */
-  constructor(feed: ThreadFeed, from: Position, onClose: () => void, after = 0) {
-    this.#after = after;
+  constructor(feed: ThreadFeed, cursor: string, after: number, onClose: () => void) {
     this.#feed = feed;
+    this.#after = after;
     this.#onClose = onClose;
-    this.#position = from;
-    this.#next = feed.ring.behind(from);
-    if (this.#next === null) this.#replay = new LogReader(feed.root, feed.ref, from);
+    this.#cursor = cursor;
+    this.#next = feed.ring.after(cursor);
   }
 
-  /** Since when its reader has not taken what it was given, in milliseconds; 0 when it has. */
-  get stalledMs(): number {
-    return this.#waits ? 0 : performance.now() - this.#sentAt;
-  }
-
-  /** What is to be sent next, or null when the stream is over. */
   async next(): Promise<Bytes | null> {
-    this.#waits = true;
-    for (;;) {
-      if (this.#closed) return null;
-      const before = this.#position;
-      const bytes = this.#take();
-      if (bytes) {
-        this.#waits = false;
-        this.#sentAt = performance.now();
-        return bytes;
-      }
-      if (this.#over) {
-        this.close();
-        return null;
-      }
-      // What was passed over tells nothing here, and there may be more: others get their turn.
-      if (this.#position === before) await this.#feed.woken();
-      else await new Promise(setImmediate);
+    while (!this.#closed && !this.#over) {
+      const before = this.#cursor;
+      if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
+      const pieces = this.#next === null ? await this.#catchUp() : this.#fromRing(this.#next);
+      if (pieces.length > 0) return Buffer.concat(pieces);
+      const notice = this.#cursor === before && this.#next !== null ? await this.#notice() : null;
+      if (notice) return notice;
+      // What is not sent to this listener may be followed by what is: others get their turn.
+      if (this.#cursor !== before) await new Promise(setImmediate);
+      else if (!this.#over) await this.#feed.news();
     }
+    this.close();
+    return null;
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    void this.#own?.return(undefined);
     this.#onClose();
-  }
-
-  #take(): Bytes | null {
-    const first = this.#first;
-    this.#first = null;
-    if (first || this.#over) return first;
-    if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
-    const before = this.#position;
-    const pieces = this.#next === null ? this.#fromFiles() : this.#fromRing(this.#next);
-    if (pieces.length > 0) return joined(pieces);
-    if (this.#position !== before) return null;
-    return this.#next === null ? this.#beat() : this.#takeNotice();
   }
 
   #fromRing(number: number): Bytes[] {
     const pieces: Bytes[] = [];
     this.#next = number;
-    for (let bytes = 0; bytes < pieceBytes && !this.#over; ) {
+    for (let bytes = 0; bytes < pieceBytes && !this.#over; this.#next += 1) {
       const message = this.#feed.ring.at(this.#next);
       if (!message) break;
-      this.#next += 1;
       bytes += this.#pass(message, pieces);
     }
     return pieces;
   }
 
-  #fromFiles(): Bytes[] {
-    const { ring, root, ref, serializer } = this.#feed;
+  async #catchUp(): Promise<Bytes[]> {
+    const { ring, host, ref, serializer } = this.#feed;
     const pieces: Bytes[] = [];
-    this.#replay ??= new LogReader(root, ref, this.#position);
-    let bytes = 0;
-    for (const item of this.#replay.read(ring.head)) {
-      bytes += this.#pass(serializer.message(item), pieces);
-      if (bytes >= pieceBytes) break;
+    this.#own ??= host.observe(ref, this.#cursor || undefined, { until: "now" });
+    for (let bytes = 0; bytes < pieceBytes && !this.#over; ) {
+      const { done, value } = await this.#own.next();
+      if (done) {
+        this.#own = null;
+        break;
+      }
+      if (isLogItem(value)) bytes += this.#pass(await serializer.message(value), pieces);
     }
-    this.#next = ring.behind(this.#position);
-    if (this.#next !== null) this.#replay = null;
+    this.#next = ring.after(this.#cursor);
+    if (this.#next === null) return pieces;
+    void this.#own?.return(undefined);
+    this.#own = null;
     return pieces;
   }
 
   #pass(message: SseMessage, pieces: Bytes[]): number {
-    const { position, bytes, last, seq } = message;
-    const isNew = seq === undefined || seq > this.#after;
-    if (bytes.length > 0 && isNew) pieces.push(bytes);
-    this.#position = position;
+    const { cursor, bytes, last = false, seq } = message;
+    if (bytes.length > 0 && (seq === undefined || seq > this.#after)) pieces.push(bytes);
+    this.#cursor = cursor;
     this.#over = last;
     return sizeOf(message);
   }
 
-  /** What stands in no file: that it is gone, how the thread stands, that the server is still here. */
-  #takeNotice(): Bytes | null {
-    const { failed, removed, status, steps, serializer, facts } = this.#feed;
-    this.#over = failed || removed || facts.broken !== null || facts.end !== null;
-    if (failed) return null;
-    if (removed) return serializer.removed();
-    if (facts.broken) return serializer.corrupt();
-    if (facts.end) return serializer.ended(facts.end, this.#position);
-    if (status === null || status === this.#shown) return this.#beat();
-    this.#shown = status;
-    return serializer.status(status, steps) ?? this.#beat();
-  }
-
-  #beat(): Bytes | null {
-    return performance.now() - this.#sentAt >= heartbeatEveryMs ? heartbeat : null;
-  }
-}
-
-const joined = (pieces: Bytes[]): Bytes =>
-  pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-
-/** How one listens: in whose serializer, and behind which `seq` where that serializer numbers what it tells. */
-type Listening = { make?: MakeSerializer; after?: number };
-
-/** The threadFeeds of the threads that somebody listens to now: one each, for each serializer. */
-export class ThreadFeeds {
-  readonly #root: Root;
-  readonly #live: LiveThreads;
-  readonly #threadFeeds = new Map<string, { feed: ThreadFeed; listeners: number }>();
-
-  constructor(root: Root, live: LiveThreads) {
-    this.#root = root;
-    this.#live = live;
-  }
-
-  /** How many threads are read now. */
-  get size(): number {
-    return this.#threadFeeds.size;
-  }
-
-  /**
-   * Begins to listen to a thread, behind a position.
-   *
-   * @throws WorkflowError `BAD_POSITION` (usage).
-   */
-  listen(
-    ref: ThreadRef,
-    from: Position = beginning,
-    { make = threadSerializer, after }: Listening = {},
-  ): Listener {
-    const serializer = make(this.#root, ref);
-    const key = `${serializer.name} ${ref.threadId}`;
-    const known = this.#threadFeeds.get(key);
-    const made = () => new ThreadFeed(this.#root, ref, from, this.#live, serializer);
-    const entry = known ?? { feed: made(), listeners: 0 };
-    const close = () => {
-      entry.listeners -= 1;
-      if (entry.listeners > 0) return;
-      this.#threadFeeds.delete(key);
-      entry.feed.close();
-    };
-    const listener = new Listener(entry.feed, from, close, after);
-    this.#threadFeeds.set(key, entry);
-    entry.listeners += 1;
-    return listener;
+  /** At the feed's head: how the thread ended, where no end record says so, or its new status. */
+  async #notice(): Promise<Bytes | null> {
+    const { over, failed, state, serializer, host, ref } = this.#feed;
+    if (over) {
+      this.#over = true;
+      if (failed) return null;
+      // Nothing is observed of a thread that had ended before.
+      return await serializer.over(state ?? (await host.read(ref)), this.#cursor);
+    }
+    if (state === null || state === "removed" || state.status === this.#shown) return null;
+    this.#shown = state.status;
+    return serializer.status(state);
   }
 }

@@ -1,108 +1,101 @@
-import {
-  type LogFacts,
-  type LogItem,
-  type Position,
-  type Root,
-  showPosition,
-  endedStatus,
-  type Status,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
-import type { ThreadEvents } from "../schema/thread.ts";
+export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** One server-sent event, ready to be sent to any number of readers. */
+/** One server-sent event, serialized once for any number of listeners. */
 export type SseMessage = {
-  /** Behind what it tells. */
-  position: Position;
-  bytes: Uint8Array<ArrayBuffer>;
-  /** Whether nothing comes after it. */
-  last: boolean;
-  /** The number by which a reader says that it has it, where that is not its position. */
+  /** Where a listener continues after it. */
+  cursor: string;
+  /** Empty for what is not sent. */
+  bytes: Bytes;
+  /** Whether the stream ends with it. */
+  last?: boolean;
+  /** The number by which a client says that it has it, where that is not the cursor. */
   seq?: number;
 };
 
-type EndRecord = NonNullable<LogFacts["end"]>;
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/** How a stream tells of a thread. Connections of one thread with one serializer share what is read. */
-export type Serializer = {
-  readonly name: string;
-  /** What an item of the log becomes; without bytes where nothing is told of it. */
-  message(item: LogItem): SseMessage;
-  /*
-   * What stands in no file, null where nothing is told of it: that the log is gone, that it is broken,
-   * that it had ended before the stream began, and how the thread stands.
-   */
-  removed(): Bytes | null;
-  corrupt(): Bytes | null;
-  ended(end: EndRecord, at: SseMessage["position"]): Bytes | null;
-  status(status: Status, steps: number): Bytes | null;
-};
-
-/** Gives a thread's streams their serializer. */
-export type MakeSerializer = (root: Root, ref: ThreadRef) => Serializer;
-
 const encoder = new TextEncoder();
 
-/** How long a stream may be silent. */
-export const heartbeatEveryMs = 15_000;
-
-/** Sent when there was nothing else to send for so long. */
+/** A comment, sent when there was nothing else to send for long. */
 export const heartbeat = encoder.encode(": still here\n\n");
 
 /** Sent first, so that the headers go out at once; a browser reconnects after a second. */
 export const greeting = encoder.encode("retry: 1000\n\n");
 
-/** An event of a stream: its name, its data as JSON on one line, and its id when it has one. */
-export function eventBytes(name: string, data: unknown, id?: string): Uint8Array<ArrayBuffer> {
-  const head = id === undefined ? "" : `id: ${id}\n`;
-  return encoder.encode(`event: ${name}\n${head}data: ${JSON.stringify(data)}\n\n`);
+/** A message's bytes: its name, its data as JSON on one line, and its id when it has one. */
+export function sseBytes(name: string, data: unknown, id?: string | number): Bytes {
+  // The name may be a bundle's own text: with a line end in it, it could forge other messages.
+  const event = name.replace(/[\r\n]+/g, " ");
+  const end = id === undefined ? "" : `id: ${id}\n`;
+  return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n${end}\n`);
 }
 
-/** An event of a thread's stream. */
-export type ThreadEvent = {
-  [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
-}[keyof ThreadEvents];
+/** What a listener is sent at once, when there is more. */
+export const pieceBytes = 64 * 1024;
 
-/** The serializer of a thread's own stream. */
-export const threadSerializer: MakeSerializer = (_, ref) => ({
-  name: "thread",
-  message: (item) => messageOf(ref, item),
-  removed: () => eventBytes("removed", { threadId: ref.threadId }),
-  corrupt: () => eventBytes("end", { status: "corrupt", result: null }),
-  ended: (end, at) => eventBytes("end", endOf(end), showPosition(at)),
-  status: (status, steps) => eventBytes("status", { status, steps }),
-});
+const leastBytes = 64;
 
-function messageOf(ref: ThreadRef, item: LogItem): SseMessage {
-  const { name, data } = eventOf(ref, item);
-  const bytes = eventBytes(name, data, showPosition(item.position));
-  return { position: item.position, bytes, last: item.kind === "end" };
-}
+/** What a message counts for, also when it is not sent. */
+export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
 
-/** What a thread's stream tells of an item of its log. */
-function eventOf({ threadId, hash }: ThreadRef, item: LogItem): ThreadEvent {
-  switch (item.kind) {
-    case "start": {
-      const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;
-      const { prompt, options } = parameters;
-      const { maxRounds } = options;
-      return {
-        name: "start",
-        data: { threadId, workflow, hash, prompt, maxRounds, createdAt, forkFrom },
-      };
+/** The newest messages of a feed, numbered from 0 on, for all of its listeners. */
+export class Ring {
+  readonly #limit: number;
+  /** The cursor before the first message that is still here. */
+  #from: string;
+  #messages: SseMessage[] = [];
+  #bytes = 0;
+  #first = 0;
+
+  /**
+   * @param from The cursor before the first message of all.
+   * @param limit In bytes. Twice as many are held before the oldest messages are dropped.
+   */
+  constructor(from: string, limit: number) {
+    this.#from = from;
+    this.#limit = limit;
+  }
+
+  /** The number of the message that comes next. */
+  get next(): number {
+    return this.#first + this.#messages.length;
+  }
+
+  push(message: SseMessage): void {
+    this.#messages.push(message);
+    this.#bytes += sizeOf(message);
+    if (this.#bytes > this.#limit * 2) this.#drop();
+  }
+
+  /** The number of the message after a cursor, or null when that is not here. */
+  after(cursor: string): number | null {
+    const at = this.#messages.findLastIndex((message) => message.cursor === cursor);
+    if (at >= 0) return this.#first + at + 1;
+    return cursor === this.#from ? this.#first : null;
+  }
+
+  /** Whether the message with this number is still here, or is yet to come. */
+  reaches(number: number): boolean {
+    return number >= this.#first;
+  }
+
+  at(number: number): SseMessage | undefined {
+    return this.#messages[number - this.#first];
+  }
+
+  clear(): void {
+    this.#first = this.next;
+    this.#messages = [];
+    this.#bytes = 0;
+  }
+
+  #drop(): void {
+    let dropped = 0;
+    while (this.#bytes > this.#limit && dropped < this.#messages.length - 1) {
+      const oldest = this.#messages[dropped] as SseMessage;
+      this.#bytes -= sizeOf(oldest);
+      this.#from = oldest.cursor;
+      dropped += 1;
     }
-    case "step":
-      return { name: "step", data: { number: item.number, ...item.step } };
-    case "event":
-      return { name: "event", data: item.event };
-    case "end":
-      return { name: "end", data: endOf(item.end) };
+    this.#messages = this.#messages.slice(dropped);
+    this.#first += dropped;
   }
 }
-
-/** How a thread with this end record ended. */
-const endOf = (end: EndRecord): ThreadEvents["end"] => ({
-  status: endedStatus(end).status,
-  result: { returnCode: end.meta.returnCode, summary: end.content },
-});

@@ -1,213 +1,109 @@
-import {
-  listLive,
-  type LiveRow,
-  type LogFacts,
-  LogReader,
-  type Position,
-  type Root,
-  type Status,
-  statusOf,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
-import { Ring } from "./ring.ts";
-import { heartbeatEveryMs, type Serializer, type SseMessage } from "./sse.ts";
+import type { Host, Observed, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
+import { type Bytes, Ring, sizeOf, type SseMessage } from "./sse.ts";
 
 /*
- * Owns: the one reading of a thread's files for all who listen to it now, its newest messages, and the
- * status that it computed last. Does not own: the listeners' positions and what they were sent.
+ * Owns: the one observation of a thread for all that listen to it with one serializer, its newest
+ * messages, and its newest status. Does not own: the listeners' cursors and what they were sent.
  *
- * F1 It reads on only when a listener has come to its head: nobody listens, nothing is read.
- * F2 Its head, that of its ring, is the position of its newest message, so that whoever reads the files
- *    up to there has exactly what the messages up to there tell.
- * F3 A status is computed from a log that was read to its end after the workers had answered.
+ * F1 It observes on only when a listener has taken all that there is: nobody listens, nothing is read.
+ * F2 The ring has each item of the observation once, in order, so that a listener that has a message's
+ *    cursor may go on from the ring or from an observation of its own, which are the same.
  */
 
 const batchBytes = 256 * 1024;
-const ringBytes = 1024 * 1024;
-const lookEveryMs = 500;
+const ringBytes = 512 * 1024;
 
-// What tells nothing was read all the same.
-const leastBytes = 64;
+/** From what is observed of a thread to what a stream sends. Streams of one `name` share a feed. */
+export interface Serializer {
+  readonly name: string;
+  /** Of a start, an event, a step or an end; with empty bytes where nothing is sent. */
+  message(item: LogItem): SseMessage | Promise<SseMessage>;
+  /** Of a status that is not an end; null where nothing is sent. */
+  status(state: ThreadStatus): Bytes | null;
+  /** The last message where no end record is sent: the thread is removed, corrupt, or had ended before. */
+  over(state: ThreadStatus | "removed", cursor: string): Bytes | null | Promise<Bytes | null>;
+}
 
-/** What a message counts for when they are made or passed on piece by piece. */
-export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
+/** An item of a thread's log: what has a cursor of its own. */
+export type LogItem = Exclude<Observed, { kind: "status" | "removed" }>;
+
+export const isLogItem = (item: Observed): item is LogItem =>
+  item.kind !== "status" && item.kind !== "removed";
 
 /** What a thread's listeners share. */
 export class ThreadFeed {
-  readonly root: Root;
+  readonly host: Host;
   readonly ref: ThreadRef;
-  readonly ring: Ring;
   readonly serializer: Serializer;
-  readonly #reader: LogReader;
-  readonly #live: LiveThreads;
-  readonly #watch: ReturnType<LogReader["watch"]>;
-  #status: Status | null = null;
-  #removed = false;
-  #failed = false;
-  #closed = false;
-  #turning = false;
-  #looking = false;
-  #wake = Promise.withResolvers<void>();
-  #change = Promise.withResolvers<void>();
-  #beatAt = performance.now() + heartbeatEveryMs;
+  readonly ring: Ring;
+  /** The thread's newest status; "removed" without its log, null until known. */
+  state: ThreadStatus | "removed" | null = null;
+  /** Whether the observation has ended; `failed` when it could not be continued. */
+  over = false;
+  failed = false;
+  readonly #items: AsyncGenerator<Observed>;
+  readonly #abort = new AbortController();
+  #reading = false;
+  #announced = false;
+  #news = Promise.withResolvers<void>();
 
-  /** @throws WorkflowError `BAD_POSITION` (usage). */
-  constructor(
-    root: Root,
-    ref: ThreadRef,
-    from: Position,
-    live: LiveThreads,
-    serializer: Serializer,
-  ) {
-    this.serializer = serializer;
-    this.root = root;
+  constructor(host: Host, ref: ThreadRef, cursor: string | undefined, serializer: Serializer) {
+    this.host = host;
     this.ref = ref;
-    this.#live = live;
-    this.#reader = new LogReader(root, ref, from);
-    this.ring = new Ring(from, ringBytes);
-    this.#watch = this.#reader.watch(() => this.#change.resolve());
+    this.serializer = serializer;
+    this.ring = new Ring(cursor ?? "", ringBytes);
+    this.#items = host.observe(ref, cursor, { signal: this.#abort.signal });
   }
 
-  /** How the thread stands, null until that is known. */
-  get status(): Status | null {
-    return this.#status;
-  }
-
-  /** What the log says up to the head. */
-  get facts(): LogFacts {
-    return this.#reader.facts;
-  }
-
-  /** How many steps the messages up to the head tell of. */
-  get steps(): number {
-    return this.#reader.steps;
-  }
-
-  /** Whether the thread's log is gone. */
-  get removed(): boolean {
-    return this.#removed;
-  }
-
-  /** Whether the files can't be read on: who comes back is told why. */
-  get failed(): boolean {
-    return this.#failed;
-  }
-
-  /** Resolves when there is something new: messages, a status, or that it is time for a heartbeat. */
-  woken(): Promise<void> {
-    const { promise } = this.#wake;
-    if (!this.#turning && !this.#closed) {
-      this.#turning = true;
-      void this.#turn()
-        .catch(() => this.#fail())
-        .finally(() => {
-          this.#turning = false;
-        });
-    }
+  /** Resolves when there is something new: messages, a status, or the end of the observation. */
+  news(): Promise<void> {
+    const { promise } = this.#news;
+    if (!this.#reading && !this.over) void this.#read();
     return promise;
   }
 
-  /** Reads no more, and wakes who still waits. */
   close(): void {
-    this.#closed = true;
-    this.#watch.close();
-    this.#change.resolve();
-    this.#tell();
+    this.over = true;
+    this.#abort.abort();
+    this.#announce();
   }
 
-  async #turn(): Promise<void> {
-    while (!this.#closed) {
-      this.#change = Promise.withResolvers<void>();
-      this.#watch.ensure();
-      if (this.#pump() || this.#isGone() || this.#isTimeToBeat()) break;
-      void this.#look().catch(() => this.#fail());
-      const timer = setTimeout(this.#change.resolve, lookEveryMs);
-      await this.#change.promise;
-      clearTimeout(timer);
+  async #read(): Promise<void> {
+    this.#reading = true;
+    try {
+      for (let bytes = 0; bytes < batchBytes; ) {
+        const { done, value } = await this.#items.next();
+        if (done) this.over = true;
+        if (done || this.over) break;
+        bytes += await this.#take(value);
+        this.#announce();
+      }
+    } catch {
+      this.failed = true;
+      this.over = true;
     }
-    // The messages are taken before a listener asks for more, and the next turn begins.
-    queueMicrotask(() => this.#tell());
+    this.#reading = false;
+    this.#announce();
   }
 
-  #fail(): void {
-    this.#failed = true;
-    this.#tell();
+  async #take(item: Observed): Promise<number> {
+    if (item.kind === "removed") this.state = "removed";
+    else if (item.kind === "status") this.state = item.state;
+    if (!isLogItem(item)) return 0;
+    const message = await this.serializer.message(item);
+    this.ring.push(message);
+    return sizeOf(message);
   }
 
-  #tell(): void {
-    const { resolve } = this.#wake;
-    this.#wake = Promise.withResolvers<void>();
-    resolve();
-  }
-
-  /** Makes messages of what is new, as far as one batch goes. False when there was nothing. */
-  #pump(): boolean {
-    let bytes = 0;
-    for (const item of this.#reader.read()) {
-      const message: SseMessage = this.serializer.message(item);
-      this.ring.push(message);
-      bytes += sizeOf(message);
-      if (bytes >= batchBytes) break;
-    }
-    return bytes > 0;
-  }
-
-  #isGone(): boolean {
-    this.#removed = !this.#reader.exists;
-    return this.#removed;
-  }
-
-  #isTimeToBeat(): boolean {
-    const now = performance.now();
-    if (now < this.#beatAt) return false;
-    this.#beatAt = now + heartbeatEveryMs;
-    return true;
-  }
-
-  async #look(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
-    const { end, broken } = this.#reader.facts;
-    const live = end || broken ? null : await this.#live.now();
-    this.#looking = false;
-    if (this.#closed || this.#failed) return;
-    if (this.#pump()) return this.#tell();
-    const status = this.#statusWith(live?.get(this.ref.threadId) ?? null);
-    if (status === this.#status) return;
-    this.#status = status;
-    this.#tell();
-  }
-
-  #statusWith(row: LiveRow | null): Status {
-    const { status } = row ?? {};
-    const alive =
-      status === "running" || status === "paused" || status === "waiting" ? status : null;
-    return statusOf(this.#reader.facts, alive && { status: alive, pid: 0 }).status;
-  }
-}
-
-const freshMs = 400;
-
-/** What the live workers say of their threads, asked once for all who want to know at the time. */
-export class LiveThreads {
-  readonly #root: Root;
-  #answer: Promise<ReadonlyMap<string, LiveRow>> | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(root: Root) {
-    this.#root = root;
-  }
-
-  /** The live threads by id, as they were less than half a second ago. */
-  now(): Promise<ReadonlyMap<string, LiveRow>> {
-    if (this.#answer && performance.now() - this.#askedAt < freshMs) return this.#answer;
-    this.#askedAt = performance.now();
-    this.#answer = this.#ask();
-    return this.#answer;
-  }
-
-  async #ask(): Promise<ReadonlyMap<string, LiveRow>> {
-    const rows = await listLive(this.#root).catch(() => []);
-    return new Map(rows.map((row) => [row.threadId, row]));
+  // What is there already is taken together: listeners are woken when nothing more comes at once.
+  #announce(): void {
+    if (this.#announced) return;
+    this.#announced = true;
+    setImmediate(() => {
+      this.#announced = false;
+      const { resolve } = this.#news;
+      this.#news = Promise.withResolvers();
+      resolve();
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import { openLocalHost, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
 import type { Command } from "commander";
 import manifest from "../../package.json" with { type: "json" };
@@ -24,16 +24,18 @@ export function define(command: Command, perform: Perform): void {
   examples(command, "uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json");
 }
 
-async function serve(session: Session, { port, host, open }: Options): Promise<void> {
+async function serve(session: Session, { port, host: hostname, open }: Options): Promise<void> {
   const { root, env, cwd } = session;
   const signal = session.interruption();
   const { buildConsole, isLoopback } = await import("@uncaged/workflow-server");
   await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   const { version } = manifest;
-  const server = await started(session, { root, host, port, env, cwd, version });
+  const server = await started(session, {
+    ...{ host: openLocalHost({ path: root }), hostname, port, env, cwd, version },
+  });
   const { url, token } = server;
-  session.show({ url, host, port: server.port, token }, () => `${url}\n`);
-  if (!isLoopback(host)) {
+  session.show({ url, host: hostname, port: server.port, token }, () => `${url}\n`);
+  if (!isLoopback(hostname)) {
     session.note("others can reach this address; who has the token may do everything, unencrypted");
   }
   session.note("Ctrl-C ends it; threads continue without it");

@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { Ring, sseBytes } from "./sse.ts";
+
+const message = (number: number, length = 100) => ({
+  cursor: `c${number}`,
+  bytes: new Uint8Array(length),
+});
+
+test("a listener finds the message after its cursor, also before the first and after the last", () => {
+  const ring = new Ring("c5", 1000);
+  expect(ring.after("c5")).toBe(0);
+  ring.push(message(6));
+  ring.push(message(8));
+  expect(["c5", "c6", "c8"].map((cursor) => ring.after(cursor))).toEqual([0, 1, 2]);
+  expect(ring.after("c7")).toBeNull();
+  expect(ring.at(1)?.cursor).toBe("c8");
+  expect(ring.at(2)).toBeUndefined();
+});
+
+test("of several messages with one cursor the last counts", () => {
+  const ring = new Ring("", 1000);
+  ring.push(message(1));
+  ring.push(message(1));
+  expect(ring.after("c1")).toBe(2);
+});
+
+test("the oldest messages are dropped above the limit, and their numbers with them", () => {
+  const ring = new Ring("c0", 250);
+  for (let number = 1; number <= 6; number += 1) ring.push(message(number));
+  expect(ring.next).toBe(6);
+  expect(ring.after("c3")).toBeNull();
+  expect(ring.after("c4")).toBe(4);
+  expect([3, 4, 5, 6].map((number) => ring.reaches(number))).toEqual([false, true, true, true]);
+  expect(ring.at(4)?.cursor).toBe("c5");
+});
+
+test("a message that is larger than the limit is held until the next comes", () => {
+  const ring = new Ring("c0", 250);
+  ring.push(message(1, 10_000));
+  expect(ring.at(0)?.cursor).toBe("c1");
+  ring.push(message(2));
+  expect(ring.reaches(0)).toBe(false);
+  expect(ring.at(1)?.cursor).toBe("c2");
+});
+
+test("a name with line ends in it makes one message", () => {
+  const bytes = sseBytes("a\r\nid: 9\n\nevent: end", { text: "b\r\nevent: end" }, 3);
+  const lines = new TextDecoder().decode(bytes).split(/\r\n|\r|\n/);
+  expect(lines.map((line) => line.split(":")[0])).toEqual(["event", "data", "id", "", ""]);
+  expect([lines[0], lines[2]]).toEqual(["event: a id: 9 event: end", "id: 3"]);
+});
