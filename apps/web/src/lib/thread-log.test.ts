@@ -1,174 +1,159 @@
-import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { beforeEach, describe, expect, test } from "bun:test";
-import { durationOf, roleOf, ThreadLog } from "./thread-log.ts";
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+import { cardsOf, durationOf, failedAmong, nameOf, ThreadLog } from "./thread-log.ts";
 
 let log: ThreadLog;
 let now: number;
+let seq: number;
 
-beforeEach(() => {
+const begin = (forkFrom: { threadId: string; steps: number } | null = null) => {
   log = new ThreadLog();
-  now = 1_000;
-  log.takeStart({
-    threadId: "01",
-    workflow: "w",
-    hash: "h",
-    prompt: "do it",
-    maxRounds: 10,
-    createdAt: now,
-    forkFrom: null,
-  });
-});
-
-const event = (type: string, stepID: string | null, payload: object = {}) => {
-  now += 10;
-  log.takeEvent({ tag: "EVENT000", content: "", timestamp: now, type, stepID, payload });
+  const thread = { threadId: "01", workflow: "w", hash: "h", prompt: "do it", maxRounds: 10 };
+  log.takeStart({ ...thread, createdAt: now, forkFrom });
 };
 
-const step = (role: string): NumberedStep => {
+beforeEach(() => {
+  now = 1_000;
+  seq = 0;
+  begin();
+});
+
+const event = (attempt: string | null, type: string, payload: object = {}, stepID = "s") => {
+  now += 10;
+  seq += 1;
+  const line = { tag: "EVENT000", content: "", timestamp: now, type, stepID, payload, seq };
+  log.takeEvent(Object.assign(line, attempt !== null && { attempt }));
+};
+
+const step = (role: string, attempt?: string): NumberedStep => {
   now += 100;
   const made = { number: log.steps.length + 1, role, content: "c", meta: {}, timestamp: now };
-  log.takeStep(made);
+  log.takeStep(Object.assign(made, attempt !== undefined && { attempt }));
   return made;
 };
 
-const shown = () => log.cards.map((card) => [roleOf(card), card.step?.number ?? null]);
+const shown = () =>
+  log.cards.map(({ attempt, step: own }) => [
+    nameOf(attempt),
+    own?.number ?? null,
+    attempt.turns.map((turn) => (turn.kind === "tool" ? turn.name : turn.text)).join(" "),
+  ]);
 
 describe("the cards of a thread", () => {
-  test("are one a step, which began when the one before was committed", () => {
-    step("planner");
-    step("coder");
+  test("are its attempts: each has its own text, however many of one step stream at once", () => {
+    const iterations = ["A", "B", "C", "D"];
+    for (const id of iterations) {
+      const path = [{ in: "Loop_Items", child: "LLM_Ask", iteration: iterations.indexOf(id) }];
+      event(id, "attempt_start", { role: "LLM_Ask", path });
+      event(id, "step_start", { type: "LLM", resolvedInputs: { prompt: `item ${id}` } });
+    }
+    for (const word of ["one", "two"]) {
+      for (const id of iterations) event(id, "llm_token", { delta: `${id}-${word} ` });
+    }
+    step("LLM_Ask", "C");
+    step("LLM_Ask", "A");
     expect(shown()).toEqual([
-      ["planner", 1],
-      ["coder", 2],
+      ["LLM_Ask", 1, "C-one C-two "],
+      ["LLM_Ask", 2, "A-one A-two "],
+      ["LLM_Ask", null, "B-one B-two "],
+      ["LLM_Ask", null, "D-one D-two "],
     ]);
-    expect(log.cards.map(durationOf)).toEqual([100, 100]);
+    expect(log.cards.map(({ attempt }) => attempt.input?.resolvedInputs)).toEqual(
+      ["C", "A", "B", "D"].map((id) => ({ prompt: `item ${id}` })),
+    );
+    event("A", "step_done", { outputs: { $got: "A" } });
+    expect(log.cards[1]?.attempt.output).toEqual({ outputs: { $got: "A" } });
   });
 
-  test("of a fork do not take the time that lies between the threads", () => {
-    const old = { role: "a", content: "", meta: {} };
-    log.takeStep({ ...old, number: 1, timestamp: 100 });
-    log.takeStep({ ...old, number: 2, timestamp: 300 });
-    log.takeStep({ ...old, number: 3, timestamp: 1_050 });
-    expect(log.cards.map(durationOf)).toEqual([null, 200, 50]);
+  test("stay the same when their step is committed", () => {
+    event("A", "attempt_start", { role: "coder" });
+    const [before] = log.cards;
+    expect(log.cards[0]).toBe(before as (typeof log.cards)[number]);
+    step("coder", "A");
+    expect(log.cards[0]?.attempt).toBe(before?.attempt as NonNullable<typeof before>["attempt"]);
+    expect(log.cards[0]?.step?.number).toBe(1);
   });
 
-  test("gather what a step told while it ran", () => {
-    event("step_start", "coder#1", { type: "Role", meta: { title: "coder" } });
-    event("llm_thinking", "coder#1", { delta: "hm" });
-    event("llm_token", "coder#1", { delta: "Hel" });
-    expect(shown()).toEqual([["coder", null]]);
-    event("llm_token", "coder#1", { delta: "lo" });
-    event("llm_done", "coder#1", { model: "m", latency_ms: 5, usage: { input_tokens: 3, x: "y" } });
-    const before = log.cards[0]?.key;
-    step("coder");
-    const [card] = log.cards;
-    expect(card?.key).toBe(before ?? "");
-    expect(card?.activity).toMatchObject({ type: "Role", thinking: "hm", response: "Hello" });
-    expect(card?.activity?.models).toEqual([
-      { model: "m", latencyMs: 5, usage: { input_tokens: 3 } },
-    ]);
-  });
-
-  test("are told apart when steps run side by side, in the order of their commits", () => {
-    event("step_start", "left");
-    event("step_start", "right");
-    event("llm_token", "left", { delta: "L" });
-    event("llm_token", "right", { delta: "R" });
-    step("right");
-    expect(shown()).toEqual([
-      ["right", 1],
-      ["left", null],
-    ]);
-    step("left");
-    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["R", "L"]);
-  });
-
-  test("take in what is told after the commit", () => {
-    event("step_start", "LLM_A");
-    step("LLM_A");
-    event("step_done", "LLM_A", { outputs: { $plan: 1 } });
-    expect(log.cards).toHaveLength(1);
-    expect(log.cards[0]?.activity?.outputs).toEqual({ $plan: 1 });
-  });
-
-  test("begin anew when a step does, and at the next run of a step", () => {
-    event("step_start", "coder");
-    event("llm_token", "coder", { delta: "lost" });
-    event("step_start", "coder");
-    event("llm_token", "coder", { delta: "kept" });
-    step("coder");
-    event("llm_token", "coder", { delta: "second" });
-    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["kept", "second"]);
-  });
-
-  test("keep a step that failed where it stood when the thread went on", () => {
-    event("step_start", "risky");
-    event("step_error", "risky", { error: "no luck" });
-    event("step_start", "handler");
-    step("handler");
-    expect(shown()).toEqual([
-      ["risky", null],
-      ["handler", 1],
-    ]);
-    expect(log.open).toEqual([]);
-  });
-
-  test("belong to the only step at work when a program names its steps otherwise", () => {
-    event("llm_token", "agent", { delta: "x" });
-    step("writer");
-    expect(log.cards).toHaveLength(1);
-    expect(roleOf(log.cards[0] ?? fail())).toBe("writer");
-  });
-
-  test("leave the question of a thread its own card", () => {
-    event("step_start", "worker");
-    step("__wait__");
-    expect(shown()).toEqual([
-      ["__wait__", 1],
-      ["worker", null],
+  test("are not at work when their attempt was skipped, or cancelled by a Stop", () => {
+    event("A", "attempt_start", { role: "Set_Left_Out" });
+    event("A", "attempt_end", { outcome: "skipped" });
+    event("B", "attempt_start", { role: "Branch_B" });
+    event("B", "attempt_end", { outcome: "cancelled" });
+    step("Stop_End");
+    expect(log.cards.map(({ attempt }) => attempt.status)).toEqual([
+      "skipped",
+      "cancelled",
+      "committed",
     ]);
   });
 
-  test("have the tools with their results", () => {
-    event("llm_tool_use", "a", { tool_use_id: "1", name: "read", input: { path: "x" } });
-    event("llm_tool_use", "a", { tool_use_id: "2", name: "read", input: { path: "y" } });
-    event("llm_tool_result", "a", { tool_use_id: "2", content: "gone", is_error: true });
-    const tools = log.cards[0]?.activity?.tools ?? [];
-    expect(tools.map(({ isDone, isError, output }) => [isDone, isError, output])).toEqual([
-      [false, false, undefined],
-      [true, true, "gone"],
-    ]);
+  test("are cancelled when their thread ends without them", () => {
+    event("A", "attempt_start", { role: "slow" });
+    log.takeEnd({ status: "completed", result: { returnCode: 0, summary: "" } });
+    expect(log.cards[0]?.attempt.status).toBe("cancelled");
+    expect(log.status).toBe("completed");
   });
 
-  test("show what steps of a workflow inside of it tell as their own", () => {
-    const told = (stepID: string, type: string, payload: object) => ({
-      type: "tool_message",
-      stepID: "Subflow_A",
-      payload: { name: "WorkflowRun", data: { type, stepID, payload, runID: "01-2" } },
-    });
-    const tell = ({ type, stepID, payload }: ReturnType<typeof told>) =>
-      event(type, stepID, payload);
-    tell(told("LLM_B", "llm_token", { delta: "Hi" }));
-    const { payload } = told("LLM_D", "llm_token", { delta: "deep" });
-    tell(told("Subflow_C", "tool_message", payload));
-    expect(log.open.map(roleOf)).toEqual(["Subflow_A/LLM_B", "Subflow_A/Subflow_C/LLM_D"]);
-    step("Subflow_A/LLM_B");
-    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["Hi", "deep"]);
+  test("of a fork are marked where they were copied", () => {
+    begin({ threadId: "00", steps: 1 });
+    step("a", "A");
+    step("b", "B");
+    expect(log.cards.map(({ attempt }) => attempt.saved)).toEqual([true, false]);
   });
 
-  test("take an event of any name, also of what every object has", () => {
-    for (const type of ["__proto__", "__defineGetter__", "constructor"]) event(type, "a");
-    event("llm_token", "a", { delta: "x" });
-    expect(log.cards.map(({ activity }) => activity?.response)).toEqual(["x"]);
-  });
-
-  test("are not made by events of the whole workflow, nor by plain lines of the log", () => {
-    event("workflow_start", null);
-    log.takeEvent({ tag: "LINE0000", content: "hello", timestamp: 5 });
+  test("leave out an attempt of a plain bundle that has reported nothing yet", () => {
+    event("A", "attempt_start", { role: null }, null as never);
     expect(log.cards).toEqual([]);
+    event("A", "llm_token", { delta: "x" }, "agent");
+    expect(shown()).toEqual([["agent", null, "x"]]);
+    step("writer", "A");
+    expect(shown()).toEqual([["writer", 1, "x"]]);
+  });
+
+  test("of an older log are its steps, and its events are plain lines", () => {
+    event(null, "step_start");
+    event(null, "llm_token", { delta: "Hello" });
+    step("coder");
+    expect(shown()).toEqual([["coder", 1, ""]]);
+    expect(log.lines.map(({ type }) => type)).toEqual(["step_start", "llm_token"]);
+    log.takeEvent({ tag: "LINE0000", content: "a line that is no event", timestamp: 5 });
+    expect(log.lines).toHaveLength(2);
   });
 });
 
-const fail = (): never => {
-  throw new Error("there is no card");
-};
+describe("an attempt", () => {
+  test("takes from its start to its end: concurrent ones overlap, and a pause is in none", () => {
+    event("A", "attempt_start", { role: "shot" });
+    event("B", "attempt_start", { role: "shot" });
+    step("shot", "B");
+    step("shot", "A");
+    now += 60_000;
+    event("C", "attempt_start", { role: "next" });
+    step("next", "C");
+    expect(log.cards.map(({ attempt }) => durationOf(attempt))).toEqual([100, 210, 100]);
+  });
+
+  test("that goes on takes up to now; of an older log nothing is known", () => {
+    event("A", "attempt_start", { role: "shot" });
+    const [card] = log.cards;
+    expect(card && durationOf(card.attempt)).toBeNull();
+    expect(card && durationOf(card.attempt, now + 5)).toBe(5);
+    const old = { number: 1, role: "a", content: "", meta: {}, timestamp: 9 };
+    expect(cardsOf([old]).map(({ attempt }) => durationOf(attempt))).toEqual([null]);
+  });
+
+  test("is where a failed thread stopped when it failed after the last step", () => {
+    event("A", "attempt_start", { role: "first" });
+    event("A", "attempt_end", { outcome: "failed", error: { name: "Error", message: "caught" } });
+    step("handler", "B");
+    event("C", "attempt_start", { role: "second" });
+    event("C", "attempt_end", { outcome: "failed", error: { name: "Error", message: "thrown" } });
+    expect(failedAmong(log.cards).map(({ attempt }) => attempt.error?.message)).toEqual(["thrown"]);
+  });
+
+  test("takes an event of any name, also one that every object has", () => {
+    for (const type of ["__proto__", "__defineGetter__", "constructor"]) event("A", type);
+    event("A", "llm_token", { delta: "x" });
+    expect(shown()).toEqual([["s", null, "x"]]);
+  });
+});

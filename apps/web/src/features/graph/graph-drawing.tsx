@@ -16,9 +16,11 @@ import "@xyflow/react/dist/style.css";
 import {
   CircleCheck,
   CircleDashed,
+  CircleSlash,
   CircleX,
   LoaderCircle,
   MessageCircleQuestion,
+  Unplug,
 } from "lucide-react";
 import { type CSSProperties, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
@@ -67,7 +69,7 @@ const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): Role
   ...nodeSize,
   ...(canBePressed
     ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
-    : { ariaLabel: `${roleName(node.label)}, ${node.state}, ${node.count} times` }),
+    : { ariaLabel: `${roleName(node.label)}, ${states[node.state].word}, ${node.count} times` }),
 });
 
 const edgeAt = (
@@ -206,18 +208,21 @@ function pathThrough(points: readonly Point[]): string {
 /** A node of the drawing. */
 type RoleNode = Node<{ node: GraphNode }, "role">;
 
-const icons: Record<GraphNode["state"], typeof CircleCheck> = {
-  idle: CircleDashed,
-  done: CircleCheck,
-  live: LoaderCircle,
-  waiting: MessageCircleQuestion,
-  failed: CircleX,
+const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: string }> = {
+  idle: { icon: CircleDashed, word: "idle" },
+  committed: { icon: CircleCheck, word: "done" },
+  running: { icon: LoaderCircle, word: "running" },
+  waiting: { icon: MessageCircleQuestion, word: "waiting" },
+  failed: { icon: CircleX, word: "failed" },
+  skipped: { icon: CircleSlash, word: "skipped" },
+  cancelled: { icon: CircleSlash, word: "cancelled" },
+  lost: { icon: Unplug, word: "lost" },
 };
 
 /** A role, or a step of a document, as a box. */
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   const { label, note, count, state } = node;
-  const Icon = icons[state];
+  const { icon: Icon, word } = states[state];
   return (
     <div className={`${styles.node} ${styles[state]}`}>
       <Handle type="target" position={Position.Top} className={styles.handle} />
@@ -232,7 +237,7 @@ function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
           <span className="unseen"> times</span>
         </span>
       )}
-      <span className="unseen">{state}</span>
+      <span className="unseen">{word}</span>
       <Handle type="source" position={Position.Bottom} className={styles.handle} />
     </div>
   );

@@ -1,36 +1,31 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Bundle } from "@uncaged/workflow-server/api-types";
+import type { Bundle, Status } from "@uncaged/workflow-server/api-types";
 import { Workflow } from "lucide-react";
-import { roleOf, type ThreadLog } from "../../lib/thread-log.ts";
-import { newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
+import { cardsOf, failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
+import { isLive, newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 import { GraphDrawing } from "./graph-drawing.tsx";
 import styles from "./graph.module.css";
-import { documentGraph, documentSteps, type GraphNode, roleGraph } from "./graph.ts";
+import { documentGraph, documentSteps, type GraphNode, nodeIdOf, roleGraph } from "./graph.ts";
 import type { NodeActions } from "./node-menu.tsx";
 
 type Props = {
   hash: string;
   log: ThreadLog;
-  isRunning: boolean;
+  status: Status;
   actions: Omit<NodeActions, "failedNumber">;
 };
 
-/** A thread's roles, or the steps of its document, with the live one marked. */
-export function GraphView({ hash, log, isRunning, actions }: Props) {
+/** A thread's roles, or the steps of its document, each with the state of its last attempt. */
+export function GraphView({ hash, log, status, actions }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
   if (isPending) return <Skeleton lines={8} />;
-  const live = isRunning ? log.open.map(roleOf) : [];
-  const hasFailed = log.end?.status === "failed";
-  const failed = log.cards
-    .filter(({ step, activity }) => !step && (hasFailed || Boolean(activity?.error)))
-    .map(roleOf);
+  const { cards } = log;
   const steps = documentSteps(bundle?.descriptor);
-  const graph = steps
-    ? documentGraph(steps, log.steps, live, failed)
-    : roleGraph(log.steps, live, failed);
+  const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
+  const graph = isLive(status) ? { nodes, edges } : { nodes: nodes.map(stopped), edges };
   if (graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">
@@ -38,9 +33,8 @@ export function GraphView({ hash, log, isRunning, actions }: Props) {
       </Empty>
     );
   }
-  const failedNow = hasFailed ? log.open.map(roleOf) : [];
-  const failedNumber = ({ id }: GraphNode) =>
-    failedNow.includes(id) ? log.steps.length + 1 : null;
+  const failed = new Set(status === "failed" ? failedAmong(cards).map(nodeIdOf) : []);
+  const failedNumber = ({ id }: GraphNode) => (failed.has(id) ? log.steps.length + 1 : null);
   return (
     <GraphDrawing
       graph={graph}
@@ -50,12 +44,16 @@ export function GraphView({ hash, log, isRunning, actions }: Props) {
   );
 }
 
+// Nothing drives the thread any more.
+const stopped = (node: GraphNode): GraphNode =>
+  node.state === "running" ? { ...node, state: "lost" } : node;
+
 const mostSteps = 1_000;
 
 /** A version as a graph: the steps of its document, or who followed whom in its newest thread. */
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
   const document = documentSteps(descriptor);
-  if (document) return <GraphDrawing graph={documentGraph(document, [], [])} label="Its steps" />;
+  if (document) return <GraphDrawing graph={documentGraph(document, [])} label="Its steps" />;
   return <NewestThread key={hash} hash={hash} />;
 }
 
@@ -64,7 +62,7 @@ function NewestThread({ hash }: { hash: string }) {
   const id = threads?.[0]?.threadId;
   const page = useQuery({ ...stepsQuery(id ?? "", 1, mostSteps), enabled: id !== undefined });
   if (isPending || page.isLoading) return <Skeleton lines={8} />;
-  const graph = roleGraph(page.data?.steps ?? [], []);
+  const graph = roleGraph(cardsOf(page.data?.steps ?? []));
   if (id === undefined || graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">

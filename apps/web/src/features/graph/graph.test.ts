@@ -1,12 +1,40 @@
 import { describe, expect, test } from "bun:test";
+import type { Path } from "@uncaged/workflow";
+import { ThreadLog } from "../../lib/thread-log.ts";
 import { documentGraph, documentSteps, roleGraph } from "./graph.ts";
 
-const run = (...roles: string[]) =>
-  roles.map((role, index) => ({ role, number: index + 1, meta: {} }));
+type Spec = {
+  role: string;
+  path?: Path;
+  /** Committed without it; null for an attempt that goes on. */
+  outcome?: "failed" | "skipped" | "cancelled" | null;
+  meta?: Record<string, unknown>;
+};
+
+/** The cards of attempts, one after the other. */
+function cardsOf(...specs: (Spec | string)[]) {
+  const log = new ThreadLog();
+  let seq = 0;
+  const event = (attempt: string, type: string, payload: object) => {
+    seq += 1;
+    const line = { tag: "EVENT000", content: "", stepID: null, timestamp: seq };
+    log.takeEvent(Object.assign(line, { seq, attempt, type, payload }));
+  };
+  for (const [index, spec] of specs.entries()) {
+    const { role, path, outcome, meta = {} } = typeof spec === "string" ? { role: spec } : spec;
+    const attempt = `a${index}`;
+    event(attempt, "attempt_start", { role, ...(path && { path }) });
+    if (outcome) event(attempt, "attempt_end", { outcome });
+    if (outcome !== undefined) continue;
+    const step = { number: log.steps.length + 1, role, content: "", meta, timestamp: seq };
+    log.takeStep(Object.assign(step, { attempt }));
+  }
+  return log.cards;
+}
 
 describe("the graph of a thread's roles", () => {
-  test("tells who followed whom and how often", () => {
-    const { nodes, edges } = roleGraph(run("plan", "code", "test", "code", "test"), []);
+  test("has who followed whom and how often", () => {
+    const { nodes, edges } = roleGraph(cardsOf("plan", "code", "test", "code", "test"));
     expect(nodes.map(({ id, count, lastStep }) => [id, count, lastStep])).toEqual([
       ["plan", 1, 1],
       ["code", 2, 4],
@@ -19,24 +47,31 @@ describe("the graph of a thread's roles", () => {
     ]);
   });
 
-  test("marks the one at work, also when it has not yet committed anything", () => {
-    const { nodes, edges } = roleGraph(run("plan"), ["code"]);
+  test("marks what runs, also when it has not yet committed anything", () => {
+    const { nodes, edges } = roleGraph(cardsOf("plan", { role: "code", outcome: null }));
     expect(nodes.map(({ id, state }) => [id, state])).toEqual([
-      ["plan", "done"],
-      ["code", "live"],
+      ["plan", "committed"],
+      ["code", "running"],
     ]);
     expect(edges).toMatchObject([{ from: "plan", to: "code" }]);
   });
 
-  test("marks what failed", () => {
-    const { nodes } = roleGraph(run("plan"), [], ["code"]);
-    expect(nodes[1]).toMatchObject({ id: "code", state: "failed", count: 0 });
+  test("marks what failed, until it is done again", () => {
+    const failed = { role: "code", outcome: "failed" } as const;
+    expect(roleGraph(cardsOf("plan", failed)).nodes[1]).toMatchObject({
+      state: "failed",
+      count: 0,
+    });
+    expect(roleGraph(cardsOf(failed, "code")).nodes[0]).toMatchObject({
+      state: "committed",
+      count: 1,
+    });
   });
 
   test("has one node for a question and its answer", () => {
-    const asked = roleGraph(run("plan", "__wait__"), []);
+    const asked = roleGraph(cardsOf("plan", "__wait__"));
     expect(asked.nodes.at(-1)).toMatchObject({ id: "__wait__", state: "waiting" });
-    const answered = roleGraph(run("plan", "__wait__", "__input__", "ship"), []);
+    const answered = roleGraph(cardsOf("plan", "__wait__", "__input__", "ship"));
     expect(answered.nodes.map(({ id }) => id)).toEqual(["plan", "__wait__", "ship"]);
     expect(answered.edges.at(-1)).toMatchObject({ from: "__wait__", to: "ship" });
   });
@@ -57,14 +92,16 @@ describe("the graph of a document", () => {
       { id: "Stop_E" },
     ],
   };
+  const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
 
-  test("has its steps, marked by what ran", () => {
+  test("has its steps, marked by their attempts", () => {
+    const branch = { role: "Branch_B", outcome: null };
     for (const held of [document, JSON.stringify(document)]) {
-      const steps = documentSteps({ stepWorkflow: { document: held } }) ?? [];
-      const { nodes, edges } = documentGraph(steps, run("LLM_A"), ["Branch_B"]);
+      const read = documentSteps({ stepWorkflow: { document: held } }) ?? [];
+      const { nodes, edges } = documentGraph(read, cardsOf("LLM_A", branch));
       expect(nodes.map(({ label, state }) => [label, state])).toEqual([
-        ["Analyse", "done"],
-        ["Branch_B", "live"],
+        ["Analyse", "committed"],
+        ["Branch_B", "running"],
         ["Set_C", "idle"],
         ["Stop_E", "idle"],
       ]);
@@ -76,17 +113,32 @@ describe("the graph of a document", () => {
     }
   });
 
+  test("marks what was left out, and what a Stop has cancelled: nothing of it runs", () => {
+    const left = { role: "Set_C", outcome: "skipped" } as const;
+    const cancelled = { role: "Branch_B", outcome: "cancelled" } as const;
+    const { nodes } = documentGraph(steps, cardsOf("LLM_A", left, "Stop_E", cancelled));
+    expect(nodes.map(({ state }) => state)).toEqual([
+      "committed",
+      "cancelled",
+      "skipped",
+      "committed",
+    ]);
+  });
+
   test("marks the step that waits for an answer", () => {
-    const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
-    const asked = [{ role: "__wait__", number: 1, meta: { stepID: "Set_C" } }];
-    const { nodes } = documentGraph(steps, asked, []);
+    const { nodes } = documentGraph(
+      steps,
+      cardsOf({ role: "__wait__", meta: { stepID: "Set_C" } }),
+    );
     expect(nodes[2]).toMatchObject({ state: "waiting", lastStep: 1 });
   });
 
-  test("takes what runs inside of a step for that step's own", () => {
-    const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
-    const { nodes } = documentGraph(steps, [], ["LLM_A/Set_X"], ["Set_C/Tool_Y/Set_Z"]);
-    expect(nodes.map(({ state }) => state)).toEqual(["live", "idle", "failed", "idle"]);
+  test("marks the step that runs a child workflow by what runs in that", () => {
+    const path = [{ in: "Set_C", run: "01-1" }];
+    const { nodes } = documentGraph(steps, cardsOf({ role: "Set_X", path, outcome: null }));
+    expect(nodes.map(({ state, count }) => [state, count])[2]).toEqual(["running", 0]);
+    const done = documentGraph(steps, cardsOf({ role: "LLM_A", path }));
+    expect(done.nodes.map(({ state }) => state)).toEqual(["idle", "idle", "committed", "idle"]);
   });
 
   test("is none where the descriptor holds none", () => {

@@ -1,14 +1,17 @@
-import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { isRecord, readJson } from "../../lib/json.ts";
+import { type Card, nameOf } from "../../lib/thread-log.ts";
 
-/** A role or a step of a document, and how often it ran. */
+type NodeState = Card["attempt"]["status"] | "idle" | "waiting";
+
+/** A role or a step of a document, and how often it was committed. */
 export type GraphNode = {
   id: string;
   label: string;
-  /** What stands below the label. */
+  /** Shown below the label. */
   note: string | null;
   count: number;
-  state: "idle" | "done" | "live" | "waiting" | "failed";
+  /** That of its last attempt. */
+  state: NodeState;
   /** The number of its last step, for who wants to see it. */
   lastStep: number | null;
 };
@@ -23,59 +26,55 @@ type GraphEdge = {
 
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
+/** The step of a document that an attempt is part of: of what runs in a child workflow the step that runs that. */
+export const nodeIdOf = ({ attempt }: Card): string =>
+  attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
+
+/** Whether a node's step runs in the document itself. */
+const isOwn = ({ attempt }: Card): boolean => !attempt.path.some((part) => "run" in part);
+
+/** The question that a thread waits with: its last step, when that asks and nobody has answered. */
+const questionAmong = (cards: readonly Card[]) => {
+  const last = cards.findLast(({ step }) => step !== null)?.step;
+  return last?.role === "__wait__" ? last : null;
+};
+
 /**
- * The roles of a thread: who followed whom, and how often. `live` are those at work now, `failed` those
- * that failed and were not done again. Answers are not told apart from the questions that they answer.
+ * The roles of a thread: who followed whom, and how often. An answer belongs to the node of its question.
  */
-export function roleGraph(
-  steps: readonly Pick<NumberedStep, "role" | "number">[],
-  live: readonly string[],
-  failed: readonly string[] = [],
-): Graph {
+export function roleGraph(cards: readonly Card[]): Graph {
   const nodes = new Map<string, GraphNode>();
   const follows = new Map<string, number>();
-  const nodeOf = (role: string): GraphNode => {
-    const found = nodes.get(role);
-    if (found) return found;
-    const node: GraphNode = {
-      id: role,
-      label: role,
-      note: null,
-      count: 0,
-      state: "done",
-      lastStep: null,
-    };
-    nodes.set(role, node);
-    return node;
-  };
   const follow = (from: string | null, to: string) => {
     if (from === null) return;
     const key = JSON.stringify([from, to]);
     follows.set(key, (follows.get(key) ?? 0) + 1);
   };
   let before: string | null = null;
-  for (const { role, number } of steps) {
-    const name = role === "__input__" ? "__wait__" : role;
-    const node = nodeOf(name);
-    node.lastStep = number;
-    if (role === "__input__") continue;
+  for (const { attempt, step } of cards) {
+    const name = step?.role === "__input__" ? "__wait__" : nameOf(attempt);
+    const known = nodes.get(name);
+    const node = known ?? { ...idle, id: name, label: name, note: null };
+    nodes.set(name, node);
+    node.state = attempt.status;
+    if (!known && step === null) follow(before, name);
+    if (step === null) continue;
+    node.lastStep = step.number;
+    if (step.role === "__input__") continue;
     node.count += 1;
     follow(before, name);
     before = name;
   }
-  if (steps.at(-1)?.role === "__wait__") nodeOf("__wait__").state = "waiting";
-  const mark = (state: "failed" | "live") => (role: string) => {
-    if (!nodes.has(role)) follow(before, role);
-    nodeOf(role).state = state;
-  };
-  failed.forEach(mark("failed"));
-  live.forEach(mark("live"));
+  const waiting = nodes.get("__wait__");
+  if (waiting && questionAmong(cards)) waiting.state = "waiting";
   const edges = [...follows].map(([key, times]): GraphEdge => {
     const [from = "", to = ""] = JSON.parse(key) as string[];
     return { from, to, label: times > 1 ? `${times}×` : null, kind: "next" };
   });
   return { nodes: [...nodes.values()], edges };
 }
+
+const idle = { count: 0, state: "idle" as NodeState, lastStep: null as number | null };
 
 type StepRecord = Readonly<Record<string, unknown>> & { id: string };
 
@@ -93,34 +92,25 @@ export function documentSteps(descriptor: unknown): StepRecord[] | null {
   );
 }
 
-/**
- * A document as a graph, with how often each step ran in a thread. `live` are those at work now,
- * `failed` those that failed.
- */
-export function documentGraph(
-  documents: readonly StepRecord[],
-  steps: readonly Pick<NumberedStep, "role" | "number" | "meta">[],
-  live: readonly string[],
-  failed: readonly string[] = [],
-): Graph {
-  const last = steps.at(-1);
-  const waiting = last?.role === "__wait__" ? String(last.meta.stepID) : null;
+/** A document as a graph, with how often each step was committed in a thread, and the state of its last attempt. */
+export function documentGraph(documents: readonly StepRecord[], cards: readonly Card[]): Graph {
+  const byNode = Map.groupBy(cards, nodeIdOf);
+  const question = questionAmong(cards);
+  const stepID = question?.meta.stepID;
+  const asked = typeof stepID === "string" ? stepID : "";
   const ids = new Set(documents.map(({ id }) => id));
   const nodes = documents.map((step): GraphNode => {
-    const own = steps.filter(({ role }) => role === step.id);
-    const isDone = own.length > 0;
-    // What runs inside of a step is at work for it: `Subflow_A/LLM_B`.
-    const isOf = (id: string): boolean => id === step.id || id.startsWith(`${step.id}/`);
-    const isWaiting = waiting !== null && isOf(waiting);
-    const ran = failed.some(isOf) ? "failed" : isDone ? "done" : "idle";
-    const state = live.some(isOf) ? "live" : ran;
+    const attempts = byNode.get(step.id) ?? [];
+    const committed = attempts.filter((card) => isOwn(card) && card.step !== null);
+    const isWaiting = asked === step.id || asked.startsWith(`${step.id}/`);
+    const state = attempts.at(-1)?.attempt.status ?? "idle";
     return {
       id: step.id,
       label: titleOf(step),
       note: step.id,
-      count: own.length,
+      count: committed.length,
       state: isWaiting ? "waiting" : state,
-      lastStep: own.at(-1)?.number ?? (isWaiting ? (last?.number ?? null) : null),
+      lastStep: committed.at(-1)?.step?.number ?? (isWaiting ? (question?.number ?? null) : null),
     };
   });
   const edges = documents.flatMap((step) => edgesOf(step)).filter(({ to }) => ids.has(to));

@@ -1,51 +1,74 @@
-import { type Card, roleOf } from "../../lib/thread-log.ts";
+import type { Status } from "@uncaged/workflow-server/api-types";
+import { type Card, nameOf } from "../../lib/thread-log.ts";
+import { isLive } from "../../lib/threads.ts";
 
-/** A step as a bar in the lane of its role; times in milliseconds since the epoch. */
+/** An attempt, or the time that a question waited, in the lane of its role; times in milliseconds. */
 export type Bar = {
+  key: string;
+  /** The number of its step; null while it has none. */
   number: number | null;
   from: number;
   to: number;
-  isLive: boolean;
+  /** What is concurrent in a lane has rows of its own, counted from 0. */
+  row: number;
+  state: "committed" | "running" | "waiting" | "other";
 };
 
-export type Lane = { role: string; bars: Bar[]; totalMs: number };
+export type Lane = { role: string; bars: Bar[]; rows: number; totalMs: number };
 
 type Timeline = { from: number; to: number; lanes: Lane[] };
 
+type Span = Omit<Bar, "row"> & { role: string };
+
 /**
- * The steps of a thread by role and time. What is at work reaches to `now`; null when nothing is. What
- * was committed before `since` is left out: a fork brought it along.
+ * The attempts of a thread by role and time. Time between attempts belongs to none; that from a question
+ * to its answer is shown as such. What goes on reaches to `now`. What a fork has copied is left out.
  */
-export function timelineOf(
-  cards: readonly Card[],
-  now: number | null,
-  since: number,
-): Timeline | null {
-  const lanes = new Map<string, Lane>();
-  let from = Number.POSITIVE_INFINITY;
-  let to = Number.NEGATIVE_INFINITY;
-  for (const card of cards) {
-    const end = card.step?.timestamp ?? now;
-    if (end === null || end < since) continue;
-    const begin = Math.max(Math.min(card.beganAt ?? end, end), since);
-    const role = laneOf(roleOf(card));
-    const lane = lanes.get(role) ?? { role, bars: [], totalMs: 0 };
-    lanes.set(role, lane);
-    lane.bars.push({
-      number: card.step?.number ?? null,
-      from: begin,
-      to: end,
-      isLive: card.step === null,
-    });
-    lane.totalMs += end - begin;
-    from = Math.min(from, begin);
-    to = Math.max(to, end);
+export function timelineOf(cards: readonly Card[], status: Status, now: number): Timeline | null {
+  const attempts = cards.flatMap((card) => spanOf(card, isLive(status) ? now : null));
+  const spans = [...attempts, ...waitsOf(cards, status === "waiting" ? now : null)];
+  if (spans.length === 0) return null;
+  const lanes = new Map<string, { lane: Lane; ends: number[] }>();
+  for (const { role, ...span } of spans.toSorted((a, b) => a.from - b.from)) {
+    const known = lanes.get(role);
+    const { lane, ends } = known ?? { lane: { role, bars: [], rows: 0, totalMs: 0 }, ends: [] };
+    if (!known) lanes.set(role, { lane, ends });
+    const free = ends.findIndex((end) => end <= span.from);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = span.to;
+    lane.bars.push({ ...span, row });
+    lane.rows = ends.length;
+    lane.totalMs += span.to - span.from;
   }
-  return lanes.size === 0 ? null : { from, to, lanes: [...lanes.values()] };
+  return {
+    from: spans.reduce((least, { from }) => Math.min(least, from), Number.POSITIVE_INFINITY),
+    to: spans.reduce((most, { to }) => Math.max(most, to), 0),
+    lanes: [...lanes.values()].map(({ lane }) => lane),
+  };
 }
 
-// The time that an answer took is the time that the question waited.
-const laneOf = (role: string): string => (role === "__input__" ? "__wait__" : role);
+function spanOf({ attempt, step }: Card, now: number | null): Span[] {
+  const { attempt: key, startedAt: from, endedAt, status, saved } = attempt;
+  const to = endedAt ?? now;
+  const isQuestion = step?.role === "__wait__" || step?.role === "__input__";
+  if (saved || isQuestion || from === null || to === null || to < from) return [];
+  const state = status === "committed" || status === "running" ? status : "other";
+  return [{ role: nameOf(attempt), key, number: attempt.step, from, to, state }];
+}
+
+/** From each question to its answer. */
+function waitsOf(cards: readonly Card[], now: number | null): Span[] {
+  const steps = new Map(
+    cards.flatMap(({ attempt, step }) =>
+      step && !attempt.saved ? [[step.number, step] as const] : [],
+    ),
+  );
+  return [...steps.values()].flatMap(({ role, number, timestamp: from }): Span[] => {
+    const to = steps.get(number + 1)?.timestamp ?? now;
+    if (role !== "__wait__" || to === null) return [];
+    return [{ role, key: `wait-${number}`, number, from, to, state: "waiting" }];
+  });
+}
 
 /** Some round moments from 0 to a span, about `most` of them. */
 export function ticksOf(spanMs: number, most: number): number[] {

@@ -1,23 +1,25 @@
+import type { Status } from "@uncaged/workflow-server/api-types";
 import { ChartGantt } from "lucide-react";
 import { type KeyboardEvent, useRef, useState } from "react";
 import { counted, duration, roleName, useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
+import { isLive } from "../../lib/threads.ts";
 import { Empty } from "../../ui/states.tsx";
 import { type Bar, type Lane, ticksOf, timelineOf } from "./bars.ts";
 import styles from "./timeline.module.css";
 
-type Props = { log: ThreadLog; isRunning: boolean; onStep: (number: number) => void };
+type Props = { log: ThreadLog; status: Status; onStep: (number: number) => void };
 
 const mostTicks = 6;
 
-/** When each step ran: a lane a role, a bar a step. */
-export function TimelineView({ log, isRunning, onStep }: Props) {
-  const now = useNow(250, isRunning && log.open.length > 0);
-  const timeline = timelineOf(log.cards, isRunning ? now : null, log.start?.createdAt ?? 0);
+/** When each attempt ran: a lane a role, a bar an attempt. */
+export function TimelineView({ log, status, onStep }: Props) {
+  const now = useNow(250, isLive(status) || status === "waiting");
+  const timeline = timelineOf(log.cards, status, now);
   if (!timeline) {
     return (
       <Empty icon={<ChartGantt />} title="No time was spent yet">
-        <p>A bar stands here for each step, from its beginning to its commit.</p>
+        <p>Each attempt of a role gets a bar here, from its start to its end.</p>
       </Empty>
     );
   }
@@ -49,18 +51,21 @@ type LaneProps = {
   onStep: (number: number) => void;
 };
 
-function LaneRow({ lane: { role, bars, totalMs }, from, span, onStep }: LaneProps) {
-  const told = `${counted(bars.length, "step")}, ${duration(totalMs)}`;
+const rowRem = 1.35;
+
+function LaneRow({ lane, from, span, onStep }: LaneProps) {
+  const { role, bars, totalMs } = lane;
+  const what = role === "__wait__" ? "question" : "attempt";
+  const sum = `${counted(bars.length, what)}, ${duration(totalMs)}`;
   return (
     <div className={styles.lane}>
       <div className={styles.role}>
         <span>{roleName(role)}</span>
-        <span className={styles.told}>{told}</span>
+        <span className={styles.sum}>{sum}</span>
       </div>
       <LaneBars
-        bars={bars}
-        name={`${roleName(role)}: ${told}`}
-        isWaiting={role === "__wait__"}
+        lane={lane}
+        name={`${roleName(role)}: ${sum}`}
         from={from}
         span={span}
         onStep={onStep}
@@ -69,23 +74,18 @@ function LaneRow({ lane: { role, bars, totalMs }, from, span, onStep }: LaneProp
   );
 }
 
-type LaneBarsProps = {
-  bars: readonly Bar[];
-  /** What the lane is called, for who does not see it. */
-  name: string;
-  isWaiting: boolean;
-  /** Milliseconds since the epoch, and how many the lane shows. */
-  from: number;
-  span: number;
-  onStep: (number: number) => void;
-};
-
 const moves: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 /**
- * The bars of a lane: one stop of Tab, in which the arrows go from bar to bar and Enter opens the step.
+ * The bars of a lane: one stop of Tab, in which the arrows go from bar to bar and Enter shows the step.
  */
-function LaneBars({ bars, name, isWaiting, from, span, onStep }: LaneBarsProps) {
+function LaneBars({
+  lane: { bars, rows },
+  name,
+  from,
+  span,
+  onStep,
+}: LaneProps & { name: string }) {
   const [current, setCurrent] = useState(0);
   const lane = useRef<SVGSVGElement>(null);
   const stop = Math.min(current, bars.length - 1);
@@ -105,16 +105,17 @@ function LaneBars({ bars, name, isWaiting, from, span, onStep }: LaneBarsProps) 
     else return;
     event.preventDefault();
   };
+  const height = { height: `${rows * rowRem + 0.6}rem` };
   return (
-    <svg ref={lane} className={styles.bars} role="group" aria-label={name}>
+    <svg ref={lane} className={styles.bars} style={height} role="group" aria-label={name}>
       {bars.map((bar, index) => (
         <rect
-          key={index}
-          className={bar.isLive ? styles.live : isWaiting ? styles.waiting : styles.bar}
+          key={bar.key}
+          className={styles[bar.state]}
           x={`${((bar.from - from) / span) * 100}%`}
           width={`${Math.max(((bar.to - bar.from) / span) * 100, 0.15)}%`}
-          y="20%"
-          height="60%"
+          y={`${bar.row * rowRem + 0.4}rem`}
+          height={`${rowRem - 0.25}rem`}
           rx={3}
           role="button"
           aria-label={titleOf(bar)}
@@ -130,5 +131,12 @@ function LaneBars({ bars, name, isWaiting, from, span, onStep }: LaneBarsProps) 
   );
 }
 
-const titleOf = ({ number, from, to }: Bar): string =>
-  `${number === null ? "At work" : `Step ${number}`}: ${duration(to - from)}`;
+const titleOf = ({ number, state, from, to }: Bar): string =>
+  `${number === null ? words[state] : `Step ${number}`}: ${duration(to - from)}`;
+
+const words = {
+  committed: "Committed",
+  running: "Running",
+  waiting: "Waiting",
+  other: "Not committed",
+} as const;

@@ -1,3 +1,4 @@
+import type { EventRecord } from "@uncaged/workflow";
 import {
   CircleAlert,
   CircleCheck,
@@ -7,100 +8,137 @@ import {
   type LucideIcon,
   MessageSquare,
   Printer,
+  RefreshCw,
   Variable,
 } from "lucide-react";
-import type { Note, ToolCall } from "../../lib/activity.ts";
-import { cost, count, counted, duration, tokens } from "../../lib/format.ts";
+import { useState } from "react";
+import { cost, count, counted, duration, moment, tokens } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
+import { Button } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
 import {
   contentBeside,
+  groupsOf,
   isCommit,
+  lineOf,
+  type Note,
+  notesOf,
   outputsOf,
-  responseOf,
-  totalOf,
-  type Usage,
-  usageOf,
+  type Spending,
+  spendingOf,
+  type ToolCall,
+  type TurnGroup,
 } from "./parts.ts";
-import type { CardState } from "./step-card.tsx";
 import styles from "./trace.module.css";
 
-/** What a card holds: what the step got, thought, said, called, gave and used. */
-export function CardBody({ card, state }: { card: Card; state: CardState }) {
-  const { key, activity } = card;
-  const isRunning = state === "running";
-  const response = responseOf(card);
-  const content = activity?.response ? contentBeside(card) : (card.step?.content ?? null);
+type Props = { card: Card; isRunning: boolean };
+
+/** An attempt: what it got, what its agent thought, wrote and called, its result, and what it spent. */
+export function CardBody({ card, isRunning }: Props) {
+  const { attempt } = card;
+  const inputs = attempt.input?.resolvedInputs;
+  const content = contentBeside(card);
   return (
     <>
-      {activity?.error && <p className={styles.error}>{activity.error}</p>}
+      {attempt.error && <p className={styles.error}>{attempt.error.message}</p>}
       {content !== null && (
         <div className={styles.content}>
           {content === "" ? (
-            <Nothing>It said nothing.</Nothing>
+            <Nothing>It has no content.</Nothing>
           ) : (
             <Prose text={content} isMarkdown={isModelText(card)} />
           )}
         </div>
       )}
-      {activity?.inputs && (
-        <Section name={`${key}/inputs`} title="Inputs" note={namesIn(activity.inputs)}>
-          {() => <Values values={activity.inputs ?? {}} />}
+      {isRecord(inputs) && (
+        <Section name={`${attempt.attempt}/inputs`} title="Inputs" note={namesIn(inputs)}>
+          {() => <Values values={inputs} />}
         </Section>
       )}
-      {activity?.thinking && (
-        <Section
-          name={`${key}/thinking`}
-          title="Thinking"
-          note={oneLine(activity.thinking)}
-          isOpen={isRunning && response === ""}
-        >
-          {() => (
-            <div className={styles.thinking}>
-              <Prose text={activity.thinking} isGrowing={isRunning && response === ""} />
-            </div>
-          )}
-        </Section>
-      )}
-      {activity?.response && (
-        <Section name={`${key}/response`} title="Response" isOpen>
-          {() => <Prose text={response} isGrowing={isRunning} isMarkdown />}
-        </Section>
-      )}
+      <Turns card={card} isRunning={isRunning} />
       <CardRest card={card} isRunning={isRunning} />
     </>
   );
 }
 
-function CardRest({ card, isRunning }: { card: Card; isRunning: boolean }) {
-  const { key, activity, step } = card;
-  const { tools = [], notes = [] } = activity ?? {};
-  const outputs = outputsOf(card);
-  const usage = usageOf(card);
-  const isWait = step?.role === "__wait__";
+/** Of more turns than these the first ones are shown when they are asked for. */
+const mostGroups = 40;
+
+function Turns({ card: { attempt }, isRunning }: Props) {
+  const [isWhole, setWhole] = useState(false);
+  const all = groupsOf(attempt.turns);
+  const groups = isWhole ? all : all.slice(-mostGroups);
   return (
     <>
-      {tools.length > 0 && (
-        <Section
-          name={`${key}/tools`}
-          title={`Tool calls (${tools.length})`}
-          note={tools.map(({ name }) => name).join(", ")}
-          isOpen={isRunning}
-        >
-          {() => <Tools tools={tools} isRunning={isRunning} />}
-        </Section>
+      {groups.length < all.length && (
+        <div className={styles.content}>
+          <Button small onClick={() => setWhole(true)}>
+            Show {count(all.length - groups.length)} earlier turns
+          </Button>
+        </div>
       )}
+      {groups.map((group) => (
+        <Turn
+          key={group.at}
+          name={`${attempt.attempt}/turn-${group.at}`}
+          group={group}
+          isRunning={isRunning}
+          isGrowing={isRunning && group === groups.at(-1)}
+        />
+      ))}
+    </>
+  );
+}
+
+type TurnProps = { name: string; group: TurnGroup; isRunning: boolean; isGrowing: boolean };
+
+function Turn({ name, group, isRunning, isGrowing }: TurnProps) {
+  if (group.kind === "tools") {
+    const { calls } = group;
+    const title = `Tool calls (${calls.length})`;
+    const names = calls.map((call) => call.name).join(", ");
+    return (
+      <Section name={name} title={title} note={names} isOpen={isRunning}>
+        {() => <Tools calls={calls} />}
+      </Section>
+    );
+  }
+  const { kind, text } = group;
+  return kind === "thinking" ? (
+    <Section name={name} title="Thinking" note={oneLine(text)} isOpen={isGrowing}>
+      {() => (
+        <div className={styles.thinking}>
+          <Prose text={text} isGrowing={isGrowing} />
+        </div>
+      )}
+    </Section>
+  ) : (
+    <Section name={name} title="Response" isOpen>
+      {() => <Prose text={text} isGrowing={isGrowing} isMarkdown />}
+    </Section>
+  );
+}
+
+function CardRest({ card, isRunning }: Props) {
+  const { attempt, step } = card;
+  const key = attempt.attempt;
+  const notes = notesOf(card);
+  const outputs = outputsOf(card);
+  const spending = spendingOf(card);
+  return (
+    <>
       {notes.length > 0 && (
         <Section name={`${key}/notes`} title={`Notes (${notes.length})`} isOpen={isRunning}>
           {() => <Notes notes={notes} />}
         </Section>
       )}
-      {(step || activity?.outputs) && Object.keys(outputs).length > 0 && (
+      {(step || attempt.output) && Object.keys(outputs).length > 0 && (
         <Section
           name={`${key}/outputs`}
-          title={isWait ? "What is asked for" : "Outputs"}
+          title={step?.role === "__wait__" ? "What is asked for" : "Outputs"}
           note={namesIn(outputs)}
         >
           {() => <Values values={outputs} />}
@@ -111,32 +149,31 @@ function CardRest({ card, isRunning }: { card: Card; isRunning: boolean }) {
           {() => <Values values={step.meta} />}
         </Section>
       )}
-      {usage && (
-        <Section
-          name={`${key}/usage`}
-          title="Token usage"
-          note={`${tokens(totalOf(usage))}${usage.models.length > 0 ? ` · ${usage.models.join(", ")}` : ""}${
-            usage.latencyMs === null ? "" : ` · ${duration(usage.latencyMs)}`
-          }`}
-        >
-          {() => <UsageTable usage={usage} />}
+      {spending && (
+        <Section name={`${key}/usage`} title="Token usage" note={summaryOf(spending)}>
+          {() => <SpendingTable spending={spending} />}
         </Section>
       )}
     </>
   );
 }
 
-// What a program says is shown as it is: its lines would run together.
+const summaryOf = ({ total, models, latencyMs }: Spending): string =>
+  [tokens(total), models.join(", "), latencyMs === null ? "" : duration(latencyMs)]
+    .filter(Boolean)
+    .join(" · ");
+
+// A program's text is shown as it is: its lines would run together.
 const isModelText = (card: Card): boolean =>
-  card.step !== null && !isCommit(card.step.meta) && usageOf(card) !== null;
+  card.step !== null && !isCommit(card.step.meta) && spendingOf(card) !== null;
 
 const mostNamed = 6;
 
 function namesIn(values: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(values);
   const rest = names.length - mostNamed;
-  const told = names.slice(0, mostNamed).join(", ");
-  return rest > 0 ? `${told} and ${counted(rest, "other")}` : told;
+  const shown = names.slice(0, mostNamed).join(", ");
+  return rest > 0 ? `${shown} and ${counted(rest, "other")}` : shown;
 }
 
 const oneLine = (text: string): string => text.slice(0, 140).replace(/\s+/g, " ");
@@ -146,14 +183,17 @@ const icons: Record<Note["kind"], { icon: LucideIcon; word: string }> = {
   file: { icon: FileText, word: "file" },
   print: { icon: Printer, word: "printed" },
   error: { icon: CircleAlert, word: "error" },
-  message: { icon: MessageSquare, word: "message" },
+  retry: { icon: RefreshCw, word: "retry" },
+  event: { icon: MessageSquare, word: "event" },
 };
 
-/** What else a step told: variables that changed, files, printed values, messages. */
+const mostNotes = 200;
+
 function Notes({ notes }: { notes: readonly Note[] }) {
   return (
     <ul className={styles.notes}>
-      {notes.map(({ kind, text }, index) => {
+      {notes.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
+      {notes.slice(-mostNotes).map(({ kind, text }, index) => {
         const { icon: Icon, word } = icons[kind];
         return (
           <li key={index}>
@@ -166,32 +206,53 @@ function Notes({ notes }: { notes: readonly Note[] }) {
   );
 }
 
-/** The tools that a step called, each with what it was given and what it gave. */
-function Tools({ tools, isRunning }: { tools: readonly ToolCall[]; isRunning: boolean }) {
+/** Events that belong to no attempt, as plain lines. */
+export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <div className={styles.card}>
+      <Section name="lines" title={`Log (${counted(lines.length, "line")})`}>
+        {() => (
+          <ol className={styles.lines}>
+            {lines.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
+            {lines.slice(-mostNotes).map((line) => (
+              <li key={line.seq}>
+                <time>{moment(line.timestamp)}</time> {lineOf(line)}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Section>
+    </div>
+  );
+}
+
+/** The tools that a step called, each with its input and its result. */
+function Tools({ calls }: { calls: readonly ToolCall[] }) {
   return (
     <ul className={styles.tools}>
-      {tools.map((tool, index) => (
-        <li key={index} className={tool.isError ? styles.toolFailed : undefined}>
+      {calls.map((call, index) => (
+        <li key={index} className={call.status === "failed" ? styles.toolFailed : undefined}>
           <div className={styles.head}>
-            <ToolState tool={tool} isRunning={isRunning} />
-            <code>{tool.name}</code>
+            <ToolState status={call.status} />
+            <code>{call.name}</code>
           </div>
           <div className={styles.value}>
-            <Value value={tool.input} />
+            <Value value={call.input} />
           </div>
-          {tool.notes.length > 0 && (
+          {call.messages.length > 0 && (
             <ul className={styles.toolNotes}>
-              {tool.notes.map((note, line) => (
-                <li key={line}>{note}</li>
+              {call.messages.map((message, line) => (
+                <li key={line}>{message}</li>
               ))}
             </ul>
           )}
-          {tool.isDone && (
+          {"output" in call && (
             <div className={styles.output}>
-              {typeof tool.output === "string" ? (
-                <Prose text={tool.output} />
+              {typeof call.output === "string" ? (
+                <Prose text={call.output} />
               ) : (
-                <Value value={tool.output} />
+                <Value value={call.output} />
               )}
             </div>
           )}
@@ -201,15 +262,15 @@ function Tools({ tools, isRunning }: { tools: readonly ToolCall[]; isRunning: bo
   );
 }
 
-function ToolState({ tool, isRunning }: { tool: ToolCall; isRunning: boolean }) {
-  if (tool.isError) return <CircleX aria-label="failed" className={styles.bad} />;
-  if (tool.isDone) return <CircleCheck aria-label="done" className={styles.good} />;
-  return isRunning ? <LoaderCircle aria-label="at work" className={styles.busy} /> : null;
+function ToolState({ status }: { status: ToolCall["status"] }) {
+  if (status === "failed") return <CircleX aria-label="failed" className={styles.bad} />;
+  if (status === "done") return <CircleCheck aria-label="done" className={styles.good} />;
+  return <LoaderCircle aria-label="running" className={styles.busy} />;
 }
 
-/** What a step used of models, kind by kind. */
-function UsageTable({ usage }: { usage: Usage }) {
-  const { models, latencyMs, tokens: used, cost: dollars } = usage;
+/** What an attempt spent on models, kind by kind. */
+function SpendingTable({ spending }: { spending: Spending }) {
+  const { models, latencyMs, tokens: used, cost: dollars } = spending;
   return (
     <dl className={styles.usage}>
       {Object.entries(used)

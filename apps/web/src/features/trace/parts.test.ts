@@ -1,67 +1,107 @@
 import { describe, expect, test } from "bun:test";
-import { newActivity } from "../../lib/activity.ts";
-import type { Card } from "../../lib/thread-log.ts";
-import { contentBeside, outputsOf, responseOf, totalOf, usageOf } from "./parts.ts";
+import { ThreadLog } from "../../lib/thread-log.ts";
+import { contentBeside, groupsOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
 
-const card = (content: string, meta: Record<string, unknown>, told = {}): Card => ({
-  key: "card-1",
-  step: { number: 1, role: "a", content, meta, timestamp: 0 },
-  activity: { ...newActivity("a", 0), ...told },
-  beganAt: null,
-  version: 0,
-});
+type Event = [type: string, payload: object];
 
-describe("what a step used", () => {
+/** The card of a step with the events of its attempt. */
+function cardOf(content: string, meta: Record<string, unknown>, ...events: Event[]) {
+  const log = new ThreadLog();
+  for (const [seq, [type, payload]] of events.entries()) {
+    const line = { tag: "EVENT000", content: "", timestamp: 1, stepID: "a", type, payload };
+    log.takeEvent(Object.assign(line, { seq, attempt: "A" }));
+  }
+  log.takeStep(
+    Object.assign({ number: 1, role: "a", content, meta, timestamp: 2 }, { attempt: "A" }),
+  );
+  const [card] = log.cards;
+  if (!card) throw new Error("there is no card");
+  return card;
+}
+
+describe("what an attempt spent", () => {
   test("is added up over its calls", () => {
-    const call = { model: "m", latencyMs: 5, usage: { input_tokens: 3, output_tokens: 4 } };
-    const usage = usageOf(card("", { cost: 0.5 }, { models: [call, call] }));
-    expect(usage).toEqual({
-      models: ["m"],
-      latencyMs: 10,
-      tokens: { input_tokens: 6, output_tokens: 8 },
-      cost: 0.5,
-    });
-    expect(totalOf(usage ?? { models: [], latencyMs: null, tokens: {}, cost: null })).toBe(14);
+    const call = { model: "m", latency_ms: 5, usage: { input_tokens: 3, output_tokens: 4 } };
+    const card = cardOf("", {}, ["llm_done", call], ["llm_done", { ...call, cost_usd: 1 }]);
+    expect(spendingOf(card)).toMatchObject({ models: ["m"], latencyMs: 10, total: 14, cost: null });
   });
 
-  test("is told by its meta when a fork brought it along", () => {
-    const meta = { usage: { input_tokens: 2, total_tokens: 9 }, model: "m" };
-    expect(usageOf(card("", meta))).toMatchObject({ models: ["m"], tokens: { total_tokens: 9 } });
-    expect(usageOf(card("", {}))).toBeNull();
+  test("is what its step has recorded, of which nothing else is known in an older log", () => {
+    const meta = { usage: { input_tokens: 2, output_tokens: 7 }, model: "m", cost: 0.5 };
+    expect(spendingOf(cardOf("", meta))).toMatchObject({ models: ["m"], total: 9, cost: 0.5 });
+    expect(spendingOf(cardOf("", {}))).toBeNull();
   });
 });
 
-describe("what a step gave", () => {
-  test("is its meta, without what it spent and without the mark of durable code", () => {
+describe("the outputs of a step", () => {
+  test("are its meta, without what it spent and without the mark of durable code", () => {
     const meta = { ok: true, usage: {}, cost: 1, __durable__: { value: 1 } };
-    expect(outputsOf(card("", meta))).toEqual({ ok: true });
+    expect(outputsOf(cardOf("", meta))).toEqual({ ok: true });
   });
 
-  test("is what a step of a document told", () => {
-    expect(outputsOf(card("", { phase: "done" }, { outputs: { $a: 1 } }))).toEqual({ $a: 1 });
-  });
-
-  test("is what a step of a document wrote, when no event tells of it", () => {
+  test("are what a step of a document published, else what it has written", () => {
+    const done: Event = ["step_done", { outputs: { $a: 1 } }];
+    expect(outputsOf(cardOf("", { phase: "done" }, done))).toEqual({ $a: 1 });
     const variables = [
       { path: ["$list", 0], value: "x", seq: 1 },
       { path: ["$n"], value: 2, seq: 2 },
     ];
     const meta = { phase: "done", variables, runID: "r" };
-    expect(outputsOf(card("", meta))).toEqual({ "$list.0": "x", $n: 2 });
+    expect(outputsOf(cardOf("", meta))).toEqual({ "$list.0": "x", $n: 2 });
   });
 
-  test("is not told twice by an agent's role", () => {
-    const outputs = { content: "x", meta: { ok: true } };
-    expect(outputsOf(card("x", { ok: true }, { outputs }))).toEqual({ ok: true });
+  test("are not the content and meta that an agent's role publishes", () => {
+    const done: Event = ["step_done", { outputs: { content: "x", meta: { ok: true } } }];
+    expect(outputsOf(cardOf("x", { ok: true }, done))).toEqual({ ok: true });
   });
 });
 
-describe("the text of a card", () => {
-  test("is what the model said, and what the step says beside it when that is something else", () => {
-    const same = card("Hello ", {}, { response: "Hello" });
-    const other = card("A: $plan set", {}, { response: "{}" });
-    expect([responseOf(same), contentBeside(same)]).toEqual(["Hello", null]);
-    expect([responseOf(other), contentBeside(other)]).toEqual(["{}", "A: $plan set"]);
-    expect(responseOf(card("plain", {}))).toBe("plain");
+describe("the turns of an attempt", () => {
+  const use = (id: string): Event => ["llm_tool_use", { tool_use_id: id, name: "read", input: id }];
+
+  test("are in the order of time, and consecutive calls of tools are one group", () => {
+    const { attempt } = cardOf(
+      "",
+      {},
+      ["llm_thinking", { delta: "hm" }],
+      ["llm_token", { delta: "Let me " }],
+      ["llm_token", { delta: "look" }],
+      use("1"),
+      use("2"),
+      ["llm_tool_result", { tool_use_id: "2", content: "gone", is_error: true }],
+      ["llm_token", { delta: "Done" }],
+    );
+    const groups = groupsOf(attempt.turns);
+    expect(
+      groups.map((group) => (group.kind === "tools" ? group.calls.length : group.text)),
+    ).toEqual(["hm", "Let me look", 2, "Done"]);
+    const [tools] = groups.flatMap((group) => (group.kind === "tools" ? [group] : []));
+    expect(tools?.calls[1]).toMatchObject({ status: "failed", output: "gone" });
   });
+
+  test("have the step's content where the model has written it, and else it is beside them", () => {
+    expect(contentBeside(cardOf("Hello ", {}, ["llm_token", { delta: "Hello" }]))).toBeNull();
+    expect(contentBeside(cardOf("$plan set", {}, ["llm_token", { delta: "{}" }]))).toBe(
+      "$plan set",
+    );
+    expect(contentBeside(cardOf("plain", {}))).toBe("plain");
+  });
+});
+
+test("retries and all other events are notes", () => {
+  const card = cardOf(
+    "",
+    {},
+    ["llm_retry", { attempt_number: 1, delay_ms: 2_000, error: "overloaded" }],
+    ["var_changed", { name: "$n", newValue: { a: 1 } }],
+    ["step_print", { value: "hi" }],
+    ["my_event", { at: 1 }],
+    ["llm_done", {}],
+  );
+  expect(notesOf(card)).toEqual([
+    { kind: "retry", text: "tried again after 2.0 s: overloaded" },
+    { kind: "variable", text: '$n = {"a":1}' },
+    { kind: "print", text: "hi" },
+    { kind: "event", text: 'my_event a {"at":1}' },
+  ]);
 });

@@ -1,50 +1,42 @@
+import { type Attempt, type EventRecord, knownEvent, totalTokens } from "@uncaged/workflow";
+import { duration } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 
-/** What a step's meta says of what it spent; shown separately. */
+/** Properties of a step's meta that are shown as what it spent. */
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 
-/** What a step used of models: the tokens by kind, the models, how long they took, and the cost. */
-export type Usage = {
-  models: string[];
-  latencyMs: number | null;
+/** What an attempt spent on models: the tokens by kind and in all, the models, how long they took, the cost. */
+export type Spending = {
   tokens: Readonly<Record<string, number>>;
+  total: number;
+  models: readonly string[];
+  latencyMs: number | null;
   cost: number | null;
 };
 
-/** What a card says was used: as its events tell, else as its meta does. Null when it used nothing. */
-export function usageOf({ activity, step }: Card): Usage | null {
-  const meta = step?.meta ?? {};
-  const cost = typeof meta.cost === "number" ? meta.cost : null;
-  const calls = activity?.models ?? [];
-  if (calls.length > 0) {
-    const latencies = calls.flatMap(({ latencyMs }) => latencyMs ?? []);
-    return {
-      models: [...new Set(calls.flatMap(({ model }) => model ?? []))],
-      latencyMs: latencies.length > 0 ? sum(latencies) : null,
-      tokens: added(calls.map(({ usage }) => usage)),
-      cost,
-    };
-  }
-  if (!isRecord(meta.usage)) return null;
-  const tokens = Object.entries(meta.usage).filter(
-    (entry): entry is [string, number] => typeof entry[1] === "number",
-  );
-  const models = typeof meta.model === "string" ? [meta.model] : [];
-  return { models, latencyMs: null, tokens: Object.fromEntries(tokens), cost };
+/** What a card's attempt spent; null when it called no model. */
+export function spendingOf({ attempt }: Card): Spending | null {
+  const { usage, models, cost, notes } = attempt;
+  if (usage === null) return null;
+  const latencies = notes.flatMap((note) => {
+    const event = knownEvent(note);
+    return event?.type === "llm_done" ? (event.payload.latency_ms ?? []) : [];
+  });
+  return {
+    tokens: usage,
+    total: totalTokens(usage),
+    models: Object.keys(models).filter((model) => model !== "unknown"),
+    latencyMs: latencies.length > 0 ? latencies.reduce((a, b) => a + b) : null,
+    cost,
+  };
 }
 
-/** How many tokens in all; a total that is told wins over the sum. */
-export function totalOf({ tokens }: Usage): number {
-  const { total_tokens: total, thinking_tokens: _, ...others } = tokens;
-  return total ?? sum(Object.values(others));
-}
-
-/** What a step gave: what it told as its outputs, or its meta without what it spent. */
-export function outputsOf({ activity, step }: Card): Readonly<Record<string, unknown>> {
-  const told = activity?.outputs;
-  // An agent's role tells its content and its meta, which the step has in full.
-  if (isRecord(told) && !("content" in told && "meta" in told)) return told;
+/** The result of a step: what it published as its outputs, or its meta without what it spent. */
+export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unknown>> {
+  const outputs = attempt.output?.outputs;
+  // An agent's role publishes its content and its meta, which the step has in full.
+  if (isRecord(outputs) && !("content" in outputs && "meta" in outputs)) return outputs;
   if (step && isCommit(step.meta)) return writtenBy(step.meta);
   return Object.fromEntries(
     Object.entries(step?.meta ?? {}).filter(
@@ -71,25 +63,83 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The text of a card: what the model said, else what the step says. */
-export function responseOf({ activity, step }: Card): string {
-  return activity?.response || step?.content || "";
+/** The content of a step, unless its model has written the same. */
+export function contentBeside({ attempt, step }: Card): string | null {
+  const content = step?.content ?? null;
+  const isWritten = attempt.turns.some(
+    (turn) => turn.kind === "text" && turn.text.trim() === content?.trim(),
+  );
+  return isWritten ? null : content;
 }
 
-/** What the step says beside the model's answer; null when that is the same. */
-export function contentBeside({ activity, step }: Card): string | null {
-  const said = activity?.response.trim() ?? "";
-  const content = step?.content.trim() ?? "";
-  return said !== "" && content !== "" && said !== content ? (step?.content ?? null) : null;
-}
+/** Turns that are shown together: consecutive calls of tools are one group. */
+export type TurnGroup =
+  | { kind: "thinking" | "text"; at: number; text: string }
+  | { kind: "tools"; at: number; calls: ToolCall[] };
 
-const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+export type ToolCall = Extract<Attempt["turns"][number], { kind: "tool" }>;
 
-function added(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const total = new Map<string, number>();
-  for (const one of all) {
-    for (const [name, value] of Object.entries(one))
-      total.set(name, (total.get(name) ?? 0) + value);
+/** The turns of an attempt in the order of time; `at` is the index of a group's first turn. */
+export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
+  const groups: TurnGroup[] = [];
+  for (const [at, turn] of turns.entries()) {
+    const last = groups.at(-1);
+    if (turn.kind !== "tool") groups.push({ kind: turn.kind, at, text: turn.text });
+    else if (last?.kind === "tools") last.calls.push(turn);
+    else groups.push({ kind: "tools", at, calls: [turn] });
   }
-  return Object.fromEntries(total);
+  return groups;
+}
+
+/** One line about what else happened in an attempt. */
+export type Note = {
+  kind: "variable" | "file" | "print" | "error" | "retry" | "event";
+  text: string;
+};
+
+/** What happened in an attempt beside its turns: retries, and the events that have no view of their own. */
+export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] => [
+  ...retries.map(({ error, delayMs }): Note => {
+    const wait = delayMs === null ? "" : ` after ${duration(delayMs)}`;
+    return { kind: "retry", text: `tried again${wait}: ${error}` };
+  }),
+  ...notes.flatMap((event) => noteOf(event) ?? []),
+];
+
+function noteOf(record: EventRecord): Note | null {
+  const event = knownEvent(record);
+  switch (event?.type) {
+    case "llm_done":
+    case "file_start":
+      return null;
+    case "step_print":
+      return { kind: "print", text: inLine(event.payload.value) };
+    case "var_changed": {
+      const { name, newValue } = event.payload;
+      return { kind: "variable", text: `${name} = ${inLine(newValue)}` };
+    }
+    case "file_done":
+      return { kind: "file", text: event.payload.path };
+    case "llm_error":
+      return { kind: "error", text: inLine(event.payload.error) };
+    case "step_skipped":
+      return { kind: "event", text: `left out: ${inLine(event.payload.condition)}` };
+    case "tool_message":
+      return { kind: "event", text: inLine(event.payload.message) };
+    default:
+      return { kind: "event", text: lineOf(record) };
+  }
+}
+
+/** An event in a line: its type, its step, its payload. */
+export const lineOf = ({ type, stepID, payload }: EventRecord): string =>
+  [type, stepID, Object.keys(payload).length > 0 ? inLine(payload) : null]
+    .filter(Boolean)
+    .join(" ");
+
+const longestLine = 300;
+
+function inLine(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
+  return text.length > longestLine ? `${text.slice(0, longestLine)}…` : text;
 }

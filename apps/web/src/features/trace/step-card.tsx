@@ -1,6 +1,7 @@
+import type { Attempt, Path } from "@uncaged/workflow";
 import {
   CircleCheck,
-  CircleDashed,
+  CircleSlash,
   CircleX,
   GitBranch,
   GitFork,
@@ -9,13 +10,15 @@ import {
   MessageCircleQuestion,
   MessageSquareReply,
   RotateCcw,
+  SkipForward,
+  Unplug,
 } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import { duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
-import { type Card, durationOf, roleOf } from "../../lib/thread-log.ts";
+import { type Card, durationOf, nameOf } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { CardBody } from "./card-body.tsx";
-import { totalOf, usageOf } from "./parts.ts";
+import { spendingOf } from "./parts.ts";
 import styles from "./trace.module.css";
 
 /** What the reader asked for at a card: the step's number. */
@@ -23,29 +26,31 @@ export type CardAction = (number: number) => void;
 
 type Props = {
   card: Card;
+  /** That of the attempt: another one shows the card again. */
   version: number;
   state: CardState;
   onFork: CardAction;
   onRerun: CardAction;
-  /** The number that a step has got which its thread failed at; null for all others. */
+  /** The number that the step of a card would have at which the thread failed; null for all others. */
   failedNumber: number | null;
-  /** Stands at the card's foot: the form that answers a question. */
+  /** At the card's foot: the form that answers a question. */
   foot?: ReactNode;
 };
 
-/** One step, as a card. */
+/** One attempt, with its step when it has committed one. */
 export const StepCard = memo(function StepCard(props: Props) {
   const { card, state, onFork, onRerun, failedNumber, foot } = props;
-  const { step, activity } = card;
-  const role = roleOf(card);
+  const { step, attempt } = card;
+  const role = step?.role ?? nameOf(attempt);
   const name = roleName(role, step?.meta);
-  const title = activity?.title && activity.title !== role ? activity.title : null;
-  const usage = usageOf(card);
+  const title = attempt.title !== role ? attempt.title : null;
+  const type = attempt.input?.type;
+  const spending = spendingOf(card);
   const number = step?.number;
   return (
     <article
       className={`${styles.card} ${styles[state]} ${foot ? styles.asking : ""}`}
-      aria-label={`${number ? `Step ${number}` : "Step at work"}: ${name}`}
+      aria-label={`${number ? `Step ${number}` : states[state].label}: ${name}`}
       tabIndex={-1}
     >
       <header className={styles.header}>
@@ -55,13 +60,16 @@ export const StepCard = memo(function StepCard(props: Props) {
           {name}
           {title && <span className={styles.subtitle}>{title}</span>}
         </h3>
-        {activity?.type && activity.type !== "Role" && (
-          <span className={styles.tag}>{activity.type}</span>
-        )}
-        {state === "kept" && <span className={styles.tag}>brought along</span>}
+        {typeof type === "string" && type !== "Role" && <span className={styles.tag}>{type}</span>}
+        {iterationsIn(attempt.path).map((iteration) => (
+          <span key={iteration} className={styles.tag}>
+            {iteration}
+          </span>
+        ))}
+        {state === "copied" && <span className={styles.tag}>copied</span>}
         <span className={styles.facts}>
-          {usage && totalOf(usage) > 0 && <span>{tokens(totalOf(usage))} tokens</span>}
-          <CardTime card={card} isRunning={state === "running"} />
+          {spending && spending.total > 0 && <span>{tokens(spending.total)} tokens</span>}
+          <CardTime attempt={attempt} isRunning={state === "running"} />
         </span>
         {number !== undefined && (
           <span className={styles.actions}>
@@ -70,7 +78,7 @@ export const StepCard = memo(function StepCard(props: Props) {
               small
               icon={<GitFork />}
               aria-label={`Fork from here, after step ${number}`}
-              title="Fork from here: keep this step, go on anew"
+              title="Fork from here: keep this step, go on from it"
               onClick={() => onFork(number)}
             />
             <Button
@@ -84,7 +92,7 @@ export const StepCard = memo(function StepCard(props: Props) {
           </span>
         )}
       </header>
-      <CardBody card={card} state={state} />
+      <CardBody card={card} isRunning={state === "running"} />
       {failedNumber !== null && (
         <div className={styles.foot}>
           <Button small icon={<RotateCcw />} onClick={() => onRerun(failedNumber)}>
@@ -97,40 +105,50 @@ export const StepCard = memo(function StepCard(props: Props) {
   );
 });
 
-function CardTime({ card, isRunning }: { card: Card; isRunning: boolean }) {
+/** The iterations that an attempt is in, outermost first: `Loop_A #2`. */
+const iterationsIn = (path: Path): string[] =>
+  path.flatMap((part) =>
+    "iteration" in part && part.iteration !== undefined ? `${part.in} #${part.iteration + 1}` : [],
+  );
+
+function CardTime({ attempt, isRunning }: { attempt: Attempt; isRunning: boolean }) {
   const now = useNow(100, isRunning);
-  const { step, beganAt } = card;
-  const took = durationOf(card);
-  if (isRunning && beganAt !== null) return <span>{duration(now - beganAt)}</span>;
-  if (!step || took === null || took === 0) return null;
-  return <span title={moment(step.timestamp)}>{duration(took)}</span>;
+  const { startedAt, endedAt } = attempt;
+  const took = durationOf(attempt, isRunning ? now : null);
+  if (took === null || startedAt === null || (took === 0 && endedAt !== null)) return null;
+  return <span title={moment(endedAt ?? startedAt)}>{duration(took)}</span>;
 }
 
-/** How a card stands. `kept` was brought along by a fork; `lost` will not be committed any more. */
-export type CardState =
+/** `copied` was committed by the thread that this one was forked from. */
+type CardState =
   | "done"
   | "running"
   | "failed"
+  | "skipped"
+  | "cancelled"
   | "lost"
   | "question"
   | "answer"
   | "rerun"
-  | "kept";
+  | "copied";
 
-const icons: Record<CardState, { icon: LucideIcon; word: string }> = {
-  done: { icon: CircleCheck, word: "done" },
-  running: { icon: LoaderCircle, word: "at work" },
-  failed: { icon: CircleX, word: "failed" },
-  lost: { icon: CircleDashed, word: "not finished" },
-  question: { icon: MessageCircleQuestion, word: "question" },
-  answer: { icon: MessageSquareReply, word: "answer" },
-  rerun: { icon: RotateCcw, word: "run again from here" },
-  kept: { icon: GitBranch, word: "brought along by the fork" },
+/** `label` names a card that has no step. */
+const states: Record<CardState, { icon: LucideIcon; word: string; label: string }> = {
+  done: { icon: CircleCheck, word: "done", label: "Done" },
+  running: { icon: LoaderCircle, word: "running", label: "Running" },
+  failed: { icon: CircleX, word: "failed", label: "Failed" },
+  skipped: { icon: SkipForward, word: "skipped", label: "Skipped" },
+  cancelled: { icon: CircleSlash, word: "cancelled", label: "Cancelled" },
+  lost: { icon: Unplug, word: "lost with its worker", label: "Lost" },
+  question: { icon: MessageCircleQuestion, word: "question", label: "Question" },
+  answer: { icon: MessageSquareReply, word: "answer", label: "Answer" },
+  rerun: { icon: RotateCcw, word: "run again from here", label: "Rerun" },
+  copied: { icon: GitBranch, word: "copied by the fork", label: "Copied" },
 };
 
 /** The icon of a card's state, and its word for who does not see it. */
 function CardStateIcon({ state }: { state: CardState }) {
-  const { icon: Icon, word } = icons[state];
+  const { icon: Icon, word } = states[state];
   return (
     <span className={styles.state} title={word}>
       <Icon aria-hidden />
@@ -139,15 +157,11 @@ function CardStateIcon({ state }: { state: CardState }) {
   );
 }
 
-/** How the thread of a card stands, and how many steps a fork brought along. */
-export type CardThread = { isRunning: boolean; hasFailed: boolean; kept: number };
-
-/** How a card stands in its thread. */
-export function stateOf({ step, activity }: Card, thread: CardThread): CardState {
-  const { isRunning, hasFailed, kept } = thread;
+/** The state of a card. What goes on in a thread that no worker drives is lost. */
+export function stateOf({ attempt, step }: Card, isDriven: boolean): CardState {
   if (step?.role === "__wait__") return "question";
   if (step?.role === "__input__") return step.meta.for === "rerun" ? "rerun" : "answer";
-  if (step) return step.number <= kept ? "kept" : "done";
-  if (activity?.error || hasFailed) return "failed";
-  return isRunning ? "running" : "lost";
+  if (attempt.saved) return "copied";
+  if (attempt.status === "running") return isDriven ? "running" : "lost";
+  return attempt.status === "committed" ? "done" : attempt.status;
 }

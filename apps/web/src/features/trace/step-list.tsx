@@ -1,26 +1,28 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { Card } from "../../lib/thread-log.ts";
+import { type Card, failedAmong } from "../../lib/thread-log.ts";
+import { isLive } from "../../lib/threads.ts";
 import { useKeys } from "../../ui/page.tsx";
-import { type CardAction, type CardThread, stateOf, StepCard } from "./step-card.tsx";
+import { type CardAction, stateOf, StepCard } from "./step-card.tsx";
 import styles from "./trace.module.css";
 
 type Props = {
   cards: readonly Card[];
-  thread: CardThread;
+  status: Status;
   /** The step to show first; the number behind the last one is that of what failed. */
   shownStep: number | undefined;
   /** Another number shows it again. */
   shownTimes: number;
   onFork: CardAction;
   onRerun: CardAction;
-  /** What stands at the foot of a step's card: the form that answers it. */
+  /** At the foot of a step's card: the form that answers it. */
   foot: { number: number; node: ReactNode } | null;
 };
 
-/** A thread's steps. However many there are, only those that are seen are made. */
+/** A thread's attempts. However many there are, only those that are seen are made. */
 export function StepList(props: Props) {
-  const { cards, thread, shownStep, shownTimes, onFork, onRerun, foot } = props;
+  const { cards, status, shownStep, shownTimes, onFork, onRerun, foot } = props;
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -34,11 +36,13 @@ export function StepList(props: Props) {
     gap: 10,
     scrollMargin: top,
     scrollPaddingStart: headPx,
-    getItemKey: (index) => cards[index]?.key ?? index,
+    getItemKey: (index) => cards[index]?.attempt.attempt ?? index,
   });
-  const failed = failedAmong(cards, thread);
+  const failed = status === "failed" ? failedAmong(cards) : [];
+  const next = (cards.findLast(({ step }) => step !== null)?.step?.number ?? 0) + 1;
+  const failedNumber = (card: Card) => (failed.includes(card) ? next : null);
   const shownIndex = cards.findIndex(
-    (card) => (card.step?.number ?? (failed.cards.includes(card) && failed.number)) === shownStep,
+    (card) => shownStep !== undefined && (card.step?.number ?? failedNumber(card)) === shownStep,
   );
   useEffect(() => {
     if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
@@ -50,7 +54,7 @@ export function StepList(props: Props) {
       className={styles.list}
       role="feed"
       aria-label="Steps"
-      aria-busy={thread.isRunning}
+      aria-busy={status === "running"}
       style={{ height: virtual.getTotalSize() }}
     >
       {virtual.getVirtualItems().map(({ index, key, start }) => {
@@ -66,11 +70,11 @@ export function StepList(props: Props) {
             >
               <StepCard
                 card={card}
-                version={card.version}
-                state={stateOf(card, thread)}
+                version={card.attempt.version}
+                state={stateOf(card, isLive(status))}
                 onFork={onFork}
                 onRerun={onRerun}
-                failedNumber={failed.cards.includes(card) ? failed.number : null}
+                failedNumber={failedNumber(card)}
                 foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
               />
             </div>
@@ -81,16 +85,7 @@ export function StepList(props: Props) {
   );
 }
 
-/** The cards that a thread failed at, and the number that their step has got. */
-function failedAmong(cards: readonly Card[], { hasFailed }: CardThread) {
-  const last = cards.findLastIndex(({ step }) => step !== null);
-  const open = hasFailed ? cards.slice(last + 1) : [];
-  const told = open.filter(({ activity }) => activity?.error);
-  // What lies around a step that failed is open too.
-  return { cards: told.length > 0 ? told : open, number: (cards[last]?.step?.number ?? 0) + 1 };
-}
-
-/** What stands at the top of the window: the console's header and the thread's. */
+/** The height of what covers the top of the window: the console's header and the thread's. */
 const headPx = 110;
 
 /** The index of the first card that is not hidden above. */

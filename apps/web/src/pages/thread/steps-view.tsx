@@ -1,11 +1,12 @@
-import type { NumberedStep, Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { AnswerForm } from "../../features/answer/answer-form.tsx";
 import type { ForkPoint } from "../../features/fork/fork.ts";
 import { StatusIcon } from "../../features/status/status.tsx";
+import { LogLines } from "../../features/trace/card-body.tsx";
 import { StepList } from "../../features/trace/step-list.tsx";
-import type { Card, ThreadLog } from "../../lib/thread-log.ts";
+import type { ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -26,7 +27,10 @@ type Props = {
 /** The steps of a thread as cards, and how it ended. */
 export function StepsView(props: Props) {
   const { thread, log, status, shownStep, askedToAnswer, onForkPoint } = props;
-  const { cards, steps } = log;
+  const { cards: all, steps, lines } = log;
+  // Nothing runs while a thread waits.
+  const cards =
+    status === "waiting" ? all.filter(({ attempt }) => attempt.status !== "running") : all;
   const isRunning = status === "running";
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
   useKeys({ f: toggle });
@@ -46,8 +50,8 @@ export function StepsView(props: Props) {
       <h2 className="unseen">Steps</h2>
       {cards.length > 0 && (
         <StepList
-          cards={question ? cards.filter((card) => !isAsking(card, question)) : cards}
-          thread={{ isRunning, hasFailed: status === "failed", kept: thread.forkFrom?.steps ?? 0 }}
+          cards={cards}
+          status={status}
           shownStep={shownStep}
           shownTimes={askedToAnswer}
           onFork={onFork}
@@ -67,7 +71,7 @@ export function StepsView(props: Props) {
           }
         />
       )}
-      {isRunning && log.open.length === 0 && (
+      {isRunning && !cards.some(({ attempt }) => attempt.status === "running") && (
         <p className={styles.working} role="status">
           <LoaderCircle aria-hidden /> Working on step {steps.length + 1}…
         </p>
@@ -77,6 +81,7 @@ export function StepsView(props: Props) {
           <p>The thread has committed nothing.</p>
         </Empty>
       )}
+      <LogLines lines={lines} />
       <EndNote thread={thread} status={status} onRerun={() => onRerun(steps.length + 1)} />
       {isLive(status) && (
         <Button
@@ -93,10 +98,6 @@ export function StepsView(props: Props) {
     </div>
   );
 }
-
-/** Whether a card is the step that waits for the answer: its question has a card of its own. */
-const isAsking = ({ step, activity }: Card, question: NumberedStep): boolean =>
-  step === null && activity?.stepID === question.meta.stepID;
 
 const reasons: Partial<Record<Status, string>> = {
   interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",

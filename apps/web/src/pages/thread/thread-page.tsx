@@ -119,7 +119,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                     <GraphView
                       hash={thread.hash}
                       log={log}
-                      isRunning={status === "running"}
+                      status={status}
                       actions={{
                         onDetails: (number) => show("steps", number),
                         onRerun: (number) => setForkPoint({ kind: "rerun", number }),
@@ -130,7 +130,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                   {view === "timeline" && (
                     <TimelineView
                       log={log}
-                      isRunning={status === "running"}
+                      status={status}
                       onStep={(number) => show("steps", number)}
                     />
                   )}
