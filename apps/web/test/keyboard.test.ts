@@ -103,7 +103,10 @@ test("a step is chosen in the timeline with Tab, the arrows and Enter", async ()
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}?view=timeline`);
-  await page.getByRole("group", { name: /step/ }).first().waitFor();
+  await page
+    .getByRole("group", { name: /attempt/ })
+    .first()
+    .waitFor();
   await pressUntil(page, page.getByRole("button", { name: /^Step 1:/ }), "Tab");
   await page.keyboard.press("ArrowRight");
   expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 2:");
