@@ -95,10 +95,9 @@ export const packages: Package[] = [
   },
   {
     home: "apps/web/src/",
-    cycles: 3,
     layers: { lib: 0, ui: 1, features: 2, pages: 3 },
     divided: ["features", "pages"],
-    entryPoints: ["@uncaged/workflow-server/api-types"],
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow-server/api-types"],
   },
   {
     // What is printed, one call of a command, what commands share, the commands.

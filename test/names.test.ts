@@ -82,14 +82,13 @@ describe("a name", () => {
 
 /** Private words for what the field has a word for. CONTRIBUTING.md has the whole list. */
 const privateWords =
-  /\b(happenings?|misfits?|unborn|births?|born|time-outs?|by (itself|himself|themselves)|mend(s|ed|ing)?|side by side|doors?|(?<!Math\.)floors?|voices?|remarks?|adopt(s|ed|ing|ion)?|tell(s|ing)?|told|who comes back|goes on behind|where it stands)\b/gi;
+  /\b(happenings?|misfits?|unborn|births?|born|time-outs?|by (itself|himself|themselves)|mend(s|ed|ing)?|side by side|doors?|(?<!Math\.)floors?|voices?|remarks?(?!-gfm)|adopt(s|ed|ing|ion)?|tell(s|ing)?|told|who comes back|goes on behind|where it stands)\b/gi;
 
 /** How often they still occur: to be lowered, never to be raised. */
 const left: Record<string, number> = {
   "ARCHITECTURE.md": 12,
   "README.md": 2,
   "apps/server": 72,
-  "apps/web": 69,
   bench: 94,
   docs: 70,
   examples: 15,

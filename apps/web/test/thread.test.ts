@@ -65,7 +65,7 @@ async function begin(page: Page, workflow: string): Promise<void> {
   await page.getByRole("dialog").getByLabel("Workflow").selectOption(workflow);
 }
 
-test("a thread is started by a form made from the workflow's schema, and its steps come by themselves", async () => {
+test("a thread is started by a form made from the workflow's schema, and its steps appear as they are committed", async () => {
   const page = await open(serving);
   await begin(page, "greeter");
   const dialog = page.getByRole("dialog");

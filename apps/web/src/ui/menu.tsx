@@ -31,7 +31,7 @@ type AtProps = {
 
 /** A list of things to do with something that is no button. */
 export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: AtProps) {
-  // By itself the menu gives the focus back only when something else may have it already.
+  // On its own the menu gives the focus back only when something else may have it already.
   const closed = () => {
     const { activeElement, body } = document;
     const isFree = !activeElement || activeElement === body || activeElement.closest("[role=menu]");

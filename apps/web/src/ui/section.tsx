@@ -6,7 +6,7 @@ import styles from "./section.module.css";
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
 
 type Props = {
-  /** Tells it from all other sections of the thread. */
+  /** No other section of the page has it. */
   name: string;
   title: string;
   /** Beside the title: how many, how much. */
