@@ -1,17 +1,16 @@
-// Door 1: who plays a role in a workflow. What a bundle does not use stays out of it.
+// Entry point 1: who plays a role in a workflow. What a bundle does not use stays out of it.
 
 // Roles
-export { describe } from "./role/role.ts";
 export { type RoleSteps, roleSteps } from "./role/durable.ts";
 export {
   type AgentMeta,
   type AgentRole,
+  describe,
   role,
   type RoleEntry,
   type RoleSpec,
 } from "./role/role.ts";
-export { type Paid, paid } from "./role/spending.ts";
-export type { Spending } from "./role/spending.ts";
+export { type Paid, paid, type Spending } from "./role/spending.ts";
 
 // Extraction
 export type { Extractor } from "./extract/extract.ts";
@@ -22,11 +21,14 @@ export { anthropicAgent, type AnthropicOptions } from "./anthropic/anthropic.ts"
 export { openaiAgent, type OpenAIOptions } from "./openai/openai.ts";
 export { claudeCode, readClaudeCode } from "./command/claude-code.ts";
 export { codex } from "./command/codex.ts";
-export { commandAgent, type CommandOptions } from "./command/command.ts";
+export {
+  commandAgent,
+  type CommandOptions,
+  type PresetOptions,
+  type Template,
+} from "./command/command.ts";
 export { cursor } from "./command/cursor.ts";
-export type { PresetOptions } from "./command/reader.ts";
 export type { LineReader, AgentOutput } from "./command/reader.ts";
-export type { Template } from "./command/command.ts";
 export { type Script, type ScriptedAnswer, scriptedAgent } from "./scripted/scripted.ts";
 
 // Models
@@ -42,10 +44,11 @@ export {
 } from "./llm/client.ts";
 export type { ModelOptions } from "./llm/agent.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
-export type { Block, Message, ToolResultBlock, ToolUseBlock } from "./llm/provider.ts";
 export type {
+  Block,
   Effort,
   Format,
+  Message,
   ModelAnswer,
   ModelProvider,
   ModelRequest,
@@ -53,19 +56,20 @@ export type {
   Stop,
   Surroundings,
   Thinking,
+  ToolResultBlock,
   ToolUse,
+  ToolUseBlock,
 } from "./llm/provider.ts";
-export type { Access } from "./llm/stream.ts";
+export type { Access } from "./llm/access.ts";
 
 // Tools
-export { type McpOptions, mcpTools } from "./mcp/mcp.ts";
-export { editFile } from "./tools/file-tools.ts";
-export { listFiles } from "./tools/search.ts";
-export { readFile } from "./tools/file-tools.ts";
+export type { McpOptions } from "./mcp/connection.ts";
+export { mcpTools } from "./mcp/mcp.ts";
+export { editFile, readFile, writeFile } from "./tools/file-tools.ts";
 export { type ToolLimits, type ToolRegistry, toolRegistry } from "./tools/registry.ts";
 export { runCommand, type RunCommandOptions } from "./tools/run-command.ts";
 export { type RunToolContext, runTool, type ToolOutcome } from "./tools/run.ts";
-export { search } from "./tools/search.ts";
+export { listFiles, search } from "./tools/search.ts";
 export {
   type ReadyTool,
   type Tool,
@@ -77,12 +81,11 @@ export {
   type ToolRuntime,
   type ToolSource,
 } from "./tools/tools.ts";
-export { writeFile } from "./tools/file-tools.ts";
 
 // Files
 export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts";
 export { type ConfinedPath, confinedPath } from "./tools/path.ts";
 
-// Calls
+// Runs
 export { type RoleRun, currentRun, publish, withRun } from "./run/run.ts";
 export { addUsage, noUsage, type Spent, type Usage } from "./run/usage.ts";

@@ -1,4 +1,4 @@
-// Door 2: what a thread spent, for programs that show it. Loads no model's client.
+// Entry point 2: what a thread spent, for programs that show it. Loads no model's client.
 
 // Ledger
 export {

@@ -1,5 +1,5 @@
-import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { ServerResponse } from "node:http";
+import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/messages";
 import {
   type Counted,
   type Fault,

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer as createHttpServer } from "node:http";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { ProviderError } from "../src/llm/error.ts";
-import { type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import { until } from "./processes.ts";
+import { type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 
 const stops: (() => unknown)[] = [];

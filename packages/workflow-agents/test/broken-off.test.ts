@@ -58,7 +58,9 @@ async function agreed(id: string): Promise<Ledger> {
   const { total, unknown } = ledger;
   const sum = total.tokens > 0 ? `${grouped(total.tokens)} tokens, $${total.cost.toFixed(4)}` : "";
   const calls =
-    unknown === 1 ? "1 call had not told when it" : `${unknown} calls had not told when they`;
+    unknown === 1
+      ? "1 call had not reported when it"
+      : `${unknown} calls had not reported when they`;
   const rest = unknown > 0 ? `what ${calls} broke off` : "";
   const line = [sum, rest].filter((part) => part !== "").join(", and ");
   expect(await store.ok(["thread", id])).toContain(`spent     ${line}\n`);

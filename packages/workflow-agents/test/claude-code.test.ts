@@ -8,8 +8,8 @@ import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { until } from "./processes.ts";
+import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
 // The real command: its package holds a binary for each platform in a package of its own.

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
-import { noUsage } from "../src/run/usage.ts";
-import { type CommandOptions, commandAgent } from "../src/command/command.ts";
-import { fieldsOf, type LineReader, type AgentOutput } from "../src/command/reader.ts";
+import { commandAgent, type CommandOptions } from "../src/command/command.ts";
+import { type AgentOutput, fieldsOf, type LineReader } from "../src/command/reader.ts";
 import { role } from "../src/role/role.ts";
+import { noUsage } from "../src/run/usage.ts";
+import { isAlive, numberIn, until } from "./processes.ts";
 import {
   failureOf,
   type Heard,
@@ -17,7 +18,6 @@ import {
   threadOf,
   typesOf,
 } from "./published.ts";
-import { isAlive, numberIn, until } from "./processes.ts";
 
 const program = join(import.meta.dir, "commands/agent.mjs");
 const token = "token-0123456789";
@@ -151,7 +151,7 @@ describe("a command agent", () => {
     const counts: LineReader = () => (value) => {
       const { answer, tokens, all, text } = value as Record<string, string & number>;
       const spent = { model: "m", usage: usageOf(tokens ?? all ?? 0), cost: null };
-      if (answer !== undefined) return [{ kind: "told", id: answer, spent }];
+      if (answer !== undefined) return [{ kind: "usage", id: answer, spent }];
       if (all !== undefined) return [{ kind: "spent", spent }];
       return [{ kind: "result", text: text ?? "" }];
     };
@@ -230,7 +230,7 @@ describe("a command that goes wrong", () => {
 
   test("is ended when it prints 100 MB", async () => {
     expect(await wrong(hear("flood", { maxOutput: 1024 * 1024 }))).toContain(
-      "COMMAND_SAID_TOO_MUCH: the command said more than 1048576 characters",
+      "COMMAND_SAID_TOO_MUCH: the command put out more than 1048576 characters",
     );
     expect(await wrong(hear("floodLine", { output: reader }))).toContain("COMMAND_SAID_TOO_MUCH");
   }, 20_000);

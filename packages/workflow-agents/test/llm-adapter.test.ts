@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { modelClient, type ModelClientOptions } from "../src/llm/client.ts";
 import type { ToolResultBlock, ToolUseBlock } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { failureOf } from "./published.ts";
 import { models } from "./models.ts";
+import { failureOf } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
 const stops: (() => Promise<void>)[] = [];
@@ -100,36 +100,26 @@ describe.each(models)("the adapter over $name", (model) => {
     for (const part of ["Be brief.", "And kind.", "add", "t1", "no"]) expect(asked).toContain(part);
   });
 
-  test("gives an object when one is asked for, by a schema or by its name", async () => {
+  test("gives an object when one is asked for, also one in a fence", async () => {
     const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-    const { llm, server } = await adapter(
-      [{ text: '{"n": 1}' }, { text: '```json\n{"n": 2}\n```' }],
-      {
-        schema: () => schema,
-      },
-    );
+    const { llm, server } = await adapter([
+      { text: '{"n": 1}' },
+      { text: '```json\n{"n": 2}\n```' },
+    ]);
     const output_config = { type: "json_schema" as const, schema };
     expect((await llm.call({ messages, output_config })).content).toEqual({ n: 1 });
     expect(JSON.stringify(server.came[0]?.body)).toContain('"json_schema"');
-    const byName = { type: "json_schema" as const, schemaRef: "numbers" };
-    expect((await llm.call({ messages, output_config: byName })).content).toEqual({ n: 2 });
+    expect((await llm.call({ messages, output_config })).content).toEqual({ n: 2 });
   });
 
-  test("fails by name when the object is none, or the schema is unknown", async () => {
+  test("fails by name when the object is none, or the schema is missing", async () => {
     const { llm } = await adapter([{ text: "one" }]);
     const json = { messages, output_config: { type: "json_object" as const } };
     expect(await failureOf(llm.call(json))).toMatchObject({
       type: "json_parse_error",
       retryable: true,
     });
-    const lost = { messages, output_config: { type: "json_schema" as const, schemaRef: "lost" } };
+    const lost = { messages, output_config: { type: "json_schema" as const } };
     expect(await failureOf(llm.call(lost))).toMatchObject({ code: "LLM_BAD_REQUEST" });
-  });
-
-  test("adds the documents that a call names to the system prompt", async () => {
-    const docs = async (ids: readonly number[]) => `document ${ids.join(", ")}`;
-    const { llm, server } = await adapter([{ text: "ok" }], { docs });
-    await llm.call({ messages, docs: [3, 5], system: "Be brief." });
-    expect(JSON.stringify(server.came[0]?.body)).toContain("document 3, 5\\n\\nBe brief.");
   });
 });

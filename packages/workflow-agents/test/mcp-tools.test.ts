@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";
-import { failureOf, heard } from "./published.ts";
 import { isAlive, until } from "./processes.ts";
+import { failureOf, heard } from "./published.ts";
 
 const program = join(import.meta.dir, "mcp/server.ts");
 const key = "key-0123456789";
@@ -186,7 +186,7 @@ describe("an MCP server by stdio", () => {
     const dies = definitions("sh", ["-c", "echo no licence >&2; exit 1"]);
     expect(dies).rejects.toMatchObject({
       ...unreachable,
-      message: expect.stringContaining("it said: no licence"),
+      message: expect.stringContaining("its last line: no licence"),
     });
   });
 });

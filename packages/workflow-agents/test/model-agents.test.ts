@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { ProviderError } from "../src/llm/error.ts";
 import { role } from "../src/role/role.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { failureOf, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import { models, threadAt } from "./models.ts";
+import { failureOf, heard, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 const servers: { stop: () => Promise<void> }[] = [];

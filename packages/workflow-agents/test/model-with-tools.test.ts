@@ -3,12 +3,11 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
-import { editFile } from "../src/tools/file-tools.ts";
-import { readFile } from "../src/tools/file-tools.ts";
+import { editFile, readFile } from "../src/tools/file-tools.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { runCommand } from "../src/tools/run-command.ts";
-import { heard, typesOf } from "./published.ts";
 import { models, threadAt } from "./models.ts";
+import { heard, typesOf } from "./published.ts";
 import type { ReplyTool } from "./wire.ts";
 
 const server = join(import.meta.dir, "mcp/server.ts");

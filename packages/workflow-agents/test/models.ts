@@ -1,14 +1,12 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
-import { anthropicAgent } from "../src/anthropic/anthropic.ts";
-import { anthropicProvider } from "../src/anthropic/anthropic.ts";
+import { anthropicAgent, anthropicProvider } from "../src/anthropic/anthropic.ts";
+import type { Access } from "../src/llm/access.ts";
 import type { ModelOptions } from "../src/llm/agent.ts";
 import type { ModelProvider } from "../src/llm/provider.ts";
-import type { Access } from "../src/llm/stream.ts";
-import { openaiAgent } from "../src/openai/openai.ts";
-import { openaiProvider } from "../src/openai/openai.ts";
+import { openaiAgent, openaiProvider } from "../src/openai/openai.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { threadOf } from "./published.ts";
 import { openaiServer } from "./openai-server.ts";
+import { threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 type Options = Partial<ModelOptions & Access>;

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toolRegistry } from "../src/tools/registry.ts";
-import { type RunCommandOptions, runCommand } from "../src/tools/run-command.ts";
+import { runCommand, type RunCommandOptions } from "../src/tools/run-command.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 
 let cwd: string;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ProviderError } from "../src/llm/error.ts";
-import { heard, threadOf } from "./published.ts";
 import { models, threadAt } from "./models.ts";
+import { heard, threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 /* What reaches a provider is the thread's: its worker's process may have been started by another shell. */

@@ -6,9 +6,9 @@ import {
 } from "@anthropic-ai/sdk/core/error";
 import { Messages, type MessageTokensCount } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { AgentFn } from "@uncaged/workflow";
-import { headersIn, made } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
-import { type ClientError, ProviderError } from "../llm/error.ts";
+import { type ClientError, ProviderError, reasonOf } from "../llm/error.ts";
 import type {
   Effort,
   ModelProvider,
@@ -16,18 +16,11 @@ import type {
   Surroundings,
   Thinking,
 } from "../llm/provider.ts";
-import {
-  type Access,
-  answered,
-  type Accumulator,
-  patienceOf,
-  reasonOf,
-  type StallGuard,
-} from "../llm/stream.ts";
+import { type Accumulator, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { MessageAccumulator } from "./message.ts";
 import { bodyOf, countBodyOf } from "./request.ts";
 
-/** What an Anthropic agent can be told. */
+/** The options of an Anthropic agent. */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
@@ -49,7 +42,7 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 
 /** How the Anthropic API is reached. */
 export type AnthropicAccess = Access & {
-  /** Whether the provider keeps the conversation's beginning for 5 minutes, for later calls (true). */
+  /** Whether the provider caches the start of the conversation for 5 minutes, for later calls (true). */
   cache?: boolean;
 };
 
@@ -64,35 +57,35 @@ const provider = "Anthropic";
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);
   const { timeoutMs, maxRetries } = patience;
-  const reach = ({ model }: ModelRequest, { env, signal }: Surroundings) => {
+  const prepare = ({ model }: ModelRequest, { env, signal }: Surroundings) => {
     const credential = credentialOf(access, env);
     const baseURL = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || officialUrl);
     const secrets = Object.values(credential).filter((secret) => secret !== null);
     const defaultHeaders = headersIn(env, "ANTHROPIC_CUSTOM_HEADERS");
-    const asked = { provider, model, baseUrl: baseURL, secrets, timeoutMs };
+    const target = { provider, model, baseUrl: baseURL, secrets, timeoutMs };
     const settings = { logLevel: "off", openTelemetry: false, defaultHeaders } as const;
     const messages = ({ fetch }: StallGuard) => {
       const timeout = timeoutMs;
       const own = { ...settings, ...credential, baseURL, maxRetries, timeout, fetch };
-      return new Messages(made(() => new BaseAnthropic(own)));
+      return new Messages(withoutEnv(() => new BaseAnthropic(own)));
     };
-    return { messages, within: { asked, patience, signal } };
+    return { messages, call: { clientErrorOf, target, patience, signal } };
   };
   return {
     name: provider,
-    async answer(request, sink, around) {
-      const { messages, within } = reach(request, around);
+    async answer(request, sink, surroundings) {
+      const { messages, call } = prepare(request, surroundings);
       const body = bodyOf(request, access.cache ?? true);
       const open = (guard: StallGuard) => messages(guard).create(body, { signal: guard.signal });
-      return await answered({ open, clientErrorOf }, new MessageAccumulator(sink), within);
+      return await streamAnswer({ ...call, open }, new MessageAccumulator(sink));
     },
-    async countInput(request, around) {
-      const { messages, within } = reach(request, around);
+    async countInput(request, surroundings) {
+      const { messages, call } = prepare(request, surroundings);
       const body = countBodyOf(request);
       const open = async (guard: StallGuard) => [
         await messages(guard).countTokens(body, { signal: guard.signal }),
       ];
-      return await answered({ open, clientErrorOf }, new CountAccumulator(), within);
+      return await streamAnswer({ ...call, open }, new CountAccumulator());
     },
   };
 }
@@ -115,12 +108,12 @@ const inexact = 0.01;
 const few = 16;
 
 /** The API's count of a request's input, with what the call may have more than it. */
-export class CountAccumulator implements Accumulator<MessageTokensCount, number> {
-  readonly told = null;
+class CountAccumulator implements Accumulator<MessageTokensCount, number> {
+  readonly partial = null;
   readonly size = 0;
   #most: number | null = null;
 
-  take({ input_tokens }: MessageTokensCount): void {
+  add({ input_tokens }: MessageTokensCount): void {
     if (!Number.isSafeInteger(input_tokens) || input_tokens < 0) throw new TypeError("no count");
     this.#most = Math.ceil(input_tokens * (1 + inexact)) + few;
   }
@@ -131,19 +124,14 @@ export class CountAccumulator implements Accumulator<MessageTokensCount, number>
 }
 
 /** What the Anthropic client threw, null when it is none of its errors. */
-export function clientErrorOf(error: unknown): ClientError | null {
+function clientErrorOf(error: unknown): ClientError | null {
   if (error instanceof APIConnectionTimeoutError) return { kind: "timeout" };
   if (error instanceof APIConnectionError) {
     return { kind: "connection", reason: reasonOf(error.cause ?? error) };
   }
   if (error instanceof APIError) {
-    const status = error.status ?? 0;
-    return {
-      kind: "http",
-      status,
-      word: error.type ?? "",
-      message: error.apiMessage ?? error.message,
-    };
+    const { status = 0, type, apiMessage, message } = error;
+    return { kind: "http", status, word: type ?? "", message: apiMessage ?? message };
   }
   return error instanceof SyntaxError ? { kind: "json" } : null;
 }

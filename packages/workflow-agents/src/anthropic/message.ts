@@ -22,7 +22,7 @@ import { noUsage, type Usage } from "../run/usage.ts";
 
 type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
 
-/** A message of the Messages API while it arrives. */
+/** A message of the Messages API as it is streamed. */
 export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
   size = 0;
   readonly #sink: ModelSink;
@@ -38,11 +38,11 @@ export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
     this.#sink = sink;
   }
 
-  get told(): PartialUsage | null {
+  get partial(): PartialUsage | null {
     return this.#model === "" ? null : { model: this.#model, usage: this.#usage };
   }
 
-  take(event: RawMessageStreamEvent): void {
+  add(event: RawMessageStreamEvent): void {
     switch (event.type) {
       case "content_block_delta":
         return this.#grow(this.#part(event.index), event.delta);
@@ -88,7 +88,7 @@ export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
 
   #count(usage: WireUsage | MessageDeltaUsage): void {
     this.#usage = counted(this.#usage, usage);
-    if (this.told !== null) this.#sink.onUsage?.(this.told);
+    if (this.partial !== null) this.#sink.onUsage?.(this.partial);
   }
 
   #part(index: number): Part {

@@ -1,3 +1,4 @@
+import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import type {
   CacheControlEphemeral,
   ContentBlockParam,
@@ -8,9 +9,13 @@ import type {
   ThinkingConfigParam,
   Tool,
 } from "@anthropic-ai/sdk/resources/messages/messages";
-import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import { blocksOf, type Message, textOf } from "../llm/provider.ts";
-import type { ModelRequest, Thinking } from "../llm/provider.ts";
+import {
+  blocksOf,
+  type Message,
+  type ModelRequest,
+  textOf,
+  type Thinking,
+} from "../llm/provider.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 const maxTokens = 16_384;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
-import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import { endGroup, guardGroup, isGroupAlive, signalGroup } from "./group.ts";
 
 /**
@@ -87,7 +88,7 @@ async function start(request: ChildRequest): Promise<Started> {
   if (!isFolder) {
     const message = `the working directory ${JSON.stringify(cwd)} is not there`;
     const hint = "start the thread again from a folder that is there";
-    throw new WorkflowError({ code: "COMMAND_REFUSED", kind: "failed", message, hint });
+    throw failure("COMMAND_REFUSED", message, hint);
   }
   try {
     const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: "pipe" });
@@ -132,10 +133,7 @@ function ended(
 function refusal({ argv }: ChildRequest, error: NodeJS.ErrnoException): WorkflowError {
   const name = JSON.stringify((argv[0] ?? "").slice(0, 200));
   const [code, problem, hint] = problemOf(error);
-  return new WorkflowError(
-    { code, kind: "failed", message: `the command ${name} ${problem}`, hint },
-    { cause: error },
-  );
+  return failure(code, `the command ${name} ${problem}`, hint, { cause: error });
 }
 
 function problemOf({ code, message }: NodeJS.ErrnoException): [string, string, string] {

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { allowed } from "./group.ts";
-import { Lines } from "./output.ts";
-import { HeadAndTail } from "./output.ts";
+import { HeadAndTail, Lines } from "./output.ts";
 
 /** A value in pieces, cut at arbitrary places. */
 const pieces = fc

@@ -1,23 +1,22 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { noUsage, type Spent, type Usage } from "../run/usage.ts";
-import { commandAgent } from "./command.ts";
-import { type PresetOptions, proxies } from "./reader.ts";
+import { commandAgent, type PresetOptions, proxies } from "./command.ts";
 import {
+  type AgentOutput,
   countOf,
   type Fields,
   fieldsOf,
   type LineReader,
   listOf,
-  type AgentOutput,
   stringOf,
 } from "./reader.ts";
 
 /**
  * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what
- * else it may do stands in `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings.
+ * else it may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings.
  *
- * A later step of the role goes on with a copy of the session, so that a step's own session stays what
- * it was: forks and retries begin where that step ended. It keeps the first step's system prompt.
+ * A later step of the role resumes a copy of the session, so that a step's own session stays what it was:
+ * forks and retries start where that step ended. It keeps the first step's system prompt.
  *
  * In a thread with a `maxCost` it ends its work after the call that uses up what is left.
  *
@@ -59,7 +58,7 @@ export const readClaudeCode: LineReader = () => {
         if (line.subtype === "init") model = stringOf(line.model) || model;
         return [];
       case "stream_event":
-        return [...answers.told(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
+        return [...answers.update(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
         return blocksOf(line).flatMap(toolUseOf);
       case "user":
@@ -72,11 +71,11 @@ export const readClaudeCode: LineReader = () => {
   };
 };
 
-/** What the API counts of each answer while it arrives; those of subagents arrive side by side. */
+/** What the API counts of each answer while it is streamed; those of subagents are streamed in parallel. */
 class Answers {
   readonly #open = new Map<unknown, { id: string; spent: Spent }>();
 
-  told({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): AgentOutput[] {
+  update({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): AgentOutput[] {
     const event = fieldsOf(value);
     const message = fieldsOf(event.message);
     const counts = fieldsOf(event.type === "message_start" ? message.usage : event.usage);
@@ -89,7 +88,7 @@ class Answers {
     const { id } = answer;
     const spent = { ...answer.spent, usage: counted(counts, answer.spent.usage) };
     this.#open.set(agent, { id, spent });
-    return [{ kind: "told", id, spent }];
+    return [{ kind: "usage", id, spent }];
   }
 }
 
@@ -126,15 +125,15 @@ function toolResultOf({ type, tool_use_id, content, is_error }: Fields): AgentOu
 }
 
 function resultOf(line: Fields, model: string): AgentOutput[] {
-  const said: AgentOutput[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
+  const outputs: AgentOutput[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
   const id = stringOf(line.session_id);
-  if (id !== "") said.push({ kind: "session", id });
+  if (id !== "") outputs.push({ kind: "session", id });
   const text = stringOf(line.result);
-  if (line.is_error !== true) return [...said, { kind: "result", text }];
+  if (line.is_error !== true) return [...outputs, { kind: "result", text }];
   const problems = Array.isArray(line.errors) ? line.errors.map(String).join("; ") : "";
   const message = text || problems || stringOf(line.subtype);
   const overBudget = line.subtype === "error_max_budget_usd";
-  return [...said, { kind: "failed", message, overBudget }];
+  return [...outputs, { kind: "failed", message, overBudget }];
 }
 
 // `usage` has the main model's tokens of this run; `modelUsage` has all models' of the whole session.

@@ -1,12 +1,11 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { type PresetOptions, proxies } from "./reader.ts";
-import { commandAgent } from "./command.ts";
+import { commandAgent, type PresetOptions, proxies } from "./command.ts";
 import {
+  type AgentOutput,
   countOf,
   type Fields,
   fieldsOf,
   type LineReader,
-  type AgentOutput,
   stringOf,
 } from "./reader.ts";
 
@@ -65,18 +64,18 @@ function readCodex(model: string): ReturnType<LineReader> {
   };
 }
 
-// A file change and a web search may be told only when they are over.
-const startsLate = new Set(["file_change", "web_search"]);
+// A file change and a web search may be reported only when they are over.
+const reportedLate = new Set(["file_change", "web_search"]);
 
 function startedItem(item: Fields): AgentOutput[] {
-  return startsLate.has(stringOf(item.type)) ? [] : toolUse(item);
+  return reportedLate.has(stringOf(item.type)) ? [] : toolUse(item);
 }
 
 function completedItem(item: Fields): AgentOutput[] {
   const text = stringOf(item.text);
   if (item.type === "agent_message") return [{ kind: "text", delta: `${text}\n` }];
   if (item.type === "reasoning") return [{ kind: "thinking", delta: `${text}\n` }];
-  const late = startsLate.has(stringOf(item.type)) ? toolUse(item) : [];
+  const late = reportedLate.has(stringOf(item.type)) ? toolUse(item) : [];
   return [...late, ...toolResult(item)];
 }
 

@@ -8,11 +8,12 @@ import {
 } from "@uncaged/workflow";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/group.ts";
+import { failure, misuse } from "../run/error.ts";
 import { currentRun } from "../run/run.ts";
 import { noUsage } from "../run/usage.ts";
 import { failureOf, lastLine, readLines, readText } from "./output.ts";
 import type { LineReader } from "./reader.ts";
-import { Report } from "./report.ts";
+import { CommandReport } from "./report.ts";
 
 /** How a command is run as an agent. */
 export type CommandOptions = {
@@ -22,7 +23,7 @@ export type CommandOptions = {
   prompt?: "stdin" | "argument";
   /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
   output?: "text" | LineReader;
-  /** The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all that begin so. */
+  /** The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all with that prefix. */
   env?: readonly string[];
   /** Variables of its own, whatever the thread's are. */
   set?: Readonly<Record<string, string>>;
@@ -31,24 +32,48 @@ export type CommandOptions = {
   graceMs?: number;
   /** The longest answer, in characters (10 Mi). */
   maxOutput?: number;
-  /** Tells that a session is not there any more, so that the command is run without it. */
+  /** Recognizes the error of a session that does not exist any more; the command is then run without it. */
   lostSession?: RegExp;
-  /** What it is asked: the thread. Its session knows the first `known` steps already. */
-  say?: (ctx: ThreadContext, known: number) => string;
+  /** The message that it gets: the thread. Its session has the first `known` steps already. */
+  message?: (ctx: ThreadContext, known: number) => string;
 };
+
+/**
+ * Options of the agents that are known commands. `command` is the program, `args` what it gets
+ * besides; the others are {@link CommandOptions}'.
+ */
+export type PresetOptions = Pick<CommandOptions, "set" | "timeoutMs" | "graceMs" | "message"> & {
+  command?: string;
+  model?: string;
+  args?: readonly string[];
+  /** Variables that it gets besides its own. */
+  env?: readonly string[];
+};
+
+/** Where the network is reached, for those that do not reach it directly. */
+export const proxies = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "SSL_CERT_FILE",
+  "NODE_EXTRA_CA_CERTS",
+];
 
 type Settings = Required<CommandOptions>;
 
 /**
- * An agent that is a command: it runs in the thread's directory, is told the thread, and its output is
- * the answer.
+ * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
+ * answer.
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
  * Without `{system}` in argv, the system prompt stands before the prompt. The session that a reader
- * finds is kept in the step's `meta.agent`, and a later step of the same role goes on with it where
- * argv has `{session}`. The command's whole process group is ended at a time-out and with the thread.
- * Secrets of its environment are masked in all that it says.
+ * finds is kept in the step's `meta.agent`, and a later step of the same role resumes it where argv has
+ * `{session}`. The command's whole process group is ended at a timeout and with the thread. Secrets of its
+ * environment are masked in all that it puts out.
  *
  * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_MISSING`,
  *   `COMMAND_REFUSED`, `COMMAND_FAILED`, `COMMAND_TIMEOUT`, `COMMAND_SAID_NOTHING`,
@@ -65,7 +90,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? 10 * 1024 * 1024,
     lostSession: options.lostSession ?? /(?!)/,
-    say: options.say ?? threadText,
+    message: options.message ?? threadText,
   };
   checkTemplate(settings.argv, settings.prompt);
   const name = basename(String(settings.argv[0]));
@@ -74,15 +99,18 @@ export function commandAgent(options: CommandOptions): AgentFn {
     const session =
       memory.command === name && has(settings.argv, "session") ? memory.session : null;
     const isKnown = typeof session === "string";
-    const start = async (known: string | null): Promise<Run> => {
-      const { told: budget, release } = budgetFor(name, settings);
+    const start = async (known: string | null): Promise<CommandRun> => {
+      const { budget, release } = reserveBudget(name, settings);
       const given = { system: systemPrompt, session: known, budget };
       return await runOnce(name, settings, ctx, given).finally(release);
     };
     let run = await start(isKnown ? session : null);
     if (run.error && isKnown && settings.lostSession.test(run.error.message)) {
-      run.report.note("warn", `the session ${session} is not there: the whole thread is told`);
-      run.report.unasked();
+      run.report.note(
+        "warn",
+        `the session ${session} is not there: a new one gets the whole thread`,
+      );
+      run.report.noCall();
       run = await start(null);
     }
     if (run.error) {
@@ -100,21 +128,22 @@ export function commandAgent(options: CommandOptions): AgentFn {
 
 const least = { usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
 
-type Budget = { told: string | null; release: () => void };
-
-/** Admits a run, with all that is left of the limit if the command can be told so; else with the least. */
-function budgetFor(name: string, { argv }: Settings): Budget {
+/** Reserves for a run all that remains of the limit if the command takes a budget; else the least. */
+function reserveBudget(
+  name: string,
+  { argv }: Settings,
+): { budget: string | null; release: () => void } {
   const { reserve, remaining } = currentRun();
   const budget = has(argv, "budget") ? (remaining?.() ?? null) : null;
   const cost = Math.max(budget ?? 0, least.cost);
   const release = reserve({ model: name, usage: least.usage, cost });
-  return { told: budget === null ? null : String(budget), release };
+  return { budget: budget === null ? null : String(budget), release };
 }
 
-/** Why no other run is reserved: the thread's limit, or `error` when that one is not reached. */
+/** Why no further run can be reserved: the thread's limit, or `error` when that one is not reached. */
 function exceeded(name: string, settings: Settings, error: WorkflowError): WorkflowError {
   try {
-    budgetFor(name, settings).release();
+    reserveBudget(name, settings).release();
     return error;
   } catch (refusal) {
     return isWorkflowError(refusal) ? refusal : error;
@@ -122,61 +151,53 @@ function exceeded(name: string, settings: Settings, error: WorkflowError): Workf
 }
 
 type Given = { system: string; session: string | null; budget: string | null };
-type Run = { report: Report; text: string; error: WorkflowError | null };
+type CommandRun = { report: CommandReport; text: string; error: WorkflowError | null };
 
 async function runOnce(
   name: string,
   settings: Settings,
   ctx: ThreadContext,
   given: Given,
-): Promise<Run> {
+): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
+  const { timeoutMs, graceMs } = settings;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env);
-  const report = new Report(name, mask, settings.output !== "text");
+  const report = new CommandReport(name, mask, settings.output !== "text");
   const errors = lastLine((line) => report.note("info", line));
   const output =
     settings.output === "text"
       ? readText(settings.maxOutput, report)
       : readLines(settings.output, report);
   try {
-    const { argv, input } = asked(settings, ctx, given);
     const end = await runChild({
-      argv,
-      input,
-      env,
-      signal,
+      ...inputOf(settings, ctx, given),
+      ...{ env, signal, timeoutMs, graceMs },
       cwd: cwdOf(ctx),
-      timeoutMs: settings.timeoutMs,
-      graceMs: settings.graceMs,
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.lines.add(chunk),
     });
     signal.throwIfAborted();
     errors.lines.end();
     output.end();
-    const error = failureOf(name, end, {
-      timeoutMs: settings.timeoutMs,
-      told: report.failure,
-      last: mask(errors.last() || output.stray()),
-      text: report.result?.trim() ?? "",
-    });
-    return { report, text: report.result?.trim() ?? "", error };
+    const text = report.result?.trim() ?? "";
+    const last = mask(errors.last() || output.stray());
+    const error = failureOf(name, end, { timeoutMs, reported: report.failure, last, text });
+    return { report, text, error };
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, text: "", error: thrown };
   }
 }
 
-function asked(
-  { argv, prompt, say }: Settings,
+function inputOf(
+  { argv, prompt, message }: Settings,
   ctx: ThreadContext,
   { system, session, budget }: Given,
 ): { argv: string[]; input?: string } {
   const known = session === null ? 0 : ctx.steps.findLastIndex(({ role }) => role === ctx.role) + 1;
-  const said = say(ctx, known);
-  const isApart = has(argv, "system");
-  const text = isApart || system === "" ? said : `${system}\n\n${said}`;
+  const own = message(ctx, known);
+  const text = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
   const values = { prompt: text, system: system === "" ? null : system, session, budget };
   const whole = filled(argv, values);
   return prompt === "stdin" ? { argv: whole, input: text } : { argv: whole };
@@ -186,47 +207,40 @@ function cwdOf({ cwd }: ThreadContext): string {
   if (cwd !== undefined) return cwd;
   const message = "the thread has no working directory, and a command needs one";
   const hint = "start the thread with the command line, or give cwd in the options of run";
-  throw new WorkflowError({ code: "NO_CWD", kind: "failed", message, hint });
+  throw failure("NO_CWD", message, hint);
 }
 
 /**
- * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what is left of the
+ * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what remains of the
  * thread's `maxCost`, in US dollars. A list inside it stands for its arguments when all of its
  * placeholders have a value, and for nothing otherwise: `["--resume", "{session}"]`.
  */
 export type Template = readonly (string | readonly string[])[];
 
-const filledIn = /\{(prompt|system|session|budget)\}/;
-
-/** What stands for the placeholders; null for one that has no value. */
-export type Values = Record<Placeholder, string | null>;
 type Placeholder = "prompt" | "system" | "session" | "budget";
 
 const placeholder = /\{(prompt|system|session|budget)\}/g;
 
 /** Whether a template has a placeholder. */
-export const has = (template: Template, name: Placeholder): boolean =>
+const has = (template: Template, name: Placeholder): boolean =>
   template.flat().some((part) => part.includes(`{${name}}`));
 
-/** The argv that a template makes. A value's own braces stay what they are. */
-export function filled(template: Template, values: Values): string[] {
+/** The argv that a template yields; null is no value. A value's own braces stay what they are. */
+function filled(template: Template, values: Record<Placeholder, string | null>): string[] {
+  const fill = (part: string): string =>
+    part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");
   return template.flatMap((part) => {
-    if (typeof part === "string") return [fill(part, values)];
-    const isWhole = [...part.join("\n").matchAll(placeholder)].every(
-      ([, name]) => values[name as Placeholder] !== null,
-    );
-    return isWhole ? part.map((one) => fill(one, values)) : [];
+    if (typeof part === "string") return [fill(part)];
+    const names = [...part.join("\n").matchAll(placeholder)].map(([, name]) => name as Placeholder);
+    return names.every((name) => values[name] !== null) ? part.map(fill) : [];
   });
 }
 
-const fill = (part: string, values: Values): string =>
-  part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");
-
 /**
- * What a thread is to a command: the user's prompt and what each role said. One that goes on with a
- * session knows the first `known` steps already and is told the others.
+ * A thread for a command: the user's prompt and what each role wrote. One that resumes a session has the
+ * first `known` steps already and gets the others.
  */
-export function threadText(ctx: ThreadContext, known: number): string {
+function threadText(ctx: ThreadContext, known: number): string {
   const steps = ctx.steps.slice(known).map(({ role, content }, at) => {
     return `<step number="${known + at + 1}" role="${role}">\n${content}\n</step>`;
   });
@@ -235,11 +249,10 @@ export function threadText(ctx: ThreadContext, known: number): string {
   return parts.length > 0 ? parts.join("\n\n") : "Go on.";
 }
 
-/** @throws WorkflowError `BAD_COMMAND` when a template can't be run. */
-export function checkTemplate(template: Template, prompt: "stdin" | "argument"): void {
+function checkTemplate(template: Template, prompt: "stdin" | "argument"): void {
   const [command] = template;
   const problem =
-    typeof command !== "string" || command === "" || filledIn.test(command)
+    typeof command !== "string" || command === "" || command.search(placeholder) >= 0
       ? "its argv must begin with the command's name"
       : prompt === "stdin" && has(template, "prompt")
         ? "its argv has {prompt}, and the prompt is given by stdin"
@@ -248,6 +261,5 @@ export function checkTemplate(template: Template, prompt: "stdin" | "argument"):
           : null;
   if (problem === null) return;
   const message = `a command agent can't be run: ${problem}`;
-  const hint = "mend commandAgent's options";
-  throw new WorkflowError({ code: "BAD_COMMAND", kind: "usage", message, hint });
+  throw misuse("BAD_COMMAND", message, "fix commandAgent's options");
 }

@@ -1,18 +1,17 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { type PresetOptions, proxies } from "./reader.ts";
-import { commandAgent } from "./command.ts";
+import { commandAgent, type PresetOptions, proxies } from "./command.ts";
 import {
+  type AgentOutput,
   type Fields,
   fieldsOf,
   type LineReader,
   listOf,
-  type AgentOutput,
   stringOf,
 } from "./reader.ts";
 
 /**
  * Cursor's agent without its screen. With `force` it changes files and runs commands unasked; without,
- * it proposes them. It tells no tokens.
+ * it proposes them. It reports no tokens.
  *
  * Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */

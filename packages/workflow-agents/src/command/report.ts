@@ -1,176 +1,145 @@
 import { isWorkflowError, type Mask, truncated } from "@uncaged/workflow";
-import { type RoleRun, currentRun, Meter, publish } from "../run/run.ts";
-import { addUsage, noUsage, type Spent, type Usage } from "../run/usage.ts";
+import { AgentReport, currentRun, Meter, publish } from "../run/run.ts";
+import { addUsage, noUsage, type Spent } from "../run/usage.ts";
 import type { AgentOutput } from "./reader.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 
-type Stream = ReturnType<Mask["stream"]>;
-
-/** Publishes what a command says, masked, and keeps of it what the step needs. */
-export class Report {
-  readonly #began = performance.now();
-  readonly #mask: Mask;
-  readonly #name: string;
-  readonly #text: Stream;
-  readonly #thinking: Stream;
-  readonly #spending: RunSpending | null;
-  #usage: Usage = noUsage;
-  #model: string | null = null;
-  #hasToolUse = false;
+/** Publishes what a command puts out, masked, and keeps of it what the step needs. */
+export class CommandReport {
   session: string | null = null;
   result: string | null = null;
   failure: string | null = null;
   isOverBudget = false;
+  readonly #report = new AgentReport();
+  readonly #mask: Mask;
+  readonly #name: string;
+  readonly #text: ReturnType<Mask["stream"]>;
+  readonly #thinking: ReturnType<Mask["stream"]>;
+  readonly #spending: CommandSpending | null;
 
-  /** `tellsSpending`: what it says is read for what it spends, so that a run without it is one cut short. */
-  constructor(name: string, mask: Mask, tellsSpending: boolean) {
+  /** `reportsSpending`: a run of this command that reports no spending was cut short. */
+  constructor(name: string, mask: Mask, reportsSpending: boolean) {
     this.#name = name;
     this.#mask = mask;
-    this.#spending = tellsSpending ? new RunSpending(currentRun(), name) : null;
+    this.#spending = reportsSpending ? new CommandSpending(name) : null;
     this.#text = mask.stream();
     this.#thinking = mask.stream();
   }
 
-  hear(said: AgentOutput): void {
-    if (said.kind !== "text") this.#tell("llm_token", this.#text.end());
-    if (said.kind !== "thinking") this.#tell("llm_thinking", this.#thinking.end());
-    switch (said.kind) {
+  add(output: AgentOutput): void {
+    if (output.kind !== "text") this.#publish("llm_token", this.#text.end());
+    if (output.kind !== "thinking") this.#publish("llm_thinking", this.#thinking.end());
+    switch (output.kind) {
       case "text":
-        return this.#tell("llm_token", this.#text.push(said.delta));
+        return this.#publish("llm_token", this.#text.push(output.delta));
       case "thinking":
-        return this.#tell("llm_thinking", this.#thinking.push(said.delta));
-      case "toolUse":
-        return this.#toolUse(said);
-      case "toolResult":
-        return this.#toolResult(said);
+        return this.#publish("llm_thinking", this.#thinking.push(output.delta));
+      case "toolUse": {
+        const { id, name, input } = output;
+        this.#report.hasToolUse = true;
+        return publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
+      }
+      case "toolResult": {
+        const content = this.#mask.value(output.content) ?? null;
+        const payload = { tool_use_id: output.id, content, is_error: output.isError };
+        return publish("llm_tool_result", payload);
+      }
       case "session":
-        this.session = said.id;
+        this.session = output.id;
         return;
-      case "told":
-        return this.#spending?.tell(said.id, said.spent);
+      case "usage":
+        return this.#spending?.update(output.id, output.spent);
       case "spent":
-        this.#spending?.add(said.spent);
-        this.#usage = addUsage(this.#usage, said.spent.usage);
-        this.#model = said.spent.model;
+        this.#spending?.add(output.spent);
+        this.#report.usage = addUsage(this.#report.usage, output.spent.usage);
+        this.#report.model = output.spent.model;
         return;
       case "result":
-        this.result = this.#mask(said.text);
-        // What went wrong before was got over.
+        this.result = this.#mask(output.text);
+        // The command has recovered from what went wrong before.
         this.failure = null;
         return;
       case "failed":
-        this.failure = this.#mask(said.message);
-        this.isOverBudget = said.overBudget === true;
+        this.failure = this.#mask(output.message);
+        this.isOverBudget = output.overBudget === true;
     }
   }
 
-  /** A line that is not for the model's answer: what stands on the error output, most of all. */
+  /** A line that is no part of the answer: the error output, most of all. */
   note(level: "info" | "warn", line: string): void {
-    const message = this.#mask(line);
-    publish("tool_message", { name: this.#name, level, message: truncated(message), data: null });
+    const message = truncated(this.#mask(line));
+    publish("tool_message", { name: this.#name, level, message, data: null });
   }
 
-  /** The command ended before it asked a model anything. */
-  unasked(): void {
+  /** The command ended before it called a model. */
+  noCall(): void {
     this.#spending?.end();
   }
 
   done(): void {
     this.#flush();
     this.#spending?.end();
-    const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = this.#usage;
-    const total_tokens = input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
-    publish("llm_done", {
-      latency_ms: this.#elapsed(),
-      finish_reason: "end_turn",
-      model: this.#model,
-      usage: { ...this.#usage, total_tokens },
-      thinking_tokens: this.#usage.thinking_tokens,
-      has_tool_use: this.#hasToolUse,
-    });
+    this.#report.done();
   }
 
   failed(error: unknown): void {
     this.#flush();
-    const known = isWorkflowError(error) ? error : null;
-    if (known && notStarted.has(known.code)) this.#spending?.end();
+    if (isWorkflowError(error) && notStarted.has(error.code)) this.#spending?.end();
     else this.#spending?.breakOff();
-    publish("llm_error", {
-      error: known?.message ?? "the command agent failed",
-      type: known?.code === "COMMAND_TIMEOUT" ? "timeout" : "unknown_error",
-      code: known?.code ?? "INTERNAL",
-      retryable: false,
-      latency_ms: this.#elapsed(),
-    });
-  }
-
-  #toolUse({ id, name, input }: AgentOutput & { kind: "toolUse" }): void {
-    this.#hasToolUse = true;
-    publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
-  }
-
-  #toolResult({ id, content, isError }: AgentOutput & { kind: "toolResult" }): void {
-    const whole = this.#mask.value(content) ?? null;
-    publish("llm_tool_result", { tool_use_id: id, content: whole, is_error: isError });
+    this.#report.failed(error, "the command agent failed");
   }
 
   #flush(): void {
-    this.#tell("llm_thinking", this.#thinking.end());
-    this.#tell("llm_token", this.#text.end());
+    this.#publish("llm_thinking", this.#thinking.end());
+    this.#publish("llm_token", this.#text.end());
   }
 
-  #tell(type: "llm_token" | "llm_thinking", delta: string): void {
+  #publish(type: "llm_token" | "llm_thinking", delta: string): void {
     if (delta !== "") publish(type, { delta });
-  }
-
-  #elapsed(): number {
-    return Math.round(performance.now() - this.#began);
   }
 }
 
 /**
- * Counts what one run of a command spends: what it tells of each answer of its models while it runs, until
- * it tells what all of them used.
+ * Counts what one run of a command spends: what it reports of each answer of its models while it runs,
+ * until it reports what all of them used.
  */
-export class RunSpending {
-  readonly #call: RoleRun;
+class CommandSpending {
+  readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
   readonly #meters = new Map<string, Meter>();
   #first: Meter | null;
-  #isTold = false;
+  #isComplete = false;
 
-  constructor(call: RoleRun, name: string) {
-    this.#call = call;
+  constructor(name: string) {
     this.#first = new Meter(name);
   }
 
   /** What was counted so far of one answer. */
-  tell(id: string, spent: Spent): void {
+  update(id: string, spent: Spent): void {
     this.#answers.set(id, spent);
-    const sum = this.#sumOf(spent.model);
-    this.#meterOf(spent.model).update(sum);
+    this.#meterOf(spent.model).update(this.#sumOf(spent.model));
   }
 
   /** What a model used in the whole run. */
   add(spent: Spent): void {
-    this.#isTold = true;
-    this.#call.spent.push(spent);
+    this.#isComplete = true;
+    this.#run.spent.push(spent);
     this.#meterOf(spent.model).end(spent);
     this.#meters.delete(spent.model);
   }
 
-  /** The run is over, and has told all. */
+  /** The run is over, and has reported all. */
   end(): void {
     this.#first?.free();
     for (const meter of this.#meters.values()) meter.free();
   }
 
-  /** The run broke off: what its answers told is all that is known, unless it has told all. */
+  /** The run broke off: what it reported of its answers is all that is known, unless it has reported all. */
   breakOff(): void {
-    if (this.#isTold) return this.end();
+    if (this.#isComplete) return this.end();
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
-    for (const model of models) this.#call.spent.push(this.#sumOf(model));
+    for (const model of models) this.#run.spent.push(this.#sumOf(model));
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
   }
 

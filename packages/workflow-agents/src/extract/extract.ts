@@ -1,5 +1,6 @@
-import { type JsonSchema, type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import type { $ZodObject, output } from "zod/v4/core";
+import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import { type Form, judgeReading, type Reading } from "./form.ts";
 
 /**
@@ -88,22 +89,20 @@ const tooLong = (length: number): string =>
 function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
   const [first = "it does not fit", ...more] = problems;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  return new WorkflowError({
-    code: "EXTRACTION_FAILED",
-    kind: "failed",
-    message: `the agent's answer does not fit the role's schema: ${first}${others}`,
-    hint: `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
-    details: problems,
-  });
+  return failure(
+    "EXTRACTION_FAILED",
+    `the agent's answer does not fit the role's schema: ${first}${others}`,
+    `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
+    { details: problems },
+  );
 }
 
 const emptyAnswer = ({ threadId }: ThreadContext): WorkflowError =>
-  new WorkflowError({
-    code: "EMPTY_ANSWER",
-    kind: "failed",
-    message: "the agent answered with nothing",
-    hint: `see what it did: uncaged-workflow logs ${threadId}; then retry, or say in the prompt what to answer`,
-  });
+  failure(
+    "EMPTY_ANSWER",
+    "the agent answered with nothing",
+    `see what it did: uncaged-workflow logs ${threadId}; then retry, or say in the prompt what to answer`,
+  );
 
 type Fence = { mark: string; label: string; lines: string[] };
 

@@ -1,4 +1,5 @@
-import { type JsonSchema, WorkflowError } from "@uncaged/workflow";
+import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
+import { array, nullable, object, string } from "zod/mini";
 import {
   type $ZodIssue,
   type $ZodObject,
@@ -7,7 +8,7 @@ import {
   safeParseAsync,
   toJSONSchema,
 } from "zod/v4/core";
-import { array, nullable, object, string } from "zod/mini";
+import { misuse } from "../run/error.ts";
 
 /** A value that fits, or what does not, a line each. */
 export type Judged<T> = { ok: true; value: T } | { ok: false; problems: string[] };
@@ -112,9 +113,8 @@ function line({ path, message, code }: $ZodIssue): string {
 }
 
 const badSchema = (why: string): WorkflowError =>
-  new WorkflowError({
-    code: "BAD_SCHEMA",
-    kind: "usage",
-    message: `a role's schema can't be used: ${why}`,
-    hint: "use z.object with what JSON can hold: strings, numbers, booleans, lists, objects, enums, unions",
-  });
+  misuse(
+    "BAD_SCHEMA",
+    `a role's schema can't be used: ${why}`,
+    "use z.object with what JSON can hold: strings, numbers, booleans, lists, objects, enums, unions",
+  );

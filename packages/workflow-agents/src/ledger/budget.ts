@@ -1,4 +1,5 @@
-import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { failure, misuse } from "../run/error.ts";
 import type { Spent } from "../run/usage.ts";
 import { ledgerOf } from "./ledger.ts";
 import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
@@ -131,26 +132,23 @@ function exceeded(
   limit: string,
   option: string,
 ): WorkflowError {
-  return new WorkflowError({
-    code: "BUDGET_EXCEEDED",
-    kind: "failed",
-    message: `${limit} would be passed: ${spent} are spent, and the next call of ${model} could ${could}`,
-    hint: `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
-  });
+  return failure(
+    "BUDGET_EXCEEDED",
+    `${limit} would be passed: ${spent} are spent, and the next call of ${model} could ${could}`,
+    `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
+  );
 }
 
 const priceUnknown = (model: string): WorkflowError =>
-  new WorkflowError({
-    code: "PRICE_UNKNOWN",
-    kind: "failed",
-    message: `the thread has a maxCost, and the price of model ${model} is not known`,
-    hint: `tell it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
-  });
+  failure(
+    "PRICE_UNKNOWN",
+    `the thread has a maxCost, and the price of model ${model} is not known`,
+    `tell it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
+  );
 
 const badBudget = (name: string, limit: unknown): WorkflowError =>
-  new WorkflowError({
-    code: "BAD_BUDGET",
-    kind: "usage",
-    message: `${name} is ${JSON.stringify(limit)}, not a positive number`,
-    hint: name === "maxCost" ? "give US dollars, as 2.5" : "give a number of tokens, as 200000",
-  });
+  misuse(
+    "BAD_BUDGET",
+    `${name} is ${JSON.stringify(limit)}, not a positive number`,
+    name === "maxCost" ? "give US dollars, as 2.5" : "give a number of tokens, as 200000",
+  );

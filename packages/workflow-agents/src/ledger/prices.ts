@@ -1,4 +1,5 @@
-import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
 import type { Usage } from "../run/usage.ts";
 
 /**
@@ -214,9 +215,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const badPrices = (message: string): WorkflowError =>
-  new WorkflowError({
-    code: "BAD_PRICES",
-    kind: "usage",
+  misuse(
+    "BAD_PRICES",
     message,
-    hint: 'give dollars per million tokens: {"my-model": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25}}',
-  });
+    'give dollars per million tokens: {"my-model": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25}}',
+  );

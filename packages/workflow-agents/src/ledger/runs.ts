@@ -1,6 +1,6 @@
 import { addUsage, noUsage, type Usage } from "../run/usage.ts";
-import { amountOf, isObject, usageOf } from "./tally.ts";
 import { rounded } from "./prices.ts";
+import { amountOf, isObject, usageOf } from "./tally.ts";
 
 /** A line of a thread's debug log, as the ledger reads it. */
 export type LedgerRecord = {

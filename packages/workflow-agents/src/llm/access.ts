@@ -1,14 +1,39 @@
-import { type Target, ProviderError } from "./error.ts";
+import { ProviderError, type Target } from "./error.ts";
+
+/** How a provider is reached, and how long to wait for it. */
+export type Access = {
+  apiKey?: string;
+  baseUrl?: string;
+  /** How long the provider may take until it begins to answer, at each attempt (10 minutes). */
+  timeoutMs?: number;
+  /** How long it may then send nothing at all (4 minutes). */
+  silenceMs?: number;
+  /** How often the provider's client retries a call whose answer could not begin (2). */
+  maxRetries?: number;
+  /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
+  maxAnswerLength?: number;
+};
+
+/** The bounds of one answer. */
+export type Patience = Required<Omit<Access, "apiKey" | "baseUrl">>;
+
+/** The bounds with their defaults. */
+export const patienceOf = (access: Access): Patience => ({
+  timeoutMs: access.timeoutMs ?? 600_000,
+  silenceMs: access.silenceMs ?? 240_000,
+  maxRetries: access.maxRetries ?? 2,
+  maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
+});
 
 /**
- * Judges an address and a key before they are used: what a client says of them tells nobody what to mend.
+ * Checks an address and a key before they are used: a client's own error does not say what to fix.
  *
  * @throws ProviderError `LLM_BAD_REQUEST` when the base URL is none, `LLM_AUTH` when a key can't be one.
  */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
     throw new ProviderError("LLM_BAD_REQUEST", `${provider} has an address that is no URL`, {
-      hint: "mend the agent's baseUrl, or the base URL in the thread's environment: http(s)://…",
+      hint: "fix the agent's baseUrl, or the base URL in the thread's environment: http(s)://…",
     });
   }
   if (secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) return;
@@ -17,8 +42,8 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   });
 }
 
-const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const value = /^[\t\x20-\x7e\x80-\xff]*$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * The headers that a variable of the thread's environment adds to each request: a line each, as the
@@ -34,8 +59,8 @@ export function headersIn(
   return Object.fromEntries(
     lines.map((line) => {
       const [first = "", ...rest] = line.split(":");
-      const header = [first.trim(), rest.join(":").trim()] as const;
-      if (rest.length > 0 && name.test(header[0]) && value.test(header[1])) return header;
+      const [name, value] = [first.trim(), rest.join(":").trim()];
+      if (rest.length > 0 && headerName.test(name) && headerValue.test(value)) return [name, value];
       throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is no header`, {
         hint: `give ${variable} a line for each header, as X-Gateway: blue, or unset it`,
       });
@@ -44,14 +69,14 @@ export function headersIn(
 }
 
 /**
- * Makes a provider's client. It would read what it is not told from its process's environment, which is
- * that of another shell than the thread's: there is none while it is made.
+ * Creates a provider's client. A client reads what it is not given from its process's environment, which
+ * is that of another shell than the thread's: the environment is empty meanwhile.
  */
-export function made<Client>(make: () => Client): Client {
+export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;
   process.env = {};
   try {
-    return make();
+    return create();
   } finally {
     process.env = env;
   }

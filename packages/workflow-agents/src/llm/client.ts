@@ -3,33 +3,30 @@ import { converse } from "./converse.ts";
 import { ProviderError } from "./error.ts";
 import type {
   Format,
+  Message,
   ModelAnswer,
   ModelProvider,
   ModelRequest,
-  Message,
-  Thinking,
   ToolResultBlock,
   ToolUseBlock,
 } from "./provider.ts";
 
 /** One call of a model, as the step workflows make it. */
 export type ModelParams = {
-  /** The adapter's own model when not given. */
+  /** The client's own model when not given. */
   model?: string;
   system?: string;
   messages: Message[];
-  /** `false` keeps the callbacks of the accumulator answer quiet. The model is always asked for a stream. */
+  /** `false` keeps the callbacks of the streamed answer quiet. The model is always asked for a stream. */
   stream?: boolean;
   tools?: ToolDefinition[];
-  /** Ids of documents: who makes the adapter finds them (`docs`). */
-  docs?: number[];
-  output_config?: { type: "json_object" | "json_schema"; schema?: object; schemaRef?: string };
+  output_config?: { type: "json_object" | "json_schema"; schema?: object };
   max_tokens?: number;
   temperature?: number;
   thinking?: { type: "enabled"; budget_tokens: number } | { type: "adaptive" | "disabled" };
 };
 
-/** What a call of a model gave. `content` is an object when `output_config` asked for one. */
+/** The result of a call. `content` is an object when `output_config` asked for one. */
 export type ModelResult = {
   content: string | object;
   model: string;
@@ -43,7 +40,7 @@ export type ModelResult = {
   thinking?: string;
 };
 
-/** What is told while a call goes on; each may be left out. */
+/** Called while a call goes on; each may be left out. */
 export type ModelCallbacks = {
   onToken?: (delta: string) => void;
   onThinking?: (delta: string) => void;
@@ -51,7 +48,7 @@ export type ModelCallbacks = {
   onToolResult?: (toolResult: ToolResultBlock) => void;
 };
 
-/** The documented interface between a workflow's steps and a model. */
+/** Calls a model as a step of a workflow does. */
 export type ModelClient = {
   call: (
     params: ModelParams,
@@ -60,7 +57,7 @@ export type ModelClient = {
   ) => Promise<ModelResult>;
 };
 
-/** What an adapter is made for: a thread's surroundings, and the tools that run by themselves. */
+/** A thread's surroundings, and the tools that are run automatically. */
 export type ModelClientOptions = {
   env: Readonly<Record<string, string>>;
   signal?: AbortSignal;
@@ -70,16 +67,12 @@ export type ModelClientOptions = {
   /** With them a call goes on until the model ends its turn; without, it ends with the tool calls. */
   tools?: ToolRunner;
   maxTurns?: number;
-  /** The text of documents by id, added to the system prompt. */
-  docs?: (ids: readonly number[]) => Promise<string>;
-  /** A JSON Schema by its name in `output_config.schemaRef`. */
-  schema?: (ref: string) => object;
 };
 
 const defaultModel = "claude-opus-5-5";
 
 /**
- * The documented adapter over a provider.
+ * A client of a provider's models.
  *
  *     const llm = modelClient(anthropicProvider(), { env: options.env, signal: options.signal });
  *     const { content } = await llm.call({ messages: [{ role: "user", content: "Hello" }] });
@@ -92,12 +85,12 @@ export function modelClient(provider: ModelProvider, options: ModelClientOptions
   return {
     async call(params, onToken, callbacks = {}) {
       const own = tools ? await tools.definitions(context) : [];
-      const request = await requestOf(params, [...own, ...(params.tools ?? [])], options);
-      const heard = params.stream === false ? {} : callbacks;
+      const request = requestOf(params, [...own, ...(params.tools ?? [])], options);
+      const isQuiet = params.stream === false;
       const all: ModelAnswer[] = [];
       const observer = {
-        onToken: params.stream === false ? ignore : (heard.onToken ?? onToken ?? ignore),
-        onThinking: heard.onThinking ?? ignore,
+        onToken: (isQuiet ? null : (callbacks.onToken ?? onToken)) ?? ignore,
+        onThinking: (isQuiet ? null : callbacks.onThinking) ?? ignore,
         onToolUse: callbacks.onToolUse ?? ignore,
         onToolResult: callbacks.onToolResult ?? ignore,
         onAnswer: (answer: ModelAnswer) => void all.push(answer),
@@ -112,39 +105,26 @@ export function modelClient(provider: ModelProvider, options: ModelClientOptions
 
 const ignore = () => undefined;
 
-async function requestOf(
+function requestOf(
   params: ModelParams,
   tools: ToolDefinition[],
-  { model = defaultModel, docs, schema }: ModelClientOptions,
-): Promise<ModelRequest> {
+  { model = defaultModel }: ModelClientOptions,
+): ModelRequest {
   const { system = "", messages, max_tokens, temperature, thinking, output_config } = params;
-  const read = params.docs?.length && docs ? await docs(params.docs) : "";
   return {
+    ...{ system, messages, tools, temperature },
     model: params.model ?? model,
-    system: [read, system].filter((part) => part !== "").join("\n\n"),
-    messages,
-    tools,
     maxTokens: max_tokens,
-    temperature,
-    thinking: thinkingOf(thinking),
-    format: output_config && formatOf(output_config, schema),
+    thinking:
+      thinking?.type === "enabled" ? { budgetTokens: thinking.budget_tokens } : thinking?.type,
+    format: output_config && formatOf(output_config),
   };
 }
 
-function thinkingOf(thinking: ModelParams["thinking"]): Thinking | undefined {
-  if (thinking?.type === "enabled") return { budgetTokens: thinking.budget_tokens };
-  return thinking?.type;
-}
-
-function formatOf(
-  { type, schema, schemaRef }: NonNullable<ModelParams["output_config"]>,
-  find: ModelClientOptions["schema"],
-): Format {
-  const found = schema ?? (schemaRef === undefined ? undefined : find?.(schemaRef));
-  if (type === "json_schema" && found) return { type, schema: found };
+function formatOf({ type, schema }: NonNullable<ModelParams["output_config"]>): Format {
   if (type === "json_object") return { type };
-  const lost = schemaRef === undefined ? "no schema" : `the unknown schema ${schemaRef}`;
-  throw new ProviderError("LLM_BAD_REQUEST", `output_config asks for a json_schema with ${lost}`);
+  if (schema) return { type, schema };
+  throw new ProviderError("LLM_BAD_REQUEST", "output_config asks for a json_schema without schema");
 }
 
 function resultOf(
@@ -182,7 +162,7 @@ function objectOf(text: string): object {
     const value: unknown = JSON.parse(fence.exec(text)?.[1] ?? text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // PartialUsage below, as a text that is JSON but no object is.
+    // Thrown below, as for a text that is JSON but no object.
   }
   throw new ProviderError("LLM_BAD_OUTPUT", `the answer is no JSON object: ${text.slice(0, 200)}`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Target, type ClientError, providerError } from "./error.ts";
+import { type ClientError, providerError, type Target } from "./error.ts";
 
 const asked: Target = {
   provider: "Anthropic",

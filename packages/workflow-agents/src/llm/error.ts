@@ -1,4 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
+import { oneLine } from "../run/error.ts";
 import type { Usage } from "../run/usage.ts";
 
 /** What kind of thing went wrong with a model call; the documented words. */
@@ -22,7 +23,7 @@ const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
   LLM_AUTH: auth("check the key and the base URL: the provider does not accept them"),
   LLM_BILLING: auth("the provider's account can't pay for the call: check its credit"),
-  LLM_BAD_REQUEST: once("bad_request", "the provider says what it does not accept: change it"),
+  LLM_BAD_REQUEST: once("bad_request", "change what the provider does not accept"),
   LLM_NO_MODEL: once("bad_request", "check the model's name and the base URL"),
   LLM_RATE_LIMIT: again("rate_limit", "wait, and retry the thread"),
   LLM_QUOTA: once("rate_limit", "the account's quota is used up: raise it, then retry the thread"),
@@ -31,17 +32,17 @@ const kinds = {
   LLM_CONTEXT_FULL: once("context_length_exceeded", "shorten the prompt, or use a larger model"),
   LLM_REFUSED: once("content_policy_violation", "reword the prompt, or use another model"),
   LLM_OVERLOADED: again("service_unavailable", "wait, and retry the thread"),
-  LLM_SERVER_ERROR: again("internal_error", "retry the thread; it is the provider's fault"),
+  LLM_SERVER_ERROR: again("internal_error", "retry the thread; the provider has a problem"),
   LLM_UNREACHABLE: again("connection_error", "check the base URL and the network, then retry"),
   LLM_CUT_OFF: again("connection_error", "retry the thread: the answer did not arrive whole"),
   LLM_BAD_STREAM: again("json_parse_error", "check that the base URL is that of a model's API"),
   LLM_BAD_OUTPUT: again("json_parse_error", "retry the thread, or ask for a simpler form"),
-  LLM_EMPTY: again("unknown_error", "retry the thread, or say in the prompt what to answer"),
+  LLM_EMPTY: again("unknown_error", "retry the thread, or ask for an answer in the prompt"),
   LLM_TRUNCATED: once("bad_request", "raise maxTokens, or allow it with allowTruncated"),
   LLM_TOOL_TRUNCATED: once("bad_request", "raise maxTokens: the tool call was not run"),
   LLM_TOO_LARGE: once("bad_request", "raise maxAnswerLength, if the answer may be that large"),
   LLM_TOO_MANY_TURNS: once("bad_request", "raise maxTurns, or give the role a smaller task"),
-  LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it stays"),
+  LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
 } satisfies Record<string, Kind>;
 
 function auth(hint: string): Kind {
@@ -59,8 +60,8 @@ function again(type: ProviderErrorType, hint: string): Kind {
 /** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
 export type ProviderErrorCode = keyof typeof kinds;
 
-/** Those that are found before a provider is asked. */
-const beforeAsking: ReadonlySet<ProviderErrorCode> = new Set([
+/** Those that are found before the provider is called. */
+const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
   "LLM_NO_KEY",
   "LLM_AUTH",
   "LLM_BAD_REQUEST",
@@ -73,8 +74,8 @@ export type PartialUsage = { model: string; usage: Usage };
 
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
- * the provider answered with one, and `told` what it had counted of an answer that it began and did
- * not end. `isFree` when it cost nothing: the provider was not asked, or declined with a status. It has
+ * the provider answered with one, and `partial` what it had counted of an answer that it began and did
+ * not end. `isFree` when it cost nothing: the provider was not called, or declined with a status. It has
  * no `cause`: what a client throws may quote a key.
  */
 export class ProviderError extends WorkflowError {
@@ -82,7 +83,7 @@ export class ProviderError extends WorkflowError {
   readonly retryable: boolean;
   readonly status: number | null;
   readonly isFree: boolean;
-  told: PartialUsage | null = null;
+  partial: PartialUsage | null = null;
 
   constructor(code: ProviderErrorCode, message: string, more: More = {}) {
     const { type, retryable, hint } = kinds[code];
@@ -91,11 +92,11 @@ export class ProviderError extends WorkflowError {
     this.type = type;
     this.retryable = retryable;
     this.status = more.status ?? null;
-    this.isFree = more.isFree ?? beforeAsking.has(code);
+    this.isFree = more.isFree ?? beforeCall.has(code);
   }
 }
 
-/** What a provider's client threw, told without the client's own classes. */
+/** What a provider's client threw, without the client's own classes. */
 export type ClientError =
   | { kind: "http"; status: number; word: string; message: string }
   | { kind: "timeout" }
@@ -104,7 +105,7 @@ export type ClientError =
   | { kind: "json" }
   | { kind: "other"; message: string };
 
-/** Who was asked: the names for the message, and the secrets that must not stand in it. */
+/** Where a call goes: the names for the message, and the secrets that must not stand in it. */
 export type Target = {
   provider: string;
   model: string;
@@ -115,19 +116,20 @@ export type Target = {
 
 const longestMessage = 300;
 
-/** The documented error of a thrown. Its message is one line and names no secret. */
+/** The documented error of what a client threw. Its message is one line and names no secret. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
-  const { code, message } = judged(withoutSecrets(thrown, target.secrets), target);
+  const { code, message } = classify(withoutSecrets(thrown, target.secrets), target);
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   return new ProviderError(code, message, { status, isFree: isFree(thrown) });
 }
 
-const unmade = /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
+const notConnected =
+  /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 const overloaded = new Set([503, 529]);
 
-// After a time-out at a gateway (504) the model may have answered all the same.
+// After a timeout at a gateway (504) the model may have answered all the same.
 function isFree(thrown: ClientError): boolean {
-  if (thrown.kind === "connection") return unmade.test(thrown.reason);
+  if (thrown.kind === "connection") return notConnected.test(thrown.reason);
   if (thrown.kind !== "http") return false;
   const { status } = thrown;
   return (status >= 400 && status < 500 && status !== 408) || overloaded.has(status);
@@ -135,21 +137,27 @@ function isFree(thrown: ClientError): boolean {
 
 // Before anything is shortened: half a key would not be found.
 function withoutSecrets<T extends ClientError>(thrown: T, secrets: readonly string[]): T {
+  const mask = (text: string) =>
+    secrets.reduce((clean, secret) => (secret ? clean.replaceAll(secret, "***") : clean), text);
   const entries = Object.entries(thrown).map(([name, value]: [string, unknown]) => [
     name,
-    typeof value === "string" && name !== "kind" ? masked(value, secrets) : value,
+    typeof value === "string" && name !== "kind" ? mask(value) : value,
   ]);
   return Object.fromEntries(entries) as T;
 }
 
-type Judged = { code: ProviderErrorCode; message: string };
+type Classified = { code: ProviderErrorCode; message: string };
 
-function judged(thrown: ClientError, target: Target): Judged {
-  const { provider, baseUrl, timeoutMs } = target;
+function classify(thrown: ClientError, target: Target): Classified {
+  const { provider, model, baseUrl, timeoutMs } = target;
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
-    case "http":
-      return judgedHttp(thrown, target);
+    case "http": {
+      const status = thrown.status > 0 ? ` ${thrown.status}` : "";
+      const word = thrown.word ? ` ${thrown.word}` : "";
+      const message = `${provider} answered${status}${word} for model ${model}: ${short(thrown.message)}`;
+      return { code: codeOf(thrown), message };
+    }
     case "timeout":
       return { code: "LLM_TIMEOUT", message: `${at} did not begin to answer in ${timeoutMs} ms` };
     case "connection":
@@ -164,14 +172,6 @@ function judged(thrown: ClientError, target: Target): Judged {
     case "other":
       return { code: "LLM_UNKNOWN", message: `the call of ${at} failed: ${short(thrown.message)}` };
   }
-}
-
-function judgedHttp(thrown: ClientError & { kind: "http" }, { provider, model }: Target): Judged {
-  const code = codeOf(thrown);
-  const status = thrown.status > 0 ? ` ${thrown.status}` : "";
-  const word = thrown.word ? ` ${thrown.word}` : "";
-  const says = short(thrown.message);
-  return { code, message: `${provider} answered${status}${word} for model ${model}: ${says}` };
 }
 
 // The words are those of the providers' documented error objects; a status without one decides else.
@@ -218,22 +218,14 @@ function codeOf({ status, word, message }: ClientError & { kind: "http" }): Prov
 
 /** A URL as a message may show it: no user, password or query. */
 export function hostOf(url: string): string {
-  try {
-    return new URL(url).host;
-  } catch {
-    return "an address that is no URL";
-  }
+  return URL.canParse(url) ? new URL(url).host : "an address that is no URL";
 }
 
-function short(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim() || "no message";
-  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
-}
+const short = (text: string): string => oneLine(text, longestMessage) || "no message";
 
-/** A text without the secrets in it. */
-export function masked(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(
-    (clean, secret) => (secret ? clean.replaceAll(secret, "***") : clean),
-    text,
-  );
+/** Why a connection failed, in a word or a sentence. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return error.cause === undefined ? error.message : reasonOf(error.cause);
 }

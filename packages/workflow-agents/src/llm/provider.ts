@@ -5,7 +5,7 @@ import type { PartialUsage } from "./error.ts";
 /** A model's request to run a tool. */
 export type ToolUseBlock = { id: string; name: string; input: object };
 
-/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUseBlock} that asked. */
+/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUseBlock} that asked for it. */
 export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
 
 /**
@@ -43,7 +43,7 @@ export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetToken
 /** The form that the answer's text must have. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
-/** One question to a model: all that it is to see. */
+/** One request to a model: all that it is to see. */
 export type ModelRequest = {
   model: string;
   system: string;
@@ -57,12 +57,12 @@ export type ModelRequest = {
   format?: Format;
 };
 
-/** Where an answer goes while it arrives. None may throw. */
+/** Where an answer goes while it is streamed. None may throw. */
 export type ModelSink = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
-  /** What the service has counted of the answer so far, each time that it says so. */
-  onUsage?: (told: PartialUsage) => void;
+  /** What the service has counted of the answer so far, each time that it reports it. */
+  onUsage?: (partial: PartialUsage) => void;
 };
 
 /** What a call takes from the thread: its environment, for keys, and its signal. */
@@ -78,7 +78,7 @@ export type Stop =
   | "context_full"
   | "unknown";
 
-/** A tool call as it was answered. `broken` says why its arguments are no JSON object. */
+/** A tool call as the model made it. `broken`: why its arguments are no JSON object. */
 export type ToolUse = ToolUseBlock & { broken?: string };
 
 /** A model's whole answer to one request. */
@@ -93,7 +93,7 @@ export type ModelAnswer = {
   stop: Stop;
   /** The provider's own word for `stop`. */
   finishReason: string;
-  /** What the provider says about the stop, if anything: why it refused. */
+  /** What the provider adds about the stop, if anything: why it refused. */
   detail?: string;
   usage: Usage;
 };
@@ -105,13 +105,16 @@ export type ModelProvider = {
    * Asks once, streaming. Retries are the provider's official client's.
    * @throws ProviderError whatever goes wrong; when `signal` is aborted its reason, with the connection closed.
    */
-  answer: (request: ModelRequest, sink: ModelSink, around: Surroundings) => Promise<ModelAnswer>;
+  answer: (
+    request: ModelRequest,
+    sink: ModelSink,
+    surroundings: Surroundings,
+  ) => Promise<ModelAnswer>;
   /**
-   * Has the service count the most tokens that a request's input has, at no cost. Only for a service
-   * that can do so.
+   * Has the service count the most tokens that a request's input has, at no cost, where it can.
    * @throws ProviderError and the signal's reason as `answer` does.
    */
-  countInput?: (request: ModelRequest, around: Surroundings) => Promise<number>;
+  countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };
 
 const piecesPerBlock = 1024;

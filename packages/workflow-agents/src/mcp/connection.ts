@@ -9,19 +9,19 @@ import {
   type Transport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { maskOf, truncated, WorkflowError } from "@uncaged/workflow";
+import { maskOf, truncated, type WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/group.ts";
 import { Lines } from "../child/output.ts";
+import { failure, oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
-import type { McpOptions } from "./mcp.ts";
 import { ServerProcess } from "./process.ts";
 
 /**
  * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
  * besides those that hold no secret. `headers` may be made of the thread's environment.
  */
-export type Address =
+type Address =
   | { command: string; args?: readonly string[]; env?: readonly string[] }
   | { url: string; headers?: Headers };
 
@@ -29,33 +29,39 @@ type Headers =
   | Readonly<Record<string, string>>
   | ((env: Readonly<Record<string, string>>) => Record<string, string>);
 
+/**
+ * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
+ * named `name__tool`; `only` leaves out the others.
+ */
+export type McpOptions = Address & { name: string; only?: readonly string[] };
+
 const connectMs = 30_000;
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
 
-type StallGuard = { onTools: (tools: Tool[]) => void; onClose: () => void };
+type Listener = { onTools: (tools: Tool[]) => void; onClose: () => void };
 
 /** A live connection to a server, and the tools that it had when it was opened. */
 export class Connection {
   readonly tools: Tool[] = [];
   readonly #name: string;
   readonly #client: Client;
-  readonly #guard: StallGuard;
+  readonly #listener: Listener;
   readonly #signal: AbortSignal;
-  #mask: Route["mask"] = (text) => text;
+  #mask: (text: string) => string = (text) => text;
   #last = "";
   #isClosed = false;
   #running = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
-  // What the server says belongs to the step that used it last.
-  #inStep = AsyncLocalStorage.snapshot();
+  // The error output of the server belongs to the attempt that used it last.
+  #inAttempt = AsyncLocalStorage.snapshot();
 
-  private constructor(name: string, signal: AbortSignal, guard: StallGuard) {
+  private constructor(name: string, signal: AbortSignal, listener: Listener) {
     this.#name = name;
     this.#signal = signal;
-    this.#guard = guard;
-    const onChanged = (_: unknown, tools: Tool[] | null) => tools && guard.onTools(tools);
+    this.#listener = listener;
+    const onChanged = (_: unknown, tools: Tool[] | null) => tools && listener.onTools(tools);
     this.#client = new Client(
       { name: "uncaged-workflow", version: "0.1.0" },
       {
@@ -70,9 +76,9 @@ export class Connection {
   static async open(
     options: McpOptions,
     context: ToolContext,
-    guard: StallGuard,
+    listener: Listener,
   ): Promise<Connection> {
-    const connection = new Connection(options.name, context.signal, guard);
+    const connection = new Connection(options.name, context.signal, listener);
     await connection.#open(options, context);
     return connection;
   }
@@ -80,12 +86,12 @@ export class Connection {
   async #open(options: McpOptions, context: ToolContext): Promise<void> {
     const lines = new Lines(
       64 * 1024,
-      (line) => this.#hear(line),
+      (line) => this.#note(line),
       () => undefined,
     );
     this.#signal.addEventListener("abort", this.#abort);
     try {
-      const { transport, mask } = routeTo(options, context, (chunk) => lines.add(chunk));
+      const { transport, mask } = transportTo(options, context, (chunk) => lines.add(chunk));
       this.#mask = mask;
       const limits = { timeout: connectMs, signal: this.#signal };
       await this.#client.connect(transport, limits);
@@ -106,7 +112,7 @@ export class Connection {
     input: Record<string, unknown>,
     runtime: ToolRuntime,
   ): Promise<CallToolResult> {
-    this.#inStep = AsyncLocalStorage.snapshot();
+    this.#inAttempt = AsyncLocalStorage.snapshot();
     clearTimeout(this.#idle);
     this.#running += 1;
     try {
@@ -148,7 +154,7 @@ export class Connection {
     this.#isClosed = true;
     clearTimeout(this.#idle);
     this.#signal.removeEventListener("abort", this.#abort);
-    this.#guard.onClose();
+    this.#listener.onClose();
   }
 
   #rest(): void {
@@ -156,17 +162,17 @@ export class Connection {
     this.#idle.unref();
   }
 
-  #hear(line: string): void {
+  #note(line: string): void {
     if (line.trim() === "") return;
     const message = this.#mask(line);
     this.#last = message;
     const event = { name: this.#name, level: "info", message: truncated(message), data: null };
-    this.#inStep(() => publish("tool_message", event));
+    this.#inAttempt(() => publish("tool_message", event));
   }
 
   #problem(code: string, what: string, error: unknown) {
     const words = this.#mask(wordsOf(error));
-    const last = this.#last === "" ? "" : ` (it said: ${this.#last.slice(0, 300)})`;
+    const last = this.#last === "" ? "" : ` (its last line: ${this.#last.slice(0, 300)})`;
     return mcpError(code, `the MCP server ${this.#name} ${what}: ${words}${last}`, error);
   }
 }
@@ -175,27 +181,24 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof UnauthorizedError ||
   (error instanceof SdkHttpError && (error.status === 401 || error.status === 403));
 
-/** A way to a server. `mask` takes the secrets that the server was given out of what it says. */
-export type Route = { transport: Transport; mask: (text: string) => string };
-
-/** The way to a server; each line of a command's error output is given to `onLine`. */
-export function routeTo(
+/** `mask` masks the secrets that the server was given in what it sends. */
+function transportTo(
   address: Address,
   { cwd, env }: ToolContext,
-  onLine: (chunk: Uint8Array) => void,
-): Route {
+  onErrorOutput: (chunk: Uint8Array) => void,
+): { transport: Transport; mask: (text: string) => string } {
   if ("command" in address) {
     const { command, args = [], env: list = [] } = address;
     const own = allowed(env, list);
-    const transport = new ServerProcess({ command, args, env: own, cwd }, onLine);
+    const transport = new ServerProcess({ command, args, env: own, cwd }, onErrorOutput);
     return { transport, mask: maskOf(own) };
   }
   const { url, headers = {} } = address;
-  const made = typeof headers === "function" ? headers(env) : headers;
-  const secrets = Object.entries(made).map(([name, value]) => [`${name}_AUTH`, value]);
+  const own = typeof headers === "function" ? headers(env) : headers;
+  const secrets = Object.entries(own).map(([name, value]) => [`${name}_AUTH`, value]);
   const tokens = secrets.map(([name, value = ""]) => [`${name}_2`, value.replace(/^\w+ +/, "")]);
   const transport = new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: made },
+    requestInit: { headers: own },
   });
   return { transport, mask: maskOf(Object.fromEntries([...secrets, ...tokens])) };
 }
@@ -203,18 +206,18 @@ export function routeTo(
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
     "check the server's command or URL, and what it needs in the thread's environment",
-  MCP_DIED: "call it again if that does no harm: the server is then started anew",
+  MCP_DIED: "call it again if that does no harm: the server is then started again",
   MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
 };
 
 /** An error of an MCP server. */
 export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
-  new WorkflowError({ code, kind: "failed", message, hint: hints[code] }, { cause });
+  failure(code, message, hints[code], { cause });
 
-/** The words of whatever the protocol's client threw, on a line. */
-export function wordsOf(error: unknown): string {
+/** The message of whatever the protocol's client threw, on a line. */
+function wordsOf(error: unknown): string {
   const { message, cause } =
     error instanceof Error ? error : { message: String(error), cause: null };
   const deeper = cause instanceof Error && !message.includes(cause.message) ? cause.message : "";
-  return [message, deeper].filter(Boolean).join(": ").replace(/\s+/g, " ").slice(0, 500);
+  return oneLine([message, deeper].filter(Boolean).join(": "), 500);
 }

@@ -1,14 +1,8 @@
 import { createHash } from "node:crypto";
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import { WorkflowError } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
-import { type Address, Connection, mcpError } from "./connection.ts";
-
-/**
- * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
- * named `name__tool`; `only` leaves out the others.
- */
-export type McpOptions = Address & { name: string; only?: readonly string[] };
+import { Connection, mcpError, type McpOptions } from "./connection.ts";
 
 /**
  * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
@@ -43,8 +37,7 @@ function checkOptions(options: McpOptions): void {
       ? `${JSON.stringify(options.url)} is no URL`
       : null;
   if (problem === null) return;
-  const hint = "mend mcpTools' options";
-  throw new WorkflowError({ code: "BAD_MCP", kind: "usage", message: problem, hint });
+  throw misuse("BAD_MCP", problem, "fix mcpTools' options");
 }
 
 /** One thread's tools of one server. The list outlives a connection. */
@@ -76,7 +69,7 @@ class ThreadTools {
   }
 
   #open(): Promise<Connection> {
-    const guard = {
+    const listener = {
       onTools: (tools: Connection["tools"]) => (this.#list = this.#ready(tools)),
       onClose: () => {
         if (this.#connection === opened) this.#connection = null;
@@ -84,7 +77,7 @@ class ThreadTools {
     };
     // Later: one that fails at once would be closed before it is known here.
     const opened = Promise.resolve().then(() =>
-      Connection.open(this.#options, this.#context, guard),
+      Connection.open(this.#options, this.#context, listener),
     );
     return opened;
   }
@@ -107,7 +100,7 @@ class ThreadTools {
   }
 }
 
-// The server judges the rest: its schema is not ours.
+// The server checks the rest: its schema is not ours.
 const checkArguments: ReadyTool["check"] = (input) =>
   typeof input === "object" && input !== null && !Array.isArray(input)
     ? { ok: true, input }
@@ -119,7 +112,7 @@ const longest = 64;
  * The name by which a model knows a server's tool: `server__tool`, of letters, digits, `_` and `-`, 64
  * at most. A name that had to be changed, or is taken, ends in a few digits of its own.
  */
-export function toolName(server: string, tool: string, taken: Set<string>): string {
+function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   const isKept = plain.length <= longest && !taken.has(plain);
   const digits = createHash("sha256").update(tool).digest("hex").slice(0, 6);
@@ -131,15 +124,15 @@ export function toolName(server: string, tool: string, taken: Set<string>): stri
 type Block = CallToolResult["content"][number];
 
 /**
- * What a tool's result is to a model: its texts, and a word on what is no text. `structuredContent` is
- * kept beside, and shown when there is no text.
+ * A tool's result for a model: its texts, and a note on what is no text. `structuredContent` is kept
+ * beside, and shown when there is no text.
  *
- * @throws WorkflowError `MCP_TOOL_FAILED` when the server says that the tool failed.
+ * @throws WorkflowError `MCP_TOOL_FAILED` when the server reports that the tool failed.
  */
-export function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
+function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   const texts = content.map(textOf).filter((text) => text !== "");
   if (isError === true) {
-    const text = texts.join("\n") || "the tool failed and does not say why";
+    const text = texts.join("\n") || "the tool failed and gives no reason";
     throw mcpError("MCP_TOOL_FAILED", text);
   }
   if (texts.length === 0 && structuredContent !== undefined) return structuredContent;

@@ -5,8 +5,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { endGroup } from "../child/group.ts";
-import { guardGroup } from "../child/group.ts";
+import { endGroup, guardGroup } from "../child/group.ts";
 
 /** A server's command; `env` is all the environment that it gets. */
 export type Program = {
@@ -16,13 +15,13 @@ export type Program = {
   cwd: string;
 };
 
-// How long a server may take to end by itself, and again when it is asked to.
+// How long a server may take to end when its input ends, and again when it is asked to.
 const graceMs = 2000;
 // How long output may still come from a process that the server left behind.
 const drainMs = 250;
 
 /**
- * A server that is a process, spoken to by stdin and stdout. The client's own transport ends the one
+ * A server that is a process, which reads stdin and writes stdout. The client's own transport ends the one
  * process that it started: a wrapper's children, and what a server left running, would stay. This one
  * gives it a process group, which ends with it and with this process.
  */
@@ -34,13 +33,13 @@ export class ServerProcess implements Transport {
   readonly #onErrorOutput: (chunk: Uint8Array) => void;
   readonly #buffer = new ReadBuffer();
   readonly #over: Promise<void>;
-  #tellOver: () => void = () => undefined;
+  #resolveOver: () => void = () => undefined;
   #child: ChildProcess | null = null;
 
   constructor(program: Program, onErrorOutput: (chunk: Uint8Array) => void) {
     this.#program = program;
     this.#onErrorOutput = onErrorOutput;
-    this.#over = new Promise((resolve) => (this.#tellOver = resolve));
+    this.#over = new Promise((resolve) => (this.#resolveOver = resolve));
   }
 
   async start(): Promise<void> {
@@ -116,7 +115,7 @@ export class ServerProcess implements Transport {
     child.stderr?.destroy();
     this.#child = null;
     this.#buffer.clear();
-    this.#tellOver();
+    this.#resolveOver();
     this.onclose?.();
     await group;
   }

@@ -13,9 +13,9 @@ function answerOf(...deltas: object[]) {
       model: "m",
       choices: [{ delta, finish_reason }],
     }) as unknown as ChatCompletionChunk;
-  for (const delta of deltas) accumulator.take(chunk(delta, null));
+  for (const delta of deltas) accumulator.add(chunk(delta, null));
   expect(accumulator.answer()).toBeNull();
-  accumulator.take(chunk({}, "stop"));
+  accumulator.add(chunk({}, "stop"));
   return accumulator.answer();
 }
 

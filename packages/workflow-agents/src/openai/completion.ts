@@ -18,7 +18,7 @@ type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
 type Reasoning = { reasoning_content?: string | null; reasoning?: string | null };
 type Call = { id: string; name: string; json: GrowingText };
 
-/** A chat completion while it arrives. */
+/** A chat completion as it is streamed. */
 export class CompletionAccumulator implements Accumulator<ChatCompletionChunk> {
   size = 0;
   readonly #sink: ModelSink;
@@ -36,11 +36,11 @@ export class CompletionAccumulator implements Accumulator<ChatCompletionChunk> {
   }
 
   // Its counts come last of all: with an answer that broke off there are none.
-  get told(): PartialUsage | null {
+  get partial(): PartialUsage | null {
     return this.#usage === noUsage ? null : { model: this.#model, usage: this.#usage };
   }
 
-  take({ id, model, choices, usage }: ChatCompletionChunk): void {
+  add({ id, model, choices, usage }: ChatCompletionChunk): void {
     this.#id ||= id;
     this.#model ||= model;
     const [choice] = choices;

@@ -1,15 +1,15 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { type ClientOptions, OpenAI } from "openai/client";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
-import { headersIn, made } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
-import { type ClientError, hostOf, ProviderError } from "../llm/error.ts";
+import { type ClientError, hostOf, ProviderError, reasonOf } from "../llm/error.ts";
 import type { Effort, ModelProvider } from "../llm/provider.ts";
-import { type Access, answered, patienceOf, reasonOf, type StallGuard } from "../llm/stream.ts";
+import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { CompletionAccumulator } from "./completion.ts";
 import { bodyOf } from "./request.ts";
 
-/** What an OpenAI agent can be told. */
+/** The options of an OpenAI agent. */
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
 
 /**
@@ -43,9 +43,13 @@ export function openaiProvider(access: Access = {}): ModelProvider {
       const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
       const official = hostOf(baseUrl) === hostOf(officialUrl);
       const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
-      if (key === null && official) throw noKey();
+      if (key === null && official) {
+        throw new ProviderError("LLM_NO_KEY", "there is no key for OpenAI", {
+          hint: "set OPENAI_API_KEY in the environment that starts the thread, or give the agent apiKey",
+        });
+      }
       const secrets = key === null ? [] : [key];
-      const asked = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
+      const target = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
       const organization = env.OPENAI_ORG_ID || null;
       const project = env.OPENAI_PROJECT_ID || null;
       const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
@@ -61,22 +65,17 @@ export function openaiProvider(access: Access = {}): ModelProvider {
           logLevel: "off",
           defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
         };
-        const client = made(() => new OpenAI(settings));
+        const client = withoutEnv(() => new OpenAI(settings));
         return client.chat.completions.create(bodyOf(request, official), { signal: guarded });
       };
-      const accumulator = new CompletionAccumulator(sink);
-      return await answered({ open, clientErrorOf }, accumulator, { asked, patience, signal });
+      const call = { open, clientErrorOf, target, patience, signal };
+      return await streamAnswer(call, new CompletionAccumulator(sink));
     },
   };
 }
 
-const noKey = () =>
-  new ProviderError("LLM_NO_KEY", "there is no key for OpenAI", {
-    hint: "set OPENAI_API_KEY in the environment that starts the thread, or give the agent apiKey",
-  });
-
 /** What the OpenAI client threw, null when it is none of its errors. */
-export function clientErrorOf(error: unknown): ClientError | null {
+function clientErrorOf(error: unknown): ClientError | null {
   if (error instanceof APIConnectionTimeoutError) return { kind: "timeout" };
   if (error instanceof APIConnectionError) {
     return { kind: "connection", reason: reasonOf(error.cause ?? error) };

@@ -3,8 +3,14 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { type Block, blocksOf, type Message, textOf } from "../llm/provider.ts";
-import type { Format, ModelRequest } from "../llm/provider.ts";
+import {
+  type Block,
+  blocksOf,
+  type Format,
+  type Message,
+  type ModelRequest,
+  textOf,
+} from "../llm/provider.ts";
 
 /** A request in the words of chat completions. Only OpenAI's own server knows the newer ones. */
 export function bodyOf(

@@ -1,14 +1,14 @@
-import type {
-  DurableStep,
-  RoleResult,
-  Step,
-  StepCall,
-  ThreadContext,
-  ThreadInput,
-  WorkflowOptions,
+import {
+  type DurableStep,
+  type Role,
+  type RoleResult,
+  START,
+  type Step,
+  type StepCall,
+  type ThreadContext,
+  type ThreadInput,
+  type WorkflowOptions,
 } from "@uncaged/workflow";
-import { START } from "@uncaged/workflow";
-import type { Role } from "@uncaged/workflow";
 
 /** Plays a role as a step of a durable workflow; `prompt` is what it is asked, the thread's without. */
 export type RoleSteps = <Meta>(

@@ -11,13 +11,12 @@ import {
 } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
+import type { Extractor } from "../extract/extract.ts";
 import { currentRun, publish } from "../run/run.ts";
 import { noUsage } from "../run/usage.ts";
-import type { Extractor } from "../extract/extract.ts";
 import { scriptedAgent } from "../scripted/scripted.ts";
-import { describe } from "./role.ts";
 import { roleSteps } from "./durable.ts";
-import { role, type RoleSpec } from "./role.ts";
+import { describe, role, type RoleSpec } from "./role.ts";
 
 // Held: Bun forgets the subscribers of a channel that nobody holds.
 const heardOn = channel(eventsChannel);

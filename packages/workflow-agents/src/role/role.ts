@@ -6,14 +6,14 @@ import {
   type Role,
   type ThreadContext,
   truncated,
-  WorkflowError,
 } from "@uncaged/workflow";
 import type { $ZodObject, output } from "zod/v4/core";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { ownPrices, type Prices } from "../ledger/prices.ts";
-import { type RoleRun, publish, withRun } from "../run/run.ts";
+import { failure } from "../run/error.ts";
+import { publish, type RoleRun, withRun } from "../run/run.ts";
 import {
   checkFields,
   type Spending,
@@ -112,7 +112,7 @@ async function run<S extends $ZodObject>(
     });
     return { content: raw, meta };
   } catch (error) {
-    throw failure(error, raw, ctx, call, prices);
+    throw withKept(error, raw, ctx, call, prices);
   }
 }
 
@@ -130,18 +130,17 @@ function systemPromptOf<S extends $ZodObject>(
 
 function textOf(answer: unknown): string {
   if (typeof answer === "string") return answer;
-  throw new WorkflowError({
-    code: "BAD_AGENT_RESULT",
-    kind: "failed",
-    message: `the agent returned ${answer === null ? "null" : `a value of type ${typeof answer}`}, not a string`,
-    hint: "an AgentFn returns the agent's text",
-  });
+  throw failure(
+    "BAD_AGENT_RESULT",
+    `the agent returned ${answer === null ? "null" : `a value of type ${typeof answer}`}, not a string`,
+    "an AgentFn returns the agent's text",
+  );
 }
 
 const longestRaw = 64 * 1024;
 
-/** Tells what went wrong, and has the end record keep what was said and spent until then. */
-function failure(
+/** Publishes what went wrong, and has the end record keep what was answered and spent until then. */
+function withKept(
   error: unknown,
   text: string | null,
   ctx: ThreadContext,

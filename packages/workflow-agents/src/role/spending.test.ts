@@ -1,5 +1,5 @@
-import type { ThreadContext } from "@uncaged/workflow";
 import { expect, test } from "bun:test";
+import type { ThreadContext } from "@uncaged/workflow";
 import { currentRun, publish } from "../run/run.ts";
 import { noUsage } from "../run/usage.ts";
 import { paid } from "./spending.ts";

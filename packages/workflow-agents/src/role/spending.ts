@@ -1,6 +1,7 @@
-import { type JsonSchema, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { JsonSchema, ThreadContext } from "@uncaged/workflow";
 import { openAccount, withCost } from "../ledger/budget.ts";
 import { ownPrices, type Prices, rounded } from "../ledger/prices.ts";
+import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
 import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 
@@ -76,12 +77,11 @@ export const spendingKeys: readonly string[] = Object.keys(spending);
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
   if (taken === undefined) return;
-  throw new WorkflowError({
-    code: "RESERVED_FIELD",
-    kind: "usage",
-    message: `a role's schema has the field ${taken}, which tells what a step spent`,
-    hint: "give the field another name",
-  });
+  throw misuse(
+    "RESERVED_FIELD",
+    `a role's schema has the field ${taken}, which tells what a step spent`,
+    "give the field another name",
+  );
 }
 
 /** What the work of a step came to, and what it spent. */

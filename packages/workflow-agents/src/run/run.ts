@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import { eventsChannel, type EventType, type WorkflowEvent } from "@uncaged/workflow";
-import { noUsage, type Spent } from "./usage.ts";
+import { eventsChannel, isWorkflowError, type WorkflowEvent } from "@uncaged/workflow";
+import { noUsage, type Spent, totalTokens, type Usage } from "./usage.ts";
 
 /**
  * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
@@ -44,7 +44,7 @@ export const currentRun = (): RoleRun =>
   runs.getStore() ?? { stepID: "agent", spent: [], reserve: () => () => undefined, memory: {} };
 
 /** Publishes an event of the current run on the workflow's channel, unless the run intercepts it. */
-export function publish(type: EventType, payload: Record<string, unknown>): void {
+export function publish(type: WorkflowEvent["type"], payload: Record<string, unknown>): void {
   const { stepID, intercept } = currentRun();
   const event: WorkflowEvent = { type, stepID, payload };
   if (intercept?.(event)) return;
@@ -94,5 +94,45 @@ export class Meter {
 
   #ids() {
     return { call_id: this.#id, run_id: this.#run.id ?? null };
+  }
+}
+
+/** Publishes how an agent's work ends: `llm_done` with what it came to, or `llm_error`. */
+export class AgentReport {
+  usage: Usage = noUsage;
+  model: string | null = null;
+  finishReason: string | null = "end_turn";
+  hasToolUse = false;
+  readonly #startedAt = performance.now();
+
+  done(): void {
+    publish("llm_done", {
+      latency_ms: this.#elapsed(),
+      finish_reason: this.finishReason,
+      model: this.model,
+      usage: { ...this.usage, total_tokens: totalTokens(this.usage) },
+      thinking_tokens: this.usage.thinking_tokens,
+      has_tool_use: this.hasToolUse,
+    });
+  }
+
+  /** `fallback` stands for the message of an error that is not one of ours. */
+  failed(error: unknown, fallback: string): void {
+    const known = isWorkflowError(error) ? error : null;
+    const { type = "unknown_error", retryable = false } = (known ?? {}) as {
+      type?: string;
+      retryable?: boolean;
+    };
+    publish("llm_error", {
+      error: known?.message ?? fallback,
+      type: known?.code === "COMMAND_TIMEOUT" ? "timeout" : type,
+      code: known?.code ?? "INTERNAL",
+      retryable,
+      latency_ms: this.#elapsed(),
+    });
+  }
+
+  #elapsed(): number {
+    return Math.round(performance.now() - this.#startedAt);
   }
 }

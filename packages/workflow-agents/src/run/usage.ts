@@ -31,3 +31,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cache_write_tokens: a.cache_write_tokens + b.cache_write_tokens,
   };
 }
+
+/** All tokens of a usage; thinking is part of the output. */
+export const totalTokens = (usage: Usage): number =>
+  usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;

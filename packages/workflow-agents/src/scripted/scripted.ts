@@ -1,4 +1,5 @@
-import { type AgentFn, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { AgentFn, ThreadContext } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 
 /** One answer: a text, or a function of the thread that makes it. */
@@ -51,9 +52,4 @@ function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string
 const isList = (script: Script): script is readonly ScriptedAnswer[] => Array.isArray(script);
 
 const noAnswer = (message: string) =>
-  new WorkflowError({
-    code: "NO_ANSWER",
-    kind: "failed",
-    message,
-    hint: "add an answer to the scripted agent's script",
-  });
+  failure("NO_ANSWER", message, "add an answer to the scripted agent's script");

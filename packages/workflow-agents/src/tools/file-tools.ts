@@ -1,5 +1,6 @@
-import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
+import { failure } from "../run/error.ts";
 import { readText, writeText } from "./file.ts";
 import { tool } from "./tools.ts";
 
@@ -101,5 +102,5 @@ function linesOf(pieces: readonly string[], text: string): string {
 
 function editError(path: string, problem: string, hint = "give another text"): WorkflowError {
   const message = `${JSON.stringify(path)} ${problem}`;
-  return new WorkflowError({ code: "EDIT_FAILED", kind: "failed", message, hint });
+  return failure("EDIT_FAILED", message, hint);
 }

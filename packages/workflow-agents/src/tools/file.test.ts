@@ -18,15 +18,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { editFile } from "./file-tools.ts";
-import { Folder } from "./path.ts";
-import { confinedPath } from "./path.ts";
-import { openConfined } from "./path.ts";
-import { listFiles } from "./search.ts";
-import { readFile } from "./file-tools.ts";
+import { editFile, readFile, writeFile } from "./file-tools.ts";
+import { confinedPath, Folder, openConfined } from "./path.ts";
 import { toolRegistry } from "./registry.ts";
-import { search } from "./search.ts";
-import { writeFile } from "./file-tools.ts";
+import { listFiles, search } from "./search.ts";
 
 let top: string;
 let cwd: string;

@@ -2,9 +2,14 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { Folder } from "./path.ts";
-import { nearestConfined, type ConfinedPath, pathError, confinedPath } from "./path.ts";
-import { openConfined } from "./path.ts";
+import {
+  type ConfinedPath,
+  confinedPath,
+  Folder,
+  nearestConfined,
+  openConfined,
+  pathError,
+} from "./path.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;

@@ -5,7 +5,7 @@ import * as z from "zod";
 import * as mini from "zod/mini";
 import { toolRegistry } from "./registry.ts";
 import { runTool } from "./run.ts";
-import { type Tool, type ToolContext, type ToolRuntime, tool } from "./tools.ts";
+import { type Tool, tool, type ToolContext, type ToolRuntime } from "./tools.ts";
 
 // Held: Bun forgets the subscribers of a channel that nobody holds.
 const published = channel(eventsChannel);

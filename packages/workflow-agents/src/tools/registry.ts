@@ -1,6 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowError } from "@uncaged/workflow";
 import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
 import en from "zod/v4/locales/en.js";
+import { misuse } from "../run/error.ts";
 import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolContext, ToolRunner, ToolSource } from "./tools.ts";
 
@@ -103,4 +104,4 @@ function refuseTwins(tools: readonly { name: string }[]): void {
 }
 
 const badTool = (message: string, hint = "mend the tool where it is defined"): WorkflowError =>
-  new WorkflowError({ code: "BAD_TOOL", kind: "usage", message, hint });
+  misuse("BAD_TOOL", message, hint);

@@ -1,10 +1,11 @@
-import { maskOf, WorkflowError } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { type ChildEnd, runChild } from "../child/child.ts";
 import { allowed } from "../child/group.ts";
 import { HeadAndTail } from "../child/output.ts";
-import { pathError, confinedPath } from "./path.ts";
-import { type Tool, type ToolRuntime, tool } from "./tools.ts";
+import { failure } from "../run/error.ts";
+import { confinedPath, pathError } from "./path.ts";
+import { type Tool, tool, type ToolRuntime } from "./tools.ts";
 
 /**
  * `env` names the variables that commands get besides those that hold no secret (`PATH`, `HOME`, …).
@@ -70,7 +71,7 @@ function argvOf(call: { argv?: string[]; command?: string }): string[] {
   if (call.command !== undefined && !call.argv) return ["/bin/sh", "-c", call.command];
   const message = "runCommand needs either argv or command";
   const hint = "give one of the two";
-  throw new WorkflowError({ code: "TOOL_INPUT", kind: "failed", message, hint });
+  throw failure("TOOL_INPUT", message, hint);
 }
 
 type Call = { timeoutMs?: number; cwd?: string; input?: string };
@@ -98,7 +99,7 @@ async function run(args: string[], call: Call, settings: Settings, runtime: Tool
   if (end.by === "timeout") {
     const hint = `${text}\n[${ending}]`.trim();
     const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;
-    throw new WorkflowError({ code: "COMMAND_TIMEOUT", kind: "failed", message, hint });
+    throw failure("COMMAND_TIMEOUT", message, hint);
   }
   const result = [text, ending && `[${ending}]`].filter(Boolean).join("\n") || "[no output]";
   return { result, exitCode: end.exitCode, signal: end.signal };

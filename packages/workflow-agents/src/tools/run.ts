@@ -1,4 +1,5 @@
-import { isWorkflowError, truncated, WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolRegistry } from "./registry.ts";
 import type { ReadyTool, ToolContext, ToolRuntime } from "./tools.ts";
@@ -132,7 +133,7 @@ function messageOf(thrown: unknown): string {
 }
 
 function toolError(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
-  return new WorkflowError({ code, kind: "failed", message, hint }, { cause });
+  return failure(code, message, hint, { cause });
 }
 
 /** A tool's runtime, and how to end it: its signal is aborted then, and what it tells goes nowhere. */
@@ -208,7 +209,7 @@ export function textOf(result: unknown): string {
     const why = cause instanceof Error ? cause.message : String(cause);
     const message = `the tool's result can't be written as JSON: ${why}`;
     const hint = "the tool must return text or plain JSON values";
-    throw new WorkflowError({ code: "TOOL_RESULT", kind: "failed", message, hint }, { cause });
+    throw failure("TOOL_RESULT", message, hint, { cause });
   }
 }
 

@@ -1,11 +1,12 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowError } from "@uncaged/workflow";
 import ignore, { type Ignore } from "ignore";
 import * as z from "zod/mini";
+import { failure } from "../run/error.ts";
 import { readText } from "./file.ts";
-import { isInside, nullIfMissing, pathError, type ConfinedPath, confinedPath } from "./path.ts";
+import { type ConfinedPath, confinedPath, isInside, nullIfMissing, pathError } from "./path.ts";
 import { tool } from "./tools.ts";
 
 const mostLines = 200;
@@ -107,7 +108,7 @@ const tooSlow = (name: string, line: number): WorkflowError =>
   );
 
 const searchError = (message: string, hint: string): WorkflowError =>
-  new WorkflowError({ code: "SEARCH_FAILED", kind: "failed", message, hint });
+  failure("SEARCH_FAILED", message, hint);
 
 const mostFiles = 1000;
 

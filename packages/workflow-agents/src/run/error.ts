@@ -1,0 +1,25 @@
+import { WorkflowError } from "@uncaged/workflow";
+
+type More = { details?: readonly string[]; cause?: unknown };
+
+/** An error that fails a role, or that a model is given as a tool's answer. */
+export const failure = (
+  code: string,
+  message: string,
+  hint?: string,
+  { cause, details }: More = {},
+): WorkflowError =>
+  new WorkflowError(
+    { code, kind: "failed", message, hint, ...(details && { details: [...details] }) },
+    cause === undefined ? undefined : { cause },
+  );
+
+/** An error in a workflow's source, or in what its starter has given. */
+export const misuse = (code: string, message: string, hint: string): WorkflowError =>
+  new WorkflowError({ code, kind: "usage", message, hint });
+
+/** A text on one line, with at most `most` characters. */
+export function oneLine(text: string, most: number): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most)}…` : line;
+}
