@@ -54,11 +54,11 @@ describe("the exported names of the step workflows", () => {
       type CustomHandler
       type DocAdapter
       type Documents
+      type EngineEvent
       type EngineOptions
       type FileAdapter
       type FileMode
       type FoldedThread
-      type Happening
       type InterpretOptions
       type LLMAdapter
       type LLMCallbacks

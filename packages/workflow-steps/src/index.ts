@@ -12,7 +12,7 @@ export type { WorkflowSnapshot } from "./context/context.ts";
 export { applyOutputMapping, emitEvent } from "./interpreter/output.ts";
 
 // Interpreter
-export type { Happening } from "./context/feed.ts";
+export type { EngineEvent } from "./context/run.ts";
 export { interpret, type InterpretOptions, type StartingState } from "./bundle/interpret.ts";
 export type { RunResult } from "./interpreter/drive.ts";
 export { ParallelError, ParallelExecutor } from "./interpreter/parallel.ts";
@@ -33,9 +33,9 @@ export { recordedValues, type StepValues } from "./bundle/recorded.ts";
 
 // Checkpoints
 export { stepsBefore } from "./state/path.ts";
-export type { Checkpoint } from "./state/checkpoint.ts";
+export type { Checkpoint } from "./state/checkpoint-form.ts";
 export type { Commit } from "./state/state.ts";
-export type { Resumable } from "./state/checkpoint.ts";
+export type { Resumable } from "./state/checkpoint-form.ts";
 
 // Document
 export {

@@ -77,8 +77,6 @@ test("each step that is done is a step of the thread, with what it wrote", async
     outputs: null,
     variables: [{ path: ["$a"], value: 3, seq: 1 }],
     artifacts: [],
-    completedBranches: {},
-    loopProgress: {},
     path: [],
     next: "Loop_A",
     phase: "done",
@@ -86,7 +84,6 @@ test("each step that is done is a step of the thread, with what it wrote", async
   });
   expect(second?.meta).toMatchObject({
     variables: [{ path: ["$list", 0], value: 1, seq: 2 }],
-    loopProgress: { Loop_A: 1 },
     path: [{ in: "Loop_A", child: "Set_B", iteration: 0 }],
     next: "RETURN",
   });

@@ -36,7 +36,7 @@ export async function carryOut(
     registry,
     env,
     runID: "wf_1",
-    place: step.id,
+    stepID: step.id,
     signal: around.signal ?? new AbortController().signal,
     shown,
     emit: (type, payload) => void events.push({ type, payload }),

@@ -9,7 +9,7 @@ import {
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
-import type { Answered } from "../context/feed.ts";
+import type { Answered } from "../context/run.ts";
 import { type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
@@ -72,11 +72,11 @@ async function* runThread(
   const { forkFrom } = options;
   const { file } = context.run.setup.adapters;
   if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
-  const happenings = drive(context, { signal, resumedFrom });
+  const events = drive(context, { signal, resumedFrom });
   let answer: Answered | undefined;
   try {
     for (;;) {
-      const { done, value } = await happenings.next(answer);
+      const { done, value } = await events.next(answer);
       answer = undefined;
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") yield commitOutput(value.role, value.commit);
@@ -86,7 +86,7 @@ async function* runThread(
     }
   } finally {
     // Closed at a yield, it would not hear of it.
-    await happenings.return({ status: "cancelled" });
+    await events.return({ status: "cancelled" });
   }
 }
 
@@ -107,10 +107,10 @@ function contextOf(
     handlers: customHandlers,
     subflows,
     ...(typeof clientRunToken === "string" && { clientRunToken }),
-    place: "",
+    prefix: "",
     depth: 0,
     workflowID: threadId,
-    tellsWhole: true,
+    wholeValues: true,
     now: Date.now,
   });
   return new ExecutionContext(run, threadControl);

@@ -1,10 +1,10 @@
 import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext } from "../context/context.ts";
-import type { Answered, Happening } from "../context/feed.ts";
-import { type Handler, Run } from "../context/run.ts";
+import { type Answered, type EngineEvent, type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
-import { type Resumable, restoredState } from "../state/checkpoint.ts";
+import type { Resumable } from "../state/checkpoint-form.ts";
+import { restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
 import { threadControl } from "./bundle.ts";
 
@@ -31,11 +31,11 @@ export type InterpretOptions = {
  * driver of one's own. The document must be valid.
  *
  *     const run = interpret(document, { params: { goal: "a plan" } }, { llm });
- *     for await (const happening of run) {
- *       if (happening.kind === "commit") await keep(happening.role, happening.commit);
+ *     for await (const event of run) {
+ *       if (event.kind === "commit") await keep(event.role, event.commit);
  *     }
  *
- * A commit is durable when the next happening is asked for; its event is to be published after it. The
+ * A commit is durable when the next event is asked for; its event is to be published after it. The
  * answer to a `wait` is the value of `next()`.
  *
  * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID` at once; RunError and ParallelError from
@@ -46,7 +46,7 @@ export function interpret(
   state: StartingState,
   adapters: Adapters = {},
   options: InterpretOptions = {},
-): AsyncGenerator<Happening, RunResult, Answered | undefined> {
+): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
   const { signal, ...setup } = options;
   const workflow = readWorkflow(document);
   const started = startedState(workflow, state, options.runID);
@@ -58,10 +58,10 @@ export function interpret(
     errorStrategy: "fail_fast",
     maxConcurrency: 0,
     ...setup,
-    place: "",
+    prefix: "",
     depth: 0,
     workflowID: started.runID,
-    tellsWhole: false,
+    wholeValues: false,
     now: Date.now,
   });
   const resumedFrom = "currentStepID" in state ? state.currentStepID : undefined;

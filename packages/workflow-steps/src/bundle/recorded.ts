@@ -1,7 +1,7 @@
 import { WAIT, WorkflowError } from "@uncaged/workflow";
 import type { WorkflowSnapshot } from "../context/context.ts";
 import { ExecutionStatus } from "../document/document.ts";
-import type { Checkpoint } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { runAt } from "../state/fold.ts";
 import { comingPlace, localsAt, stepRunAt } from "../state/path.ts";
 import { currentOf, hasEnded } from "../state/position.ts";
@@ -72,7 +72,7 @@ export function recordedSnapshot(
   return {
     runID: thread.threadId,
     status: statusOf(thread, isOver),
-    currentStepID: isOver ? null : currentOf(state.position),
+    currentStepID: isOver ? null : currentOf(workflow.outline, state.position),
     elapsedMs: told.elapsedMs,
     params,
     variables,
@@ -165,7 +165,8 @@ export function recordedValues(
     status: ExecutionStatus.running,
   });
   if (!ran && (state.stopped !== null || hasEnded(state.position))) return null;
-  const place = ran ?? comingPlace(workflow, state, coming ?? currentOf(state.position));
+  const place =
+    ran ?? comingPlace(workflow, state, coming ?? currentOf(workflow.outline, state.position));
   const path = place?.path ?? [];
   const run = runAt({ workflow, state, path }, finder(subflows));
   const parents = path.filter((part) => "run" in part).map((part) => part.in);

@@ -1,7 +1,7 @@
 import { INPUT, WorkflowError } from "@uncaged/workflow";
 import { isPlain, sameValue } from "../expression/value.ts";
 import { stepsBefore } from "../state/path.ts";
-import type { Checkpoint } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type PathPart, readWorkflow } from "../state/state.ts";
 import type { Documents } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";

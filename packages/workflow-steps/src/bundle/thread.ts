@@ -1,17 +1,14 @@
 import { INPUT, type RoleOutput, type ThreadInput, WAIT, WorkflowError } from "@uncaged/workflow";
-import type { PauseRequest } from "../context/feed.ts";
+import type { PauseRequest } from "../context/run.ts";
 import type { ExecutionStatus, WorkflowDocument } from "../document/document.ts";
 import { isPlain } from "../expression/value.ts";
 import type { Registry } from "../registry/registry.ts";
-import {
-  type Checkpoint,
-  checkpointOf,
-  restoredState,
-  type Resumable,
-} from "../state/checkpoint.ts";
+import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
+import { checkpointOf, restoredState, withValues } from "../state/checkpoint.ts";
 import { beginAt, type FindWorkflow, Fold, giveAt } from "../state/fold.ts";
+import { marksOf } from "../state/marks.ts";
 import { comingPlace } from "../state/path.ts";
-import { currentOf, standsBefore } from "../state/position.ts";
+import { currentOf, isNext } from "../state/position.ts";
 import {
   type Commit,
   newState,
@@ -55,14 +52,14 @@ export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
   const { threadId, steps, subflows = {} } = thread;
   const params = beginsAnew(thread) ? {} : paramsOf(workflow.registry, thread);
   const find = finder(subflows);
-  let folded = new Fold(newState(workflow, threadId, params), find);
+  let folded = new Fold(workflow, newState(workflow, threadId, params), find);
   let asked: { stepID: string; path: PathPart[] } | null = null;
   for (const [index, step] of steps.entries()) {
     const told = toldBy(step, index + 1);
     if (told.kind === "commit") folded.apply(step.role, told.commit);
     else if (told.kind === "pause") asked = told;
     else if (told.kind === "rerun")
-      folded = new Fold(rerun(workflow, folded.state, told.meta, find), find);
+      folded = new Fold(workflow, rerun(workflow, folded.state, told.meta, find), find);
     else if (asked) folded.answer({ ...asked, ...answerIn(step) });
   }
   return folded.state;
@@ -97,30 +94,26 @@ export function answerIn({ content, meta }: RoleOutput): {
 /** The state in which a rerun begins. */
 function rerun(workflow: Workflow, state: RunState, meta: RerunMeta, find: FindWorkflow): RunState {
   const { stepID, path, overrides = {}, checkpoint } = meta;
-  const { runID } = state;
-  if (checkpoint !== undefined) {
-    return restoredState(workflow, checkpoint as Resumable, {
-      runIDFor: () => runID,
-      stepID,
-      overrides,
-    });
-  }
+  const { runID, writeSeq } = state;
+  const runIDFor = (): string => runID;
   if (stepID !== undefined && path !== undefined) {
-    beginAt({ workflow, state }, { stepID, path }, overrides, find);
-    return { ...state, stopped: null };
+    const begun = checkpoint === undefined ? state : withValues(workflow, state, checkpoint);
+    beginAt({ workflow, state: begun }, { stepID, path }, overrides, find);
+    return { ...begun, stopped: null };
   }
-  if (stepID !== undefined && !standsBefore(state.position, stepID)) {
+  if (checkpoint !== undefined) {
+    return restoredState(workflow, checkpoint as Resumable, { runIDFor, stepID, overrides });
+  }
+  if (stepID !== undefined && !isNext(state.position, stepID)) {
     const { params, variables, localVars, artifacts, eventSeq } = state;
-    const { completedBranches, loopProgress } = state;
+    const values = { params, variables, localVars, artifacts, eventSeq };
     const completedSteps = [...state.completedSteps];
-    const marks = { completedBranches, loopProgress };
-    const values = { params, variables, localVars, artifacts, completedSteps, ...marks, eventSeq };
-    const resumable = { currentStepID: stepID, ...values };
-    const placed = restoredState(workflow, resumable, { runIDFor: () => runID, stepID, overrides });
-    return { ...placed, writeSeq: state.writeSeq };
+    const marks = marksOf(workflow.outline, state);
+    const resumable = { currentStepID: stepID, completedSteps, ...values, ...marks };
+    return { ...restoredState(workflow, resumable, { runIDFor, stepID, overrides }), writeSeq };
   }
-  const place = comingPlace(workflow, state, stepID ?? currentOf(state.position));
-  giveAt(workflow, state, place?.path ?? [], overrides);
+  const at = stepID ?? currentOf(workflow.outline, state.position);
+  giveAt(workflow, state, comingPlace(workflow, state, at)?.path ?? [], overrides);
   return { ...state, stopped: null };
 }
 
@@ -217,15 +210,12 @@ export function toldBy({ role, content, meta }: RoleOutput, number: number): Tol
 }
 
 const isCommit = (meta: Record<string, unknown>): meta is Commit =>
-  Array.isArray(meta.path) &&
-  Array.isArray(meta.variables) &&
-  isPlain(meta.loopProgress) &&
-  typeof meta.next === "string";
+  Array.isArray(meta.path) && Array.isArray(meta.variables) && typeof meta.next === "string";
 
 /** `LLM_Analyze: $plan set (1.2 KB), 12.3 s` */
 function lineOf(role: string, commit: Commit): string {
   const { artifacts, durationMs, phase, selected, variables } = commit;
-  if (phase === "mark") return `${role}: ${progressOf(commit)}`;
+  if (phase === "mark") return `${role}: ${endOf(commit)}`;
   const names = [...new Set(variables.map(({ path }) => String(path[0])))];
   const sizes = variables.reduce((sum, { value }) => sum + sizeOf(value), 0);
   const parts = [
@@ -239,13 +229,11 @@ function lineOf(role: string, commit: Commit): string {
   return `${role}: ${parts.join(", ")}`;
 }
 
-function progressOf({ completedBranches, loopProgress, path }: Commit): string {
+// The end of a chain whose last step was left out.
+function endOf({ path }: Commit): string {
   const last = path.at(-1);
-  const child = last && "child" in last ? last.child : "";
-  const [finished] = Object.values(loopProgress).filter((count) => count !== null);
-  if (finished !== undefined)
-    return `${finished} ${finished === 1 ? "iteration" : "iterations"} done`;
-  return Object.keys(completedBranches).length > 0 ? `${child} done` : "done";
+  if (!last || !("child" in last)) return "done";
+  return last.iteration === undefined ? `${last.child} done` : `iteration ${last.iteration} done`;
 }
 
 const listed = (names: string[]): string =>

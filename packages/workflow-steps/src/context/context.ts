@@ -3,7 +3,7 @@ import type { LLMAdapter } from "../adapter/adapter.ts";
 import type { ExecutionStatus } from "../document/document.ts";
 import type { RunEvent, RunEventType } from "../document/event.ts";
 import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
-import type { Checkpoint } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type Artifact, writable, type Write } from "../state/state.ts";
 import type { Run } from "./run.ts";
 
@@ -109,12 +109,12 @@ export class ExecutionContext {
     const change = run.variables.write(write);
     run.state.writeSeq = write.seq;
     this.written.variables.push(write);
-    if (change) run.tell("var_changed", stepID, { name, ...change });
+    if (change) run.publish("var_changed", stepID, { name, ...change });
   }
 
-  /** Tells of an event. */
+  /** Publishes an event. */
   emit(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
-    if (!this.isOver) this.run.tell(type, stepID, payload);
+    if (!this.isOver) this.run.publish(type, stepID, payload);
   }
 
   /** The state of the run now, as programs show it. */
@@ -127,7 +127,7 @@ export class ExecutionContext {
     return this.#control.checkpoint();
   }
 
-  /** Hears every event from now on; the result ends that. */
+  /** Listens to every event from now on; the result ends that. */
   onEvent(listener: (event: RunEvent) => void): () => void {
     return this.#control.onEvent(listener);
   }

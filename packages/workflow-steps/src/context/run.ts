@@ -1,3 +1,4 @@
+import { Scheduler } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import type {
   ExecutionStatus,
@@ -7,17 +8,39 @@ import type {
 } from "../document/document.ts";
 import type { RunEvent, RunEventType } from "../document/event.ts";
 import { sameValue } from "../expression/value.ts";
-import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
 import { Sizes } from "../state/sizes.ts";
 import {
   applyWrite,
   type Artifact,
+  type Commit,
+  type PathPart,
   type RunState,
   type Workflow,
   type Write,
 } from "../state/state.ts";
 import type { ChildExecutionContext } from "./context.ts";
-import { Feed } from "./feed.ts";
+
+/** What a Pause asks for. Times are in milliseconds since the epoch. */
+export type PauseRequest = {
+  stepID: string;
+  path: PathPart[];
+  token: string;
+  reason: string | null;
+  expiresAt?: number;
+  onTimeout?: string;
+};
+
+/** What a Pause got. */
+export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
+
+/**
+ * What an interpreter gives. A commit is to be made durable before the next is asked for, and its event
+ * published after that; a wait is answered by the value of `next()`.
+ */
+export type EngineEvent =
+  | { kind: "event"; event: RunEvent }
+  | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null }
+  | { kind: "wait"; wait: PauseRequest; event: RunEvent };
 
 /** What a step of a type of one's own does; its value is `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
@@ -28,25 +51,25 @@ export type RunSetup = {
   /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
   env: Readonly<Record<string, string>>;
   errorStrategy: ParallelErrorStrategy;
-  /** The most chains side by side in one construct; 0 for no limit. */
+  /** The most concurrent chains in one construct; 0 for no limit. */
   maxConcurrency: number;
   handlers: Readonly<Record<string, Handler>>;
   /** Documents of child workflows by the path that a step names. */
   subflows: Readonly<Record<string, WorkflowDocument>>;
   clientRunToken?: string;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
-  place: string;
+  prefix: string;
   /** How many workflows this one is a child of. */
   depth: number;
   workflowID: string;
-  /** Whether who drives it keeps what is too long for an event, and so is told inputs and results whole. */
-  tellsWhole: boolean;
+  /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
+  wholeValues: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
 };
 
-/** Writes and files that nothing handled, and marks that no step could carry: for the next commit. */
-export type Unclaimed = { variables: Write[]; artifacts: Artifact[]; marks: MarkChanges };
+/** Writes and files of a step that failed where nothing handled it: for the next commit. */
+type Unclaimed = { variables: Write[]; artifacts: Artifact[] };
 
 /** One run of a workflow in this process: what its contexts and its interpreter share. */
 export class Run {
@@ -54,7 +77,7 @@ export class Run {
   readonly setup: RunSetup;
   readonly state: RunState;
   readonly variables: Variables;
-  readonly feed = new Feed();
+  readonly scheduler: Scheduler<EngineEvent, Answered>;
   readonly startedAt: number;
   status: ExecutionStatus = "running";
   currentStepID: string | null = null;
@@ -63,7 +86,14 @@ export class Run {
   #unclaimed = nothing();
   #moment = { at: Number.NaN, text: "" };
 
-  constructor(workflow: Workflow, state: RunState, setup: RunSetup) {
+  /** @param around What is in flight of the run that it is a child of: a Pause waits for both. */
+  constructor(
+    workflow: Workflow,
+    state: RunState,
+    setup: RunSetup,
+    around?: Scheduler<EngineEvent, Answered>,
+  ) {
+    this.scheduler = new Scheduler(around?.flight);
     this.workflow = workflow;
     this.state = state;
     this.variables = new Variables(state.variables);
@@ -83,12 +113,12 @@ export class Run {
     return this.elapsed;
   }
 
-  /** Tells of an event. */
-  tell(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
-    this.feed.tell(this.eventOf(type, stepID, payload));
+  /** Publishes an event. */
+  publish(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
+    this.scheduler.publish({ kind: "event", event: this.eventOf(type, stepID, payload) });
   }
 
-  /** An event with the next number, for who puts it into the feed himself. */
+  /** An event with the next number, for a commit or a wait. */
   eventOf(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): RunEvent {
     const { runID } = this.state;
     const { clientRunToken, now } = this.setup;
@@ -108,12 +138,10 @@ export class Run {
     return this.#moment.text;
   }
 
-  /** Keeps what no commit has carried for the next one, whoever makes it. */
-  leave({ variables = [], artifacts = [], marks = noChanges() }: Partial<Unclaimed>): void {
+  /** Keeps what no commit has carried for the next one, of whatever step. */
+  leave({ variables, artifacts }: Unclaimed): void {
     this.#unclaimed.variables.push(...variables);
     this.#unclaimed.artifacts.push(...artifacts);
-    Object.assign(this.#unclaimed.marks.completedBranches, marks.completedBranches);
-    Object.assign(this.#unclaimed.marks.loopProgress, marks.loopProgress);
   }
 
   /** Takes what was left for the next commit. */
@@ -124,7 +152,7 @@ export class Run {
   }
 }
 
-const nothing = (): Unclaimed => ({ variables: [], artifacts: [], marks: noChanges() });
+const nothing = (): Unclaimed => ({ variables: [], artifacts: [] });
 
 /** A variable before and after a write, as events show it. */
 export type Change = { oldValue: unknown; newValue: unknown };

@@ -1,11 +1,12 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { Adapters, FileAdapter, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../context/context.ts";
-import type { Answered, Happening, PauseRequest } from "../context/feed.ts";
+import type { Answered, EngineEvent, PauseRequest } from "../context/run.ts";
 import { type Handler, Run } from "../context/run.ts";
 import type { RunEvent } from "../document/event.ts";
 import { drive } from "../interpreter/drive.ts";
-import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint-form.ts";
+import { checkpointOf } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import { copyState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
 import type { EngineOptions } from "./engine.ts";
@@ -33,7 +34,7 @@ export class EngineRun {
 
   constructor(workflow: Workflow, state: RunState, options: EngineRunOptions) {
     this.#options = options;
-    this.#fold = new Fold(copyState(state), ({ workflow: path, document }) =>
+    this.#fold = new Fold(workflow, copyState(state), ({ workflow: path, document }) =>
       readWorkflow(document ?? (options.subflows?.[path] as Workflow["document"])),
     );
     this.#run = new Run(workflow, state, {
@@ -44,10 +45,10 @@ export class EngineRun {
       handlers: options.handlers,
       subflows: options.subflows ?? {},
       clientRunToken: options.clientRunToken,
-      place: "",
+      prefix: "",
       depth: 0,
       workflowID: state.runID,
-      tellsWhole: false,
+      wholeValues: false,
       now: Date.now,
     });
     if (options.onEvent) this.#listeners.add(options.onEvent);
@@ -69,11 +70,11 @@ export class EngineRun {
     const own = this.#abort.signal;
     const signal = outer ? AbortSignal.any([own, outer]) : own;
     const breathe = breather();
-    const happenings = drive(this.context, { signal, resumedFrom });
+    const events = drive(this.context, { signal, resumedFrom });
     try {
       let answer: Answered | undefined;
       for (;;) {
-        const { done, value } = await happenings.next(answer);
+        const { done, value } = await events.next(answer);
         if (done) break;
         answer = await this.#take(value, signal);
         await breathe();
@@ -87,12 +88,12 @@ export class EngineRun {
     }
   }
 
-  async #take(happening: Happening, signal: AbortSignal): Promise<Answered | undefined> {
-    if (happening.kind === "commit") this.#fold.apply(happening.role, happening.commit);
+  async #take(event: EngineEvent, signal: AbortSignal): Promise<Answered | undefined> {
+    if (event.kind === "commit") this.#fold.apply(event.role, event.commit);
     // Who hears the question may answer it at once.
-    const answer = happening.kind === "wait" ? this.#ask(happening.wait, signal) : undefined;
-    if (happening.event) this.#publish(happening.event);
-    if (happening.kind === "commit") this.#tellCheckpoint();
+    const answer = event.kind === "wait" ? this.#ask(event.wait, signal) : undefined;
+    if (event.event) this.#publish(event.event);
+    if (event.kind === "commit") this.#tellCheckpoint();
     return await answer;
   }
 
@@ -110,7 +111,7 @@ export class EngineRun {
     if (status !== "running" && status !== "paused") return;
     const event = this.#run.eventOf("pause_rejected", currentStepID, { reason });
     if (this.#question.isOpen) this.#publish(event);
-    else this.#run.feed.tell(event);
+    else this.#run.scheduler.publish({ kind: "event", event });
   }
 
   async #resume(request: ResumeRequest): Promise<ResumeReply> {

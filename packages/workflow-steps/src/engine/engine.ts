@@ -8,7 +8,8 @@ import type {
   WorkflowDocument,
 } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
-import { type Checkpoint, restoredState, type Resumable } from "../state/checkpoint.ts";
+import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
+import { restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
 import { EngineRun, type Tools } from "./engine-run.ts";
 

@@ -11,7 +11,7 @@ import { type Done, type Task, typeName } from "./interpreter.ts";
 /** Whether a step does something of its own before its children: then that is committed first. */
 export const hasBody = ({ type }: Task): boolean => type !== "Noop";
 
-// These map no outputs: what they print is told when all of them is done.
+// These map no outputs: they print when all of them is done.
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
 /** Prints what a step prints that has mapped no outputs. */
@@ -68,11 +68,11 @@ function callOf(task: Task): Call {
     registry: workflow.document.registry,
     env: setup.env,
     runID: state.runID,
-    place: `${setup.place}${step.id}`,
+    stepID: `${setup.prefix}${step.id}`,
     signal,
-    shown: setup.tellsWhole ? whole : shown,
+    shown: setup.wholeValues ? whole : shown,
     emit: (type, payload) => {
-      if (!signal.aborted) interpreter.run.tell(type, step.id, payload);
+      if (!signal.aborted) interpreter.run.publish(type, step.id, payload);
     },
     writeFile: (path, data, mode) => writeFile(task, path, data, mode),
   };

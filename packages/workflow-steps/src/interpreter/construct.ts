@@ -7,23 +7,20 @@ import {
   RETURN,
   type StepDocument,
 } from "../document/document.ts";
-import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
 import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
-import { outside } from "./gate.ts";
 import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
-import { ParallelExecutor } from "./parallel.ts";
+import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 
 type Fork = { id: string; children: readonly string[]; strategy: ParallelErrorStrategy };
 
-/** Runs the children of a step side by side. `marks` go with the step's own commit. */
-export async function runFork(
-  { chain, inside, interpreter, step }: Task,
+/** Runs the children of a step concurrently. Gives whether one of them ended with a BREAK. */
+export function runFork(
+  { chain, inside, interpreter, step, turn }: Task,
   id: string,
   children: readonly string[],
-): Promise<{ isBroken: boolean; marks: MarkChanges }> {
+): Promise<boolean> {
   const fork = { id, children, strategy: strategyOf(interpreter, step.errorStrategy) };
-  const isBroken = await outside(interpreter.gate, () => join(interpreter, chain, inside, fork));
-  return { isBroken, marks: interpreter.clear([id]) };
+  return turn.aside(() => join(interpreter, chain, inside, fork));
 }
 
 /** Runs a workflow that has several entries: a fork that no step stands for. */
@@ -31,11 +28,20 @@ export async function runEntries(interpreter: Interpreter, chain: Chain): Promis
   const children = interpreter.run.workflow.outline.entries;
   const fork = { id: ENTRY, children, strategy: strategyOf(interpreter) };
   await join(interpreter, chain, chain.position.inside, fork);
-  interpreter.run.leave({ marks: interpreter.clear([ENTRY]) });
 }
 
-export const strategyOf = (interpreter: Interpreter, own?: string): ParallelErrorStrategy =>
+const strategyOf = (interpreter: Interpreter, own?: string): ParallelErrorStrategy =>
   (own as ParallelErrorStrategy | undefined) ?? interpreter.run.setup.errorStrategy;
+
+async function concurrent(
+  { run }: Interpreter,
+  tasks: Iterable<ParallelTask<unknown>>,
+  errorStrategy: ParallelErrorStrategy,
+  signal: AbortSignal,
+): Promise<void> {
+  const { maxConcurrency } = run.setup;
+  await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(tasks);
+}
 
 async function join(
   interpreter: Interpreter,
@@ -43,7 +49,6 @@ async function join(
   inside: Inside | null,
   { id, children, strategy }: Fork,
 ): Promise<boolean> {
-  if (!inside) interpreter.run.leave({ marks: interpreter.clear([id]) });
   let isBroken = false;
   const pending = children.filter((child) => {
     const before = inside?.chains.get(child);
@@ -51,45 +56,22 @@ async function join(
     isBroken ||= before.next === BREAK;
     return false;
   });
-  const executor = new ParallelExecutor({
-    maxConcurrency: interpreter.run.setup.maxConcurrency,
-    errorStrategy: strategy,
-    signal: chain.signal,
-  });
   const tasks = pending.map((child) => ({
     stepID: child,
     run: async (signal: AbortSignal) => {
-      const end = await interpreter.runChain(
-        new Chain({
-          path: [...chain.path, { in: id, child }],
-          locals: chain.locals,
-          signal,
-          position: inside?.chains.get(child) ?? startAt(child),
-          onEnd: () => childDone(interpreter, id, child),
-        }),
-      );
-      isBroken ||= end === BREAK;
+      const path = [...chain.path, { in: id, child }];
+      const position = inside?.chains.get(child) ?? startAt(child);
+      const inner = new Chain({ path, locals: chain.locals, signal, position });
+      if ((await interpreter.runChain(inner)) === BREAK) isBroken = true;
     },
   }));
-  await executor.run(tasks);
+  await concurrent(interpreter, tasks, strategy, chain.signal);
   return isBroken;
-}
-
-function childDone(interpreter: Interpreter, id: string, child: string): MarkChanges {
-  const before = interpreter.run.state.completedBranches[id] ?? [];
-  const inner = interpreter.clearInside([child]);
-  const finished = before.includes(child) ? before : [...before, child];
-  const own = { ...noChanges(), completedBranches: { [id]: finished } };
-  interpreter.mark(own);
-  return {
-    completedBranches: { ...inner.completedBranches, ...own.completedBranches },
-    loopProgress: inner.loopProgress,
-  };
 }
 
 /** Runs the chain of the first case that holds, if one does. */
 export async function chooseCase(task: Task): Promise<Done> {
-  const { chain, inside, interpreter, step } = task;
+  const { chain, inside, interpreter, step, turn } = task;
   const [entered] = inside?.chains.keys() ?? [];
   const selected = entered ?? firstCase(task);
   if (selected === null) return { selected };
@@ -101,7 +83,7 @@ export async function chooseCase(task: Task): Promise<Done> {
     signal: chain.signal,
     position: inside?.chains.get(selected) ?? startAt(selected),
   });
-  const end = await outside(interpreter.gate, () => interpreter.runChain(inner));
+  const end = await turn.aside(() => interpreter.runChain(inner));
   return end === BREAK ? { selected, next: BREAK } : { selected };
 }
 
@@ -113,19 +95,26 @@ function firstCase({ context, step }: Task): string | null {
 
 /** Runs the iterations of a loop that are not done yet. */
 export async function runLoop(task: Task): Promise<Done> {
-  const { interpreter, step } = task;
+  const { inside, step, turn } = task;
   const source = step.while === undefined ? sourceOf(task) : null;
   const total = source?.length ?? step.maxIterations ?? 0;
-  if (!task.inside) interpreter.run.leave({ marks: interpreter.clear([step.id]) });
-  await outside(interpreter.gate, async () => {
-    if (source === null) await runRounds(task, total);
-    else if (step.mode === LoopMode.parallel) await runSideBySide(task, source);
-    else await runInOrder(task, source);
-  });
-  // What was dropped, or not started, is not to be done later either.
-  const isMarked = source === null || interpreter.run.state.loopProgress[step.id] === total;
-  return isMarked ? {} : { marks: progressOf(task, total) };
+  const first = inside?.finished ?? 0;
+  const loop: Loop = { task, total, first, source, isBroken: (inside?.broken ?? null) !== null };
+  const ran = await turn.aside(() =>
+    step.mode === LoopMode.parallel ? runParallel(loop) : runSerial(loop),
+  );
+  // Of a source all count as done: what was dropped, or not started, is not to be done later either.
+  return { iterations: source === null ? ran : total };
 }
+
+/** A loop that runs. `first` is the first iteration that is not done. */
+type Loop = {
+  task: Task;
+  total: number;
+  first: number;
+  source: readonly unknown[] | null;
+  isBroken: boolean;
+};
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
   // A copy: its body may write to what it goes over.
@@ -139,108 +128,68 @@ function sourceOf({ context, step }: Task): readonly unknown[] {
   });
 }
 
-async function runInOrder(task: Task, source: readonly unknown[]): Promise<void> {
-  const first = task.inside?.finished ?? 0;
-  for (let index = first; index < source.length; index += 1) {
-    const finished = (end: ChainEnd): number => (end === BREAK ? source.length : index + 1);
-    if ((await runIteration(task, { index, item: source[index], finished })) === BREAK) return;
+/** Gives how many iterations are done. */
+async function runSerial(loop: Loop): Promise<number> {
+  const { task, first, total, source } = loop;
+  const { context, step } = task;
+  if (loop.isBroken) return total;
+  for (let index = first; index < total; index += 1) {
+    if (source === null) {
+      context.locals._index = index;
+      if (!isBegun(loop, index) && !context.condition(step.while)) return index;
+    }
+    if ((await runIteration(loop, index, task.signal)) === BREAK) return total;
   }
+  return total;
 }
 
-async function runRounds(task: Task, most: number): Promise<void> {
-  const { context, inside, step } = task;
-  for (let index = inside?.finished ?? 0; index < most; index += 1) {
-    context.locals._index = index;
-    if (!isBegun(task, index) && !context.condition(step.while)) return;
-    const finished = (end: ChainEnd): number => (end === BREAK ? most : index + 1);
-    if ((await runIteration(task, { index, finished })) === BREAK) return;
-  }
-}
-
-const isBegun = ({ inside, step }: Task, index: number): boolean =>
+const isBegun = ({ task: { inside, step } }: Loop, index: number): boolean =>
   (step.children ?? []).some((child) => inside?.chains.has(chainKey(child, index)));
 
-async function runSideBySide(task: Task, source: readonly unknown[]): Promise<void> {
-  const { chain, inside, interpreter, step } = task;
-  let isBroken = [...(inside?.chains.values() ?? [])].some(({ next }) => next === BREAK);
-  let open = 0;
-  let next = inside?.finished ?? 0;
-  // The mark of the whole loop rides on the last iteration to end.
-  const finished = (end: ChainEnd): number | null => {
-    isBroken ||= end === BREAK;
-    open -= 1;
-    return open === 0 && (isBroken || next >= source.length) ? source.length : null;
-  };
-  function* tasks() {
-    while (next < source.length) {
-      const index = next;
-      next += 1;
-      if (isBroken && !isBegun(task, index)) continue;
-      open += 1;
-      const run = (signal: AbortSignal) =>
-        runIteration(task, { index, item: source[index], signal, finished });
+async function runParallel(loop: Loop): Promise<number> {
+  const { task, first, total } = loop;
+  const { chain, interpreter, step } = task;
+  function* tasks(): Generator<ParallelTask<void>> {
+    for (let index = first; index < total; index += 1) {
+      if (loop.isBroken && !isBegun(loop, index)) continue;
+      const run = async (signal: AbortSignal): Promise<void> => {
+        if ((await runIteration(loop, index, signal)) === BREAK) loop.isBroken = true;
+      };
       yield { stepID: step.id, run };
     }
   }
-  const executor = new ParallelExecutor({
-    maxConcurrency: interpreter.run.setup.maxConcurrency,
-    errorStrategy: strategyOf(interpreter, step.errorStrategy),
-    signal: chain.signal,
-  });
-  await executor.run(tasks());
+  const strategy = strategyOf(interpreter, step.errorStrategy);
+  await concurrent(interpreter, tasks(), strategy, chain.signal);
+  return total;
 }
 
-/** One iteration; `finished` gives the loop's progress when it has ended, null when that is not known yet. */
-type Iteration = {
-  index: number;
-  item?: unknown;
-  signal?: AbortSignal;
-  finished: (end: ChainEnd) => number | null;
-};
-
 /** Runs the children of one iteration. */
-async function runIteration(
-  task: Task,
-  { index, item, signal = task.signal, finished }: Iteration,
-): Promise<ChainEnd> {
+async function runIteration(loop: Loop, index: number, signal: AbortSignal): Promise<ChainEnd> {
+  const { total, source, task } = loop;
   const { chain, inside, interpreter, step } = task;
   const children = step.children ?? [];
   const before = (child: string) => inside?.chains.get(chainKey(child, index));
   const pending = children.filter((child) => !hasEnded(before(child) ?? startAt(child)));
   let end: ChainEnd = children.some((child) => before(child)?.next === BREAK) ? BREAK : RETURN;
-  let open = pending.length;
-  const onEnd = (own: ChainEnd): MarkChanges => {
-    if (own === BREAK) end = BREAK;
-    open -= 1;
-    return open === 0 ? iterationDone(task, finished(end)) : noChanges();
-  };
   const locals = {
     ...chain.locals,
-    _item: item ?? null,
+    _item: source?.[index] ?? null,
     _index: index,
     _iterDir: `${step.id}_${index}`,
     ...inside?.given.get(index),
   };
-  const run = (child: string, within: AbortSignal): Promise<ChainEnd> => {
-    const path = [...chain.path, { in: step.id, child, iteration: index }];
-    const position = before(child) ?? startAt(child);
-    return interpreter.runChain(new Chain({ path, locals, signal: within, position, onEnd }));
-  };
-  if (pending.length === 0) finished(end);
-  const errorStrategy = strategyOf(interpreter, step.errorStrategy);
-  const { maxConcurrency } = interpreter.run.setup;
-  await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(
-    pending.map((child) => ({ stepID: child, run: (within) => run(child, within) })),
-  );
+  const tasks = pending.map((child) => ({
+    stepID: child,
+    run: async (within: AbortSignal): Promise<void> => {
+      const path = [...chain.path, { in: step.id, child, iteration: index }];
+      const position = before(child) ?? startAt(child);
+      const parts = { path, locals, signal: within, position, iterations: total };
+      if ((await interpreter.runChain(new Chain(parts))) === BREAK) {
+        end = BREAK;
+        loop.isBroken = true;
+      }
+    },
+  }));
+  await concurrent(interpreter, tasks, strategyOf(interpreter, step.errorStrategy), signal);
   return end;
 }
-
-function iterationDone(task: Task, progress: number | null): MarkChanges {
-  const inner = task.interpreter.clearInside(task.step.children ?? []);
-  if (progress === null) return inner;
-  const { loopProgress } = progressOf(task, progress);
-  return { ...inner, loopProgress: { ...inner.loopProgress, ...loopProgress } };
-}
-
-const progressOf = ({ interpreter, step }: Task, progress: number): MarkChanges =>
-  interpreter.mark({ ...noChanges(), loopProgress: { [step.id]: progress } });

@@ -1,15 +1,13 @@
 import { truncated, WorkflowError } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import type { Answered, Happening } from "../context/feed.ts";
-import { BREAK, ENTRY, RETURN, type StepDocument } from "../document/document.ts";
+import type { Answered, EngineEvent } from "../context/run.ts";
+import { BREAK, ENTRY, getStepType, RETURN, type StepDocument } from "../document/document.ts";
 import { copyOf } from "../expression/value.ts";
-import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
 import { startAt } from "../state/position.ts";
-import type { Commit } from "../state/state.ts";
+import type { Commit, PathPart } from "../state/state.ts";
 import { hasBody, printConstruct, work } from "./body.ts";
 import { runEntries, runFork } from "./construct.ts";
-import type { StepGate } from "./gate.ts";
 import {
   Chain,
   type ChainEnd,
@@ -30,30 +28,29 @@ export type RunResult =
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
 
-/** `gate` is that of the run that this one is a child of: a Pause holds both. */
-export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string; gate?: StepGate };
+export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
 
 /**
- * Drives a run from where its state stands to its end: an async generator of what happens, and the
- * only thing that knows how step workflows behave. It does no I/O; the run's adapters do.
+ * Drives a run from its position to its end: an async generator of engine events, and the only thing
+ * that knows how step workflows behave. It does no I/O; the run's adapters do.
  *
- * Steps that run side by side all put into one queue, and what comes out of it is in the order of
- * `seq`. A chain goes on behind a commit only when the next happening was asked for. After the event
- * that ends the run nothing comes any more.
+ * What concurrent steps publish and commit comes out of the run's scheduler, in the order of `seq`. A
+ * chain goes on behind a commit only when the next item was asked for. After the event that ends the
+ * run nothing comes any more.
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
 export async function* drive(
   context: ExecutionContext,
-  { signal, resumedFrom, gate }: DriveOptions = {},
-): AsyncGenerator<Happening, RunResult, Answered | undefined> {
+  { signal, resumedFrom }: DriveOptions = {},
+): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, { gate, runChain, drive });
+  const interpreter = new Interpreter(context, { runChain, drive });
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
   const { name, version } = run.workflow.document;
-  run.tell("workflow_start", null, {
+  run.publish("workflow_start", null, {
     name,
     version,
     params: truncated(copyOf(run.state.params)),
@@ -62,43 +59,42 @@ export async function* drive(
   const ended = end(interpreter, signal);
   ended.catch(() => undefined);
   try {
-    yield* run.feed.happenings();
+    yield* run.scheduler.items();
     return await ended;
   } finally {
     signal?.removeEventListener("abort", cancel);
-    interpreter.close();
-    run.feed.close();
+    run.scheduler.close();
   }
 }
 
-/** Runs the chains and closes the feed behind the event that ends the run. */
+/** Runs the chains and closes the scheduler behind the event that ends the run. */
 async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunResult> {
-  const { run } = interpreter;
+  const { run, scheduler } = interpreter;
   try {
     const halt = await Promise.race([runAll(interpreter), interpreter.halted]);
-    interpreter.close();
+    scheduler.cancel();
     const result = resultOf(interpreter, halt === "cancelled");
     if (result.status !== "cancelled") await removeTemporary(run, signal);
     const duration_ms = run.end(result.status);
-    if (result.status === "cancelled") run.tell("workflow_cancelled", null, { duration_ms });
+    if (result.status === "cancelled") run.publish("workflow_cancelled", null, { duration_ms });
     else {
       const stop = result.status === "stopped" ? { stop_id: result.stopID } : {};
-      run.tell("workflow_done", null, { duration_ms, ...stop });
+      run.publish("workflow_done", null, { duration_ms, ...stop });
     }
-    run.feed.close();
     return result;
   } catch (thrown) {
-    interpreter.close();
+    scheduler.cancel();
     const { stepID, error } = thrown instanceof Failure ? thrown : { stepID: null, error: thrown };
     const duration_ms = run.end("failed");
     if (stepID !== null) run.currentStepID = stepID;
-    run.tell("workflow_failed", null, {
+    run.publish("workflow_failed", null, {
       error: messageOf(error),
       failed_step_id: stepID,
       duration_ms,
     });
-    run.feed.close();
     throw runError(stepID, error);
+  } finally {
+    scheduler.close();
   }
 }
 
@@ -109,16 +105,16 @@ function resultOf({ run }: Interpreter, isCancelled: boolean): RunResult {
 }
 
 async function runAll(interpreter: Interpreter): Promise<null> {
-  const { run, signal } = interpreter;
+  const { run, scheduler } = interpreter;
   if (run.state.stopped) return null;
   const { position } = run.state;
-  const top = new Chain({ path: [], locals: {}, signal, position });
+  const top = new Chain({ path: [], locals: {}, signal: scheduler.signal, position });
   await runChain(interpreter, top);
   return null;
 }
 
 /**
- * Runs a chain from where it stands to its end.
+ * Runs a chain from its position to its end.
  *
  * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
  */
@@ -128,7 +124,7 @@ export async function runChain(interpreter: Interpreter, chain: Chain): Promise<
   for (;;) {
     const { next } = chain.position;
     if (isEnd(next)) {
-      await commitMarks(interpreter, chain, next, chain.end(next));
+      await commitEnd(interpreter, chain, next);
       interpreter.run.leave(chain.claim());
       return next;
     }
@@ -146,35 +142,23 @@ export async function runChain(interpreter: Interpreter, chain: Chain): Promise<
   }
 }
 
-// The last step was skipped: nothing else tells that the chain has ended.
-async function commitMarks(
-  interpreter: Interpreter,
-  chain: Chain,
-  next: ChainEnd,
-  marks: MarkChanges,
-): Promise<void> {
+// The last step was skipped: no commit of its own records that this chain of a fork or loop has ended.
+async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd): Promise<void> {
   const part = chain.path.at(-1);
-  const all = [...Object.keys(marks.completedBranches), ...Object.keys(marks.loopProgress)];
-  if (!part || all.length === 0) return;
+  if (!part || chain.committed === next) return;
   const { steps } = interpreter.run.workflow.outline;
-  // No step stands for the fork of several entries: its mark bears the name of the chain.
+  const construct = steps.get(part.in);
+  if (construct && getStepType(construct) === "Branch" && !isChild(construct, part)) return;
+  // No step stands for the fork of several entries: its mark has the name of the chain.
   const id = part.in === ENTRY && "child" in part ? part.child : part.in;
-  await interpreter.gate.enter();
-  try {
-    const reached = {
-      type: typeName(steps.get(id) ?? { id }),
-      outputs: null,
-      variables: [],
-      artifacts: [],
-      next,
-      phase: "mark" as const,
-      durationMs: 0,
-    };
-    await interpreter.commit(id, reached, chain, marks, null);
-  } finally {
-    interpreter.gate.leave();
-  }
+  const type = typeName(steps.get(id) ?? { id });
+  const none = { outputs: null, variables: [], artifacts: [] };
+  const reached = { type, ...none, next, phase: "mark" as const, durationMs: 0 };
+  await interpreter.scheduler.run(() => interpreter.commit(id, reached, chain, null));
 }
+
+const isChild = ({ children = [] }: StepDocument, part: PathPart): boolean =>
+  "child" in part && children.includes(part.child);
 
 const unknownStep = (id: string): WorkflowError =>
   new WorkflowError({
@@ -198,36 +182,35 @@ const idleCycle = (id: string): WorkflowError =>
  *
  * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
  */
-export async function runStep(
+function runStep(
   interpreter: Interpreter,
   chain: Chain,
   step: StepDocument,
 ): Promise<{ next: string; isSkipped: boolean }> {
-  const { gate, run } = interpreter;
-  await gate.enter();
-  const task = taskOf(interpreter, chain, step);
-  try {
-    chain.signal.throwIfAborted();
-    if (!task.inside && isLeftOut(task)) return { next: nextOf(step), isSkipped: true };
-    run.currentStepID = step.id;
-    run.tell("step_start", step.id, {
-      type: typeName(task.step),
-      meta: copyOf(step.meta ?? null),
-      resolvedInputs: resolvedInputs(task),
-    });
-    const next = await carryOut(task);
-    return { next, isSkipped: false };
-  } catch (error) {
-    return { next: failed(task, error), isSkipped: false };
-  } finally {
-    task.context.isOver = true;
-    gate.leave();
-  }
+  const { run, scheduler } = interpreter;
+  return scheduler.run(async (turn) => {
+    const task = taskOf(interpreter, chain, step, turn);
+    try {
+      chain.signal.throwIfAborted();
+      if (!task.inside && isLeftOut(task)) return { next: nextOf(step), isSkipped: true };
+      run.currentStepID = step.id;
+      run.publish("step_start", step.id, {
+        type: typeName(task.step),
+        meta: copyOf(step.meta ?? null),
+        resolvedInputs: resolvedInputs(task),
+      });
+      return { next: await carryOut(task), isSkipped: false };
+    } catch (error) {
+      return { next: failed(task, error), isSkipped: false };
+    } finally {
+      task.context.isOver = true;
+    }
+  });
 }
 
 function isLeftOut({ interpreter, context, step }: Task): boolean {
   if (step.if === undefined || context.condition(step.if)) return false;
-  interpreter.run.tell("step_skipped", step.id, { condition: step.if });
+  interpreter.run.publish("step_skipped", step.id, { condition: step.if });
   return true;
 }
 
@@ -235,10 +218,10 @@ async function carryOut(task: Task): Promise<string> {
   const { step, inside, type } = task;
   const done: Done = inside?.body ?? (await work(task));
   const children = type === "Loop" ? [] : (step.children ?? []);
-  if (children.length === 0) return await finish(task, done, done.marks ?? noChanges());
+  if (children.length === 0) return await finish(task, done);
   if (!inside?.body && hasBody(task)) await commitBody(task, done);
-  const { isBroken, marks } = await runFork(task, step.id, children);
-  return await finish(task, isBroken ? { ...done, next: BREAK } : done, marks);
+  const isBroken = await runFork(task, step.id, children);
+  return await finish(task, isBroken ? { ...done, next: BREAK } : done);
 }
 
 /** Commits that a step's own work is done and that its children come next. */
@@ -246,24 +229,19 @@ async function commitBody(task: Task, done: Done): Promise<void> {
   const { interpreter, chain, step } = task;
   const reached = reachedOf(task, done, "body", step.id);
   const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
-  await interpreter.commit(step.id, body, chain, noChanges(), null);
+  await interpreter.commit(step.id, body, chain, null);
 }
 
-async function finish(task: Task, done: Done, marks: MarkChanges): Promise<string> {
+async function finish(task: Task, done: Done): Promise<string> {
   const { interpreter, chain, step } = task;
   const next = done.next ?? nextOf(step);
   printConstruct(task);
-  const ending = chain.marksAt(next);
   const reached = reachedOf(task, done, "done", next);
-  const told = {
+  const payload = {
     outputs: reached.outputs,
     ...(done.selected !== undefined && { selected: done.selected }),
   };
-  const all = {
-    completedBranches: { ...marks.completedBranches, ...ending.completedBranches },
-    loopProgress: { ...marks.loopProgress, ...ending.loopProgress },
-  };
-  await interpreter.commit(step.id, reached, chain, all, told);
+  await interpreter.commit(step.id, reached, chain, payload);
   if (done.stop) {
     interpreter.run.state.stopped = { id: step.id, reason: done.stop.reason };
     interpreter.halt("stopped");
@@ -274,7 +252,7 @@ async function finish(task: Task, done: Done, marks: MarkChanges): Promise<strin
 
 function reachedOf(
   task: Task,
-  { called, selected, stop }: Done,
+  { called, iterations, selected, stop }: Done,
   phase: Commit["phase"],
   next: string,
 ): Reached {
@@ -285,6 +263,7 @@ function reachedOf(
   return {
     type: typeName(task.step),
     ...(selected !== undefined && { selected }),
+    ...(iterations !== undefined && { iterations }),
     ...(stop && { stop }),
     outputs: outputsOf(task),
     variables,
@@ -305,7 +284,7 @@ function failed(task: Task, error: unknown): string {
   if (isOver || step.onError === undefined) interpreter.run.leave(context.written);
   else chain.leave(context.written);
   if (isOver) throw error;
-  interpreter.run.tell("step_error", step.id, { error: messageOf(error) });
+  interpreter.run.publish("step_error", step.id, { error: messageOf(error) });
   if (step.onError === undefined) throw new Failure(step.id, error);
   chain.handled = buildErrorMap(error, step.id);
   return step.onError;

@@ -1,7 +1,7 @@
+import type { Scheduler, Turn } from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
-import type { Answered, Happening } from "../context/feed.ts";
-import type { Run } from "../context/run.ts";
+import type { Answered, EngineEvent, Run } from "../context/run.ts";
 import {
   BREAK,
   getStepType,
@@ -10,37 +10,25 @@ import {
   type StepDocument,
   type StepType,
 } from "../document/document.ts";
-import type { Outline } from "../outline/outline.ts";
-import { type MarkChanges, noChanges } from "../state/checkpoint.ts";
-import { type Inside, insideOf, type Position } from "../state/position.ts";
-import {
-  applyMarks,
-  type Artifact,
-  type Commit,
-  type PathPart,
-  type Write,
-} from "../state/state.ts";
+import { insideOf } from "../state/marks.ts";
+import type { Inside, Position } from "../state/position.ts";
+import type { Artifact, Commit, PathPart, Write } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
-import { Gate, type StepGate } from "./gate.ts";
 
-/** Why a run ends before its chains do: a Stop, or a word from outside. */
+/** Why a run ends before its chains do: a Stop, or an abort from outside. */
 export type Halt = "stopped" | "cancelled";
 
 /** What a chain commits, apart from what the interpreter knows itself. */
-export type Reached = Omit<
-  Commit,
-  "runID" | "eventSeq" | "completedBranches" | "loopProgress" | "path"
->;
+export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
 /** How a run is driven: a child workflow's as its parent's. */
 export type Drive = (
   context: ExecutionContext,
-  options: { signal?: AbortSignal; gate?: StepGate },
-) => AsyncGenerator<Happening, unknown, Answered | undefined>;
+  options: { signal?: AbortSignal },
+) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 
 /** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
 export type InterpreterParts = {
-  gate?: StepGate;
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: Drive;
 };
@@ -49,36 +37,26 @@ export type InterpreterParts = {
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
-  readonly gate: StepGate;
+  readonly scheduler: Scheduler<EngineEvent, Answered>;
   /** Resolves when the run is to end although chains are under way. */
   readonly halted: Promise<Halt>;
   readonly #parts: InterpreterParts;
-  readonly #abort = new AbortController();
   readonly #halt: (halt: Halt) => void;
-  readonly #nested: (child: string) => readonly string[];
   readonly #cycles: ReadonlyMap<string, number>;
 
   constructor(context: ExecutionContext, parts: InterpreterParts) {
     this.context = context;
-    this.gate = parts.gate ?? new Gate();
     this.#parts = parts;
     this.run = context.run;
+    this.scheduler = this.run.scheduler;
     const { promise, resolve } = Promise.withResolvers<Halt>();
     this.halted = promise;
     this.#halt = resolve;
-    const { outline } = this.run.workflow;
-    this.#nested = nestedConstructs(outline);
-    this.#cycles = new Map(
-      outline.cycles.flatMap((ids, cycle) => ids.map((id) => [id, cycle] as const)),
-    );
+    const { cycles } = this.run.workflow.outline;
+    this.#cycles = new Map(cycles.flatMap((ids, cycle) => ids.map((id) => [id, cycle] as const)));
   }
 
-  /** Aborted when the run ends, in whatever way. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** Runs a chain from where it stands to its end. @throws Failure, or the signal's reason. */
+  /** Runs a chain from its position to its end. @throws Failure, or the signal's reason. */
   runChain(chain: Chain): Promise<ChainEnd> {
     return this.#parts.runChain(this, chain);
   }
@@ -88,19 +66,14 @@ export class Interpreter {
     return this.#parts.drive;
   }
 
-  /** Ends the run at once. */
+  /** Ends the run at once: what is under way is aborted, and its late results are dropped. */
   halt(halt: Halt): void {
     this.#halt(halt);
-    this.close();
-  }
-
-  /** Aborts what is under way: its late results are dropped. */
-  close(): void {
-    this.#abort.abort();
+    this.scheduler.cancel();
   }
 
   /**
-   * Commits what a chain has reached, with what was left for the next commit. `told` is the payload of
+   * Commits what a chain has reached, with what was left for the next commit. `done` is the payload of
    * the `step_done` that is published after it.
    *
    * @throws the signal's reason when the chain was aborted in the meantime.
@@ -109,66 +82,43 @@ export class Interpreter {
     id: string,
     reached: Reached,
     chain: Chain,
-    marks: MarkChanges,
-    told: Record<string, unknown> | null,
+    done: Record<string, unknown> | null,
   ): Promise<void> {
     const { run } = this;
-    if (chain.signal.aborted)
-      run.leave({ variables: reached.variables, artifacts: reached.artifacts });
+    if (chain.signal.aborted) run.leave(reached);
     chain.signal.throwIfAborted();
     const left = run.claim();
     const failed = chain.claim();
-    const event = told && run.eventOf("step_done", id, told);
+    const event = done && run.eventOf("step_done", id, done);
     const commit: Commit = {
       ...reached,
       variables: [...left.variables, ...failed.variables, ...reached.variables],
       artifacts: [...left.artifacts, ...failed.artifacts, ...reached.artifacts],
-      completedBranches: { ...left.marks.completedBranches, ...marks.completedBranches },
-      loopProgress: { ...left.marks.loopProgress, ...marks.loopProgress },
+      ...(reached.next === BREAK && chain.iterations !== null && { iterations: chain.iterations }),
       path: [...chain.path],
       runID: run.state.runID,
       eventSeq: run.state.eventSeq,
     };
     if (reached.phase === "done") run.state.completedSteps.add(id);
-    await run.feed.commit(id, commit, event);
+    chain.committed = reached.next;
+    await this.scheduler.commit({ kind: "commit", role: id, commit, event });
     chain.signal.throwIfAborted();
-  }
-
-  /** Changes marks in the state, and gives the change. */
-  mark(changes: MarkChanges): MarkChanges {
-    applyMarks(this.run.state.completedBranches, changes.completedBranches);
-    applyMarks(this.run.state.loopProgress, changes.loopProgress);
-    return changes;
-  }
-
-  /** Clears the marks of constructs, where they have any. */
-  clear(constructs: readonly string[]): MarkChanges {
-    const { carried, completedBranches, loopProgress } = this.run.state;
-    for (const id of constructs) carried.delete(id);
-    const cleared = (marks: Record<string, unknown>): Record<string, null> =>
-      Object.fromEntries(constructs.filter((id) => id in marks).map((id) => [id, null]));
-    return this.mark({
-      completedBranches: cleared(completedBranches),
-      loopProgress: cleared(loopProgress),
-    });
   }
 
   /** Whether two steps lead to each other. */
   isCycle(one: string, other: string): boolean {
     return this.#cycles.get(one) !== undefined && this.#cycles.get(one) === this.#cycles.get(other);
   }
-
-  /** Clears the marks of all constructs inside of the chains that begin with `children`. */
-  clearInside(children: readonly string[]): MarkChanges {
-    return this.clear(children.flatMap((child) => this.#nested(child)));
-  }
 }
-
-/** Variable writes and files of a step. */
-type Written = { variables: Write[]; artifacts: Artifact[] };
 
 /** How a chain ended. */
 export type ChainEnd = typeof RETURN | typeof BREAK;
+
+/** Whether a chain ends instead of going on at a step. */
+export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
+
+/** Variable writes and files of a step. */
+export type Written = { variables: Write[]; artifacts: Artifact[] };
 
 /**
  * Steps that follow each other, at the top or inside a construct. `path` are the constructs around it,
@@ -178,25 +128,27 @@ export class Chain {
   readonly path: readonly PathPart[];
   readonly locals: Record<string, unknown>;
   readonly signal: AbortSignal;
+  /** How many iterations the loop has that it is one of: what a BREAK leaves out is counted too. */
+  readonly iterations: number | null;
   position: Position;
+  /** Where its last commit leads. */
+  committed: string | null = null;
   /** What failed, for the step that handles it: `_error`. */
   handled: ErrorMap | null = null;
   #left: Written = { variables: [], artifacts: [] };
-  #onEnd: ((end: ChainEnd) => MarkChanges) | null;
 
   constructor(parts: {
     path: readonly PathPart[];
     locals: Record<string, unknown>;
     signal: AbortSignal;
     position: Position;
-    /** The marks that the commit with which the chain ends must carry. Called once. */
-    onEnd?: (end: ChainEnd) => MarkChanges;
+    iterations?: number;
   }) {
     this.path = parts.path;
     this.locals = parts.locals;
     this.signal = parts.signal;
     this.position = parts.position;
-    this.#onEnd = parts.onEnd ?? null;
+    this.iterations = parts.iterations ?? null;
   }
 
   /** Keeps what a failed step wrote for the commit of the step that handles it. */
@@ -211,24 +163,9 @@ export class Chain {
     this.#left = { variables: [], artifacts: [] };
     return left;
   }
-
-  /** Says that the chain goes on at `next`: the marks to commit with that. */
-  marksAt(next: string): MarkChanges {
-    return isEnd(next) ? this.end(next) : noChanges();
-  }
-
-  /** Ends the chain: its marks, if they were not taken before. */
-  end(end: ChainEnd): MarkChanges {
-    const marks = this.#onEnd?.(end) ?? noChanges();
-    this.#onEnd = null;
-    return marks;
-  }
 }
 
-/** Whether a chain ends instead of going on at a step. */
-export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
-
-/** One step that is carried out. `inside` is set when it was entered before the run was taken up. */
+/** One step that is carried out. `inside` is set when it was entered before the run was resumed. */
 export type Task = {
   interpreter: Interpreter;
   chain: Chain;
@@ -237,6 +174,7 @@ export type Task = {
   type: StepType | null;
   context: ChildExecutionContext;
   signal: AbortSignal;
+  turn: Turn;
   inside: Inside | null;
   startedAt: number;
 };
@@ -246,8 +184,8 @@ export type Done = {
   called?: Called;
   selected?: string | null;
   next?: string;
-  /** What goes with the step's commit. */
-  marks?: MarkChanges;
+  /** Of a loop: how many it has in all. */
+  iterations?: number;
   /** Ends the run. */
   stop?: { reason: string | null };
 };
@@ -257,10 +195,15 @@ export const typeName = (step: Pick<StepDocument, "id" | "type">): string =>
   getStepType(step) ?? step.type ?? prefixOf(step.id);
 
 /** The task of the step that a chain has come to. */
-export function taskOf(interpreter: Interpreter, chain: Chain, step: StepDocument): Task {
+export function taskOf(
+  interpreter: Interpreter,
+  chain: Chain,
+  step: StepDocument,
+  turn: Turn,
+): Task {
   const { context, run } = interpreter;
   const locals = chain.handled ? { ...chain.locals, _error: chain.handled } : { ...chain.locals };
-  const carried = carriedOf(interpreter, step.id);
+  const imported = importedInside(interpreter, step.id);
   chain.handled = null;
   return {
     interpreter,
@@ -269,28 +212,18 @@ export function taskOf(interpreter: Interpreter, chain: Chain, step: StepDocumen
     type: getStepType(step),
     context: context.child(locals),
     signal: chain.signal,
-    inside: chain.position.inside ?? carried,
+    turn,
+    inside: chain.position.inside ?? imported,
     startedAt: run.setup.now(),
   };
 }
 
-// Of a checkpoint's marks only those count that the run comes to first.
-function carriedOf({ run }: Interpreter, id: string): Inside | null {
-  const { state, workflow } = run;
-  const isCarried = state.carried.delete(id);
-  return isCarried ? insideOf(workflow.outline, id, state) : null;
-}
-
-/** Finds the constructs whose marks belong to a chain: those that it can come to. Each chain is looked at once. */
-export function nestedConstructs(outline: Outline): (child: string) => readonly string[] {
-  const known = new Map<string, readonly string[]>();
-  return (child) => {
-    const found = known.get(child);
-    if (found) return found;
-    const nested = [...outline.reachableFrom(child)].filter(
-      (id) => (outline.steps.get(id)?.children?.length ?? 0) > 0,
-    );
-    known.set(child, nested);
-    return nested;
-  };
+// The marks of an imported checkpoint stand for the first time that their construct is come to.
+function importedInside({ run }: Interpreter, id: string): Inside | null {
+  const { imported } = run.state;
+  if (!(id in imported.completedBranches || id in imported.loopProgress)) return null;
+  const inside = insideOf(run.workflow.outline, id, imported);
+  delete imported.completedBranches[id];
+  delete imported.loopProgress[id];
+  return inside;
 }

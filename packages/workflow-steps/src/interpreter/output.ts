@@ -226,7 +226,7 @@ export function resolvedInputs({ step, type, context }: Task): Record<string, un
   if (inputs === null) return null;
   try {
     const values = context.resolve(inputs) as Record<string, unknown>;
-    return context.run.setup.tellsWhole ? named(values) : cut(values);
+    return context.run.setup.wholeValues ? named(values) : cut(values);
   } catch {
     return null;
   }

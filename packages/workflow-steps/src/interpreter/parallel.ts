@@ -1,101 +1,9 @@
+import { concurrently, isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
-import { ParallelErrorStrategy } from "../document/document.ts";
+import type { ParallelErrorStrategy } from "../document/document.ts";
 
 /** What a step failed with. */
 type StepError = { stepID: string; error: unknown };
-
-/**
- * Every error of what ran side by side, in the order in which they came, each with the step that
- * failed. `stepID` is the step whose children they were, null outside of a run.
- */
-export class ParallelError extends Error {
-  readonly errors: readonly StepError[];
-  stepID: string | null = null;
-
-  constructor(errors: readonly StepError[]) {
-    const shown = errors.map(({ stepID, error }) => `${stepID}: ${messageOf(error)}`);
-    super(`${errors.length} of what ran side by side failed: ${shown.slice(0, 10).join("; ")}`);
-    this.name = "ParallelError";
-    this.errors = errors;
-  }
-}
-
-/** One of what runs side by side: the step it begins with, and what it does. */
-export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
-
-export type ParallelOptions = {
-  /** The most at once; 0, the default, for no limit. */
-  maxConcurrency?: number;
-  /** `fail_fast` when not given. */
-  errorStrategy?: ParallelErrorStrategy;
-  signal?: AbortSignal;
-};
-
-/** Runs tasks side by side. */
-export class ParallelExecutor {
-  readonly #options: ParallelOptions;
-
-  constructor(options: ParallelOptions = {}) {
-    this.#options = options;
-  }
-
-  /**
-   * The results in the order of the tasks; undefined for one that was dropped. They are taken from `tasks` when there is room for them.
-   *
-   * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
-   * {@link ParallelError} with all under `collect`, when all have ended.
-   */
-  async run<T>(tasks: Iterable<ParallelTask<T>>): Promise<(T | undefined)[]> {
-    const { maxConcurrency = 0, errorStrategy = "fail_fast" } = this.#options;
-    const abort = new AbortController();
-    const onAbort = (): void => abort.abort(this.#options.signal?.reason);
-    this.#options.signal?.addEventListener("abort", onAbort, { once: true });
-    if (this.#options.signal?.aborted) onAbort();
-    const results: (T | undefined)[] = [];
-    const errors: StepError[] = [];
-    const running = new Set<Promise<void>>();
-    const failed = Promise.withResolvers<never>();
-    failed.promise.catch(() => undefined);
-    const start = async ({ stepID, run }: ParallelTask<T>, index: number): Promise<void> => {
-      try {
-        results[index] = await run(abort.signal);
-      } catch (error) {
-        errors.push({ stepID, error });
-        if (errorStrategy !== ParallelErrorStrategy.fail_fast) return;
-        failed.reject(error);
-        abort.abort(error);
-      }
-    };
-    try {
-      let count = 0;
-      for (const task of tasks) {
-        results.push(undefined);
-        const work: Promise<void> = start(task, count).finally(() => running.delete(work));
-        running.add(work);
-        count += 1;
-        if (maxConcurrency > 0 && running.size >= maxConcurrency) {
-          await Promise.race([...running, failed.promise]);
-        }
-      }
-      await Promise.race([Promise.all(running), failed.promise]);
-    } finally {
-      this.#options.signal?.removeEventListener("abort", onAbort);
-    }
-    const [first] = errors;
-    if (first && errorStrategy === ParallelErrorStrategy.fail_fast) throw first.error;
-    if (first && errorStrategy === ParallelErrorStrategy.collect)
-      throw new ParallelError(errors.flatMap(sources));
-    return results;
-  }
-}
-
-// Inside of a run the steps that failed may lie further in.
-function sources(one: StepError): readonly StepError[] {
-  if (one.error instanceof ParallelError) return one.error.errors;
-  if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];
-  return [one];
-}
 
 /** A step's failure on its way out of the constructs around it. It never leaves the interpreter. */
 export class Failure extends Error {
@@ -109,19 +17,87 @@ export class Failure extends Error {
   }
 }
 
+/**
+ * Every error of what ran concurrently, in the order in which they came, each with the step that
+ * failed. `stepID` is the step whose children they were, null outside of a run.
+ */
+export class ParallelError extends Error {
+  readonly errors: readonly StepError[];
+  stepID: string | null = null;
+
+  constructor(errors: readonly StepError[]) {
+    const shown = errors.map(({ stepID, error }) => `${stepID}: ${messageOf(error)}`);
+    super(`${errors.length} of what ran concurrently failed: ${shown.slice(0, 10).join("; ")}`);
+    this.name = "ParallelError";
+    this.errors = errors;
+  }
+}
+
+/** One of several concurrent tasks: the step it begins with, and what it does. */
+export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
+
+export type ParallelOptions = {
+  /** The most at once; 0, the default, for no limit. */
+  maxConcurrency?: number;
+  /** `fail_fast` when not given. */
+  errorStrategy?: ParallelErrorStrategy;
+  signal?: AbortSignal;
+};
+
+/** Runs tasks concurrently. */
+export class ParallelExecutor {
+  readonly #options: ParallelOptions;
+
+  constructor(options: ParallelOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * The results in the order of the tasks; undefined for one that was dropped. They are taken from
+   * `tasks` when there is room for them.
+   *
+   * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
+   * {@link ParallelError} with all under `collect`, when all have ended.
+   */
+  async run<T>(tasks: Iterable<ParallelTask<T>>): Promise<(T | undefined)[]> {
+    const { maxConcurrency: limit, errorStrategy = "fail_fast", signal } = this.#options;
+    const ids: string[] = [];
+    function* work() {
+      for (const { stepID, run } of tasks) {
+        ids.push(stepID);
+        yield run;
+      }
+    }
+    const onFailure = errorStrategy === "fail_fast" ? "abort" : "settle";
+    const { values, failures } = await concurrently(work(), { limit, signal, onFailure });
+    if (errorStrategy === "collect" && failures.length > 0) {
+      const errors = failures.map(({ index, error }) => ({ stepID: ids[index] ?? "", error }));
+      throw new ParallelError(errors.flatMap(sources));
+    }
+    return values;
+  }
+}
+
+// Inside of a run the steps that failed may lie further in.
+function sources(one: StepError): readonly StepError[] {
+  if (one.error instanceof ParallelError) return one.error.errors;
+  if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];
+  return [one];
+}
+
 /** A run that failed. `stepID` is the step that did; `cause` is what was thrown there. */
 export class RunError extends WorkflowError {
   readonly stepID: string | null;
 
   constructor(stepID: string | null, cause: unknown) {
     const known = isWorkflowError(cause) ? cause : null;
-    const said = messageOf(cause);
-    const isNamed = stepID === null || said.startsWith(stepID);
+    const text = messageOf(cause);
+    const isNamed = stepID === null || text.startsWith(stepID);
     super(
       {
         code: known?.code ?? "STEP_FAILED",
         kind: "failed",
-        message: isNamed ? said : `${stepID}: ${said}`,
+        message: isNamed ? text : `${stepID}: ${text}`,
         ...(known?.hint !== undefined && { hint: known.hint }),
         ...(known?.details && { details: known.details }),
       },

@@ -1,5 +1,4 @@
-import type { Answered, PauseRequest } from "../context/feed.ts";
-import type { Run } from "../context/run.ts";
+import type { Answered, PauseRequest, Run } from "../context/run.ts";
 import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
 import { answerKey } from "../state/state.ts";
@@ -10,13 +9,13 @@ const tokenBytes = 16;
 
 /** Asks for an answer, unless the log has it, and goes on with it. */
 export async function runPause(task: Task): Promise<Done> {
-  const { context, interpreter, step } = task;
-  const { gate, run } = interpreter;
-  const answered = recordedAnswer(task) ?? (await gate.hold(() => ask(task)));
+  const { context, interpreter, step, turn } = task;
+  const { run } = interpreter;
+  const answered = recordedAnswer(task) ?? (await turn.wait(() => ask(task)));
   const moment = new Date(run.setup.now()).toISOString();
   const timeout = timeoutOf(task);
   if (answered.timedOut && timeout) {
-    run.tell("pause_timeout", step.id, {
+    run.publish("pause_timeout", step.id, {
       nodeId: step.id,
       expiredAt: moment,
       timeoutAction: timeout.on,
@@ -26,7 +25,7 @@ export async function runPause(task: Task): Promise<Done> {
   const place = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
   if (place.kind === "variable") context.set(place.path, answered.payload, step.id);
   const { requestId = null } = answered;
-  run.tell("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
+  run.publish("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
   return {};
 }
 
@@ -54,7 +53,7 @@ async function ask(task: Task): Promise<Answered> {
   const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
   const payload = { nodeId: step.id, waitToken: token, reason, expireAt };
   const event = run.eventOf("pause_start", step.id, payload);
-  return await waiting(run, wait, () => run.feed.ask(wait, event));
+  return await waiting(run, wait, () => run.scheduler.ask({ kind: "wait", wait, event }));
 }
 
 /** Shows a run as paused while it waits. */
@@ -64,6 +63,7 @@ export async function waiting<T>(
   answered: () => Promise<T>,
 ): Promise<T> {
   run.status = "paused";
+  run.currentStepID = stepID;
   run.paused = { nodeID: stepID, token };
   try {
     return await answered();
@@ -78,10 +78,13 @@ const timeoutOf = ({ step }: Task) => (typeof step.timeout === "object" ? step.t
 const reasonOf = ({ context, step }: Task): string | null =>
   step.reason === undefined ? null : toText(context.evaluate(step.reason));
 
-// 128 random bits: who does not know it can't guess it.
-const newToken = (): string => crypto.getRandomValues(new Uint8Array(tokenBytes)).toHex();
+// 128 random bits: it can't be guessed.
+const newToken = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(tokenBytes))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
 
-/** What a Stop says; the run ends when that is committed. */
+/** What a Stop gives; the run ends when that is committed. */
 export function stop({ context, step }: Task): Done {
   const reason = step.reason === undefined ? null : toText(context.evaluate(step.reason));
   return { next: RETURN, stop: { reason } };

@@ -3,13 +3,13 @@ import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
-import type { Answered, Happening, PauseRequest } from "../context/feed.ts";
-import { Run } from "../context/run.ts";
+import { type Answered, type EngineEvent, type PauseRequest, Run } from "../context/run.ts";
 import type { WorkflowDocument } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
 import { pathInput, runsWorkflow } from "../outline/outline.ts";
-import { type Checkpoint, checkpointOf, noChanges } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint-form.ts";
+import { checkpointOf } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import {
   type ChildRun,
@@ -22,7 +22,6 @@ import {
 } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted } from "../step/call.ts";
 import { callTool } from "../step/tool.ts";
-import { ChildGate, outside } from "./gate.ts";
 import { type Drive, type Task, typeName } from "./interpreter.ts";
 import { shownEvent } from "./output.ts";
 import { waiting } from "./pause.ts";
@@ -52,12 +51,11 @@ async function runWorkflow(
   const { mode = "sync" } = input;
   if (mode === "validate") return { result: problemsOf((await documentOf(task, input)).document) };
   if (mode !== "sync") throw badMode(task.step.id, mode);
-  const { gate } = task.interpreter;
   const child = openChild(task) ?? (await begin(task, input));
-  return await outside(gate, () => runChild(task, child, runtime));
+  return await task.turn.aside(() => runChild(task, child, runtime));
 }
 
-// It was begun before the run was taken up: it goes on with what it began with.
+// It was begun before the run was resumed: it goes on with what it began with.
 function openChild({ inside, interpreter }: Task): Child | null {
   if (!inside?.run || !inside.child) return null;
   const { workflow: path, document } = inside.child;
@@ -87,7 +85,7 @@ async function begin(task: Task, input: Record<string, unknown>): Promise<Child>
     durationMs: 0,
     child,
   };
-  await interpreter.commit(step.id, begun, chain, noChanges(), null);
+  await interpreter.commit(step.id, begun, chain, null);
   return { workflow, state: newState(workflow, runID, params) };
 }
 
@@ -124,7 +122,7 @@ function validWorkflow(
     code: "WORKFLOW_INVALID",
     kind: "failed",
     message: `${id}: ${path} is no valid workflow: ${errors[0]}`,
-    hint: "mend that workflow",
+    hint: "fix that workflow",
     details: errors,
   });
 }
@@ -164,14 +162,14 @@ const unreadable = (id: string, path: string, why: string): WorkflowError =>
 const refusal = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "failed", message, hint });
 
-/** A workflow that a step runs, and where it stands. */
+/** A workflow that a step runs, and its state. */
 export type Child = { workflow: Workflow; state: RunState };
 
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
 /**
  * Runs a child workflow to its end. Its steps are committed as the parent's, its events reach the
- * parent as what a tool tells, and a Pause of it holds the parent.
+ * parent as what a tool reports, and a Pause of it holds the parent.
  */
 export async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
   const { context, interpreter, signal } = task;
@@ -179,13 +177,18 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
   const { runID } = child.state;
   const find = ({ workflow, document }: { workflow: string; document?: Workflow["document"] }) =>
     readWorkflow(document ?? (setup.subflows[workflow] as Workflow["document"]));
-  const fold = new Fold(copyState(child.state), find);
-  const run = new Run(child.workflow, child.state, {
-    ...setup,
-    place: `${setup.place}${task.step.id}/`,
-    depth: setup.depth + 1,
-    workflowID: runID,
-  });
+  const fold = new Fold(child.workflow, copyState(child.state), find);
+  const run = new Run(
+    child.workflow,
+    child.state,
+    {
+      ...setup,
+      prefix: `${setup.prefix}${task.step.id}/`,
+      depth: setup.depth + 1,
+      workflowID: runID,
+    },
+    interpreter.scheduler,
+  );
   const control: RunControl = {
     checkpoint: () => checkpoint(run, fold),
     onEvent: (listener) => context.onEvent(listener),
@@ -194,15 +197,14 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     done: () => context.done,
   };
   const events: RunEvent[] = [];
-  const kept = setup.tellsWhole ? shownEvent : (event: RunEvent): RunEvent => event;
-  const gate = new ChildGate(interpreter.gate);
-  const happenings = interpreter.drive(new ExecutionContext(run, control), { signal, gate });
-  const failure = await drive(task, happenings, (happening) => {
-    if (happening.kind === "commit") fold.apply(happening.role, happening.commit);
-    if (happening.event === null) return;
-    if (!tokens.has(happening.event.type)) events.push(kept(happening.event));
-    runtime.emit(happening.event.type, happening.event);
-  }).finally(() => gate.end());
+  const kept = setup.wholeValues ? shownEvent : (event: RunEvent): RunEvent => event;
+  const items = interpreter.drive(new ExecutionContext(run, control), { signal });
+  const failure = await drive(task, items, (item) => {
+    if (item.kind === "commit") fold.apply(item.role, item.commit);
+    if (item.event === null) return;
+    if (!tokens.has(item.event.type)) events.push(kept(item.event));
+    runtime.emit(item.event.type, item.event);
+  }).finally(() => run.scheduler.close());
   signal.throwIfAborted();
   const { status, state } = run;
   return {
@@ -217,20 +219,20 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
   };
 }
 
-/** Takes what happens in the child to the parent; gives why the child failed, if it did. */
+/** Takes a child's engine events to the parent; gives why the child failed, if it did. */
 async function drive(
   task: Task,
-  happenings: ReturnType<Drive>,
-  hear: (happening: Happening) => void,
+  items: ReturnType<Drive>,
+  take: (item: EngineEvent) => void,
 ): Promise<string | null> {
   try {
     let answer: Answered | undefined;
     for (;;) {
-      const { done, value } = await happenings.next(answer);
+      const { done, value } = await items.next(answer);
       if (done) return null;
       answer = undefined;
       if (value.kind === "commit") await commit(task, value);
-      hear(value);
+      take(value);
       if (value.kind === "wait") answer = await ask(task, value.wait, value.event);
     }
   } catch (error) {
@@ -241,10 +243,15 @@ async function drive(
 
 async function commit(
   { chain, interpreter, signal, step }: Task,
-  { role, commit: own }: Extract<Happening, { kind: "commit" }>,
+  { role, commit: own }: Extract<EngineEvent, { kind: "commit" }>,
 ): Promise<void> {
   const path = within(chain.path, step.id, own.runID, own.path);
-  await interpreter.run.feed.commit(`${step.id}/${role}`, { ...own, path }, null);
+  await interpreter.scheduler.commit({
+    kind: "commit",
+    role: `${step.id}/${role}`,
+    commit: { ...own, path },
+    event: null,
+  });
   signal.throwIfAborted();
 }
 
@@ -258,8 +265,10 @@ function ask(
   const path = within(chain.path, step.id, event.runID, wait.path);
   const payload = { ...event.payload, nodeId: stepID };
   const asked = { ...wait, stepID, path };
-  const told = run.eventOf("pause_start", stepID, payload);
-  return waiting(run, asked, () => run.feed.ask(asked, told));
+  const started = run.eventOf("pause_start", stepID, payload);
+  return waiting(run, asked, () =>
+    run.scheduler.ask({ kind: "wait", wait: asked, event: started }),
+  );
 }
 
 // A run that is a child's child already stands in the path: only the nearest is this one's.

@@ -159,6 +159,16 @@ export function enclosuresIn({ steps, references, entries, groups }: Graph) {
   };
 }
 
+/** The ways without those that differ in the arm of a Branch alone: arms that meet go on as one. */
+export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
+  const byPlace = new Map<string, Enclosure[]>();
+  for (const way of ways) {
+    const key = JSON.stringify(way.map((part) => [part.in, part.kind !== "branch" && part.child]));
+    if (!byPlace.has(key)) byPlace.set(key, way);
+  }
+  return [...byPlace.values()];
+}
+
 /** All that is reached from a step by `edges`, itself first. */
 export function reached(id: string, edges: (id: string) => readonly string[]): Set<string> {
   const seen = new Set([id]);

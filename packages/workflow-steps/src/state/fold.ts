@@ -14,7 +14,6 @@ import {
 } from "./position.ts";
 import {
   answerKey,
-  applyMarks,
   type ChildRun,
   type Commit,
   History,
@@ -35,17 +34,21 @@ export type FindWorkflow = (child: ChildRun) => Workflow;
  * process and for a thread's log alike. A commit costs its own size.
  */
 export class Fold {
+  readonly #workflow: Workflow;
   readonly #state: RunState;
   readonly #history: History;
   readonly #findWorkflow: FindWorkflow;
   readonly #children = new Map<RunState, Fold>();
 
   /** @param state What the run begins with; it is changed. */
-  constructor(state: RunState, findWorkflow: FindWorkflow) {
+  constructor(workflow: Workflow, state: RunState, findWorkflow: FindWorkflow) {
+    this.#workflow = workflow;
     this.#state = state;
     this.#history = new History(state.variables);
     this.#findWorkflow = findWorkflow;
-    for (const run of runsIn(state.position)) this.#children.set(run, new Fold(run, findWorkflow));
+    for (const { run, child } of runsIn(state.position)) {
+      this.#children.set(run, new Fold(findWorkflow(child), run, findWorkflow));
+    }
   }
 
   /** The state now. It changes with the next commit. */
@@ -59,16 +62,14 @@ export class Fold {
   apply(role: string, commit: Commit): void {
     const at = commit.path.findIndex((part) => "run" in part);
     if (at >= 0) return this.#applyToChild(role, commit, at);
-    for (const part of commit.path) this.#state.carried.delete(part.in);
-    this.#state.carried.delete(role);
+    for (const part of commit.path) this.#forget(part.in);
+    this.#forget(role);
     this.#state.eventSeq = Math.max(this.#state.eventSeq, commit.eventSeq);
     for (const write of commit.variables) this.write(write);
     for (const artifact of commit.artifacts) this.#state.artifacts[artifact.path] = artifact;
-    applyMarks(this.#state.completedBranches, commit.completedBranches);
-    applyMarks(this.#state.loopProgress, commit.loopProgress);
     this.#state.answers.delete(answerKey(role, commit.path));
     if (commit.phase === "done") this.#finish(role, commit);
-    moveTo(this.#state.position, role, commit);
+    moveTo(this.#workflow.outline, this.#state.position, role, commit);
     if (commit.stop) this.#state.stopped = { id: role, reason: commit.stop.reason };
     if (commit.child) this.#begin(role, commit.path, commit.child);
   }
@@ -91,6 +92,13 @@ export class Fold {
     this.#state.writeSeq = Math.max(this.#state.writeSeq, write.seq);
   }
 
+  // The run has come to the construct: the marks that a checkpoint had of it are used up.
+  #forget(construct: string): void {
+    const { completedBranches, loopProgress } = this.#state.imported;
+    delete completedBranches[construct];
+    delete loopProgress[construct];
+  }
+
   #finish(role: string, { path }: Commit): void {
     const run = chainAt(this.#state.position, path).inside?.run;
     if (run) this.#children.delete(run);
@@ -98,11 +106,12 @@ export class Fold {
   }
 
   #begin(role: string, path: readonly PathPart[], child: ChildRun): void {
-    const state = newState(this.#findWorkflow(child), child.runID, child.params);
+    const workflow = this.#findWorkflow(child);
+    const state = newState(workflow, child.runID, child.params);
     const inside = insideAt(chainAt(this.#state.position, path), role);
     inside.run = state;
     inside.child = child;
-    this.#children.set(state, new Fold(state, this.#findWorkflow));
+    this.#children.set(state, new Fold(workflow, state, this.#findWorkflow));
   }
 
   #applyToChild(role: string, commit: Commit, at: number): void {
@@ -256,8 +265,8 @@ function checkWay({ outline }: Workflow, state: RunState, path: readonly PathPar
       throw unknownPlace(`iteration ${part.iteration} of ${part.in} is done`);
     }
     // What is entered anew has no marks of the time before.
-    if (!inside) delete state.completedBranches[part.in];
-    if (!inside) delete state.loopProgress[part.in];
+    if (!inside) delete state.imported.completedBranches[part.in];
+    if (!inside) delete state.imported.loopProgress[part.in];
   }
 }
 

@@ -1,6 +1,7 @@
 import { INPUT, WAIT } from "@uncaged/workflow";
 import { LoopMode } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
+import { distinctWays } from "../outline/outline.ts";
 import { chainKey, chainOf, type Position } from "./position.ts";
 import type { PathPart, RunState, Workflow } from "./state.ts";
 
@@ -148,7 +149,7 @@ export function comingPlace(
   const begun = pathsTo(position, stepID, []);
   const [path] = begun;
   if (path) return begun.length === 1 ? { stepID, path } : null;
-  const ways = outline.enclosuresOf(stepID);
+  const ways = distinctWays(outline.enclosuresOf(stepID));
   const parts: PathPart[] = [];
   let at: Position | undefined = position;
   for (const { in: construct, kind, child } of ways[0] ?? []) {

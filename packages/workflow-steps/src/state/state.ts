@@ -15,6 +15,14 @@ export type PauseAnswer = {
   timedOut: boolean;
 };
 
+/** How far constructs are, as a checkpoint has it: the finished children, the finished iterations. */
+export type Marks = {
+  completedBranches: Record<string, string[]>;
+  loopProgress: Record<string, number>;
+};
+
+export const noMarks = (): Marks => ({ completedBranches: {}, loopProgress: {} });
+
 /** All that a run is, apart from what is being done. Values of variables are never changed in place. */
 export type RunState = {
   runID: string;
@@ -24,11 +32,9 @@ export type RunState = {
   artifacts: Record<string, Artifact>;
   /** The ids of the steps that are done, each once, in the order in which they first were. */
   completedSteps: Set<string>;
-  completedBranches: Record<string, string[]>;
-  loopProgress: Record<string, number>;
   position: Position;
-  /** Constructs whose marks are of a run before this one: they count when the construct is first entered. */
-  carried: Set<string>;
+  /** The marks of an imported checkpoint: each counts when its construct is first come to. */
+  imported: Marks;
   eventSeq: number;
   writeSeq: number;
   /** Answers that no Pause has taken yet, by `answerKey`: Pauses side by side may have several. */
@@ -50,10 +56,8 @@ export function newState(
     localVars: {},
     artifacts: {},
     completedSteps: new Set(),
-    completedBranches: {},
-    loopProgress: {},
     position: startAt(entries.length === 1 ? (entries[0] as string) : ENTRY),
-    carried: new Set(),
+    imported: noMarks(),
     eventSeq: 0,
     writeSeq: 0,
     answers: new Map(),
@@ -70,10 +74,11 @@ export function copyState(state: RunState): RunState {
     localVars: { ...state.localVars },
     artifacts: { ...state.artifacts },
     completedSteps: new Set(state.completedSteps),
-    completedBranches: { ...state.completedBranches },
-    loopProgress: { ...state.loopProgress },
     position: copyPosition(state.position),
-    carried: new Set(state.carried),
+    imported: {
+      completedBranches: { ...state.imported.completedBranches },
+      loopProgress: { ...state.imported.loopProgress },
+    },
     answers: new Map(state.answers),
   };
 }
@@ -97,14 +102,6 @@ export function applyWrite(
 ): void {
   const [name, ...rest] = path as [string, ...(string | number)[]];
   variables[name] = rest.length === 0 ? value : setPath(variables[name], rest, value, owned);
-}
-
-/** Changes marks; `null` clears one. */
-export function applyMarks<T>(marks: Record<string, T>, changes: Record<string, T | null>): void {
-  for (const [id, value] of Object.entries(changes)) {
-    if (value === null) delete marks[id];
-    else marks[id] = value;
-  }
 }
 
 /**
@@ -145,13 +142,15 @@ export type Commit = {
   outputs: Record<string, unknown> | null;
   variables: Write[];
   artifacts: Artifact[];
-  completedBranches: Record<string, string[] | null>;
-  loopProgress: Record<string, number | null>;
   path: PathPart[];
   next: string;
   /** Of a body that led elsewhere than the step's `next`: where the chain goes on after the children. */
   leadsTo?: string;
   phase: "done" | "body" | "mark";
+  /** Of a loop, and of a step that breaks out of one: how many iterations the loop has in all. */
+  iterations?: number;
+  /** In logs of an older version: the loops that it ended iterations of, with how many are done. */
+  loopProgress?: Record<string, number | null>;
   runID: string;
   eventSeq: number;
   durationMs: number;

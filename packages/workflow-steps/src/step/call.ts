@@ -16,12 +16,12 @@ export type Call = {
   env: Readonly<Record<string, string>>;
   runID: string;
   /** The step's id, behind those of the steps that its workflow runs in. */
-  place: string;
+  stepID: string;
   signal: AbortSignal;
   emit: Emit;
   /** A value as an event may hold it: its beginning, or a copy of the whole; null when it has no JSON. */
   shown: (value: unknown) => unknown;
-  /** The same for what a tool tells while it works; cut when it is not given. */
+  /** The same for what a tool reports while it works; cut when it is not given. */
   shownData?: (data: unknown) => unknown;
   /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
   writeFile: (path: string, data: string | Uint8Array, mode: string) => Promise<void>;
@@ -64,10 +64,10 @@ const alone = "a JSON file brings none along: add a TypeScript source that gives
 const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
 /** Where an adapter's call happens. */
-export const surroundingsOf = ({ signal, runID, place }: Call): CallSurroundings => ({
+export const surroundingsOf = ({ signal, runID, stepID }: Call): CallSurroundings => ({
   signal,
   runID,
-  stepID: place,
+  stepID,
 });
 
 /**
@@ -134,7 +134,7 @@ export const badField = ({ step }: Call, what: string): LLMError =>
 export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
 
 /** A path as the file adapter has it: `.tmp/x` lies in a folder of the run's own. */
-export const placeOf = ({ runID }: Call, path: string): string =>
+export const archivePath = ({ runID }: Call, path: string): string =>
   pathFromRoot(path).replace(/^\.tmp\//, `.tmp/${runID}/`);
 
 const longest = 200;

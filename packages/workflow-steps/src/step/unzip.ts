@@ -11,7 +11,7 @@ import {
   fieldOf,
   isRecord,
   pathFromRoot,
-  placeOf,
+  archivePath,
   recordField,
   textField,
   untilAborted,
@@ -31,14 +31,14 @@ export async function callUnzip(call: Call): Promise<Called> {
   const unzip = adapter.unzip?.bind(adapter);
   if (!unzip) throw badField(call, "the adapter file can't unpack archives: it has no unzip");
   const routes = routesOf(call);
-  const archive = await untilAborted(call.signal, () => unzip(placeOf(call, source)));
+  const archive = await untilAborted(call.signal, () => unzip(archivePath(call, source)));
   const plan = archive.map(({ path, data }) => ({ path: routes(checked(call, path)), data }));
   const overwrite = fieldOf(call, "overwrite") !== false;
   const files: string[] = [];
   const skipped: string[] = [];
   for (const { path, data } of plan) {
     call.signal.throwIfAborted();
-    if (!overwrite && (await adapter.exists(placeOf(call, path)))) skipped.push(path);
+    if (!overwrite && (await adapter.exists(archivePath(call, path)))) skipped.push(path);
     else {
       await call.writeFile(path, data, "overwrite");
       files.push(path);

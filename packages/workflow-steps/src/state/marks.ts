@@ -1,0 +1,180 @@
+import { WorkflowError } from "@uncaged/workflow";
+import { ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
+import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
+import { chainKey, entered, hasEnded, type Inside, type Position, startAt } from "./position.ts";
+import type { Marks, RunState } from "./state.ts";
+
+/**
+ * The marks of a state, as a checkpoint has them: those of the constructs that its chains have entered,
+ * of the loops that they have behind them and will not come to again, and those of the checkpoint that
+ * the run began with, where it has not come to them.
+ */
+export function marksOf(outline: Outline, { imported, position }: RunState): Marks {
+  const marks: Marks = {
+    completedBranches: { ...imported.completedBranches },
+    loopProgress: { ...imported.loopProgress },
+  };
+  collect(outline, position, marks);
+  return marks;
+}
+
+function collect(outline: Outline, { ended = {}, inside, next }: Position, marks: Marks): void {
+  const counts = Object.entries(ended);
+  if (counts.length > 0) {
+    const again = inside ? behind(outline, next) : outline.reachableFrom(next);
+    for (const [loop, count] of counts) if (!again.has(loop)) marks.loopProgress[loop] = count;
+  }
+  if (!inside) return;
+  const step = outline.steps.get(next);
+  if (step && getStepType(step) === "Loop") {
+    const isParallel = step.mode === LoopMode.parallel;
+    const isIdle = inside.chains.size === 0;
+    const finished = isIdle ? Math.max(inside.finished, inside.broken ?? 0) : inside.finished;
+    if (finished > 0 && (isIdle || !isParallel)) marks.loopProgress[next] = finished;
+    // Its iterations share the marks of what lies in them: these would tell nothing of any one.
+    if (isParallel) return;
+  } else {
+    const done = [...inside.chains].filter(([, chain]) => hasEnded(chain)).map(([key]) => key);
+    if (done.length > 0) marks.completedBranches[next] = done;
+  }
+  for (const chain of inside.chains.values()) collect(outline, chain, marks);
+}
+
+/** The step that a checkpoint names: the construct that the run is in, of a Branch the step in its arm. */
+export function resumeStepOf(outline: Outline, { inside, next }: Position): string {
+  const step = outline.steps.get(next);
+  const isOpen = inside !== null && inside.body === null && inside.run === null;
+  if (!isOpen || !step || getStepType(step) !== "Branch") return next;
+  const [arm] = inside.chains.values();
+  return arm && !hasEnded(arm) ? resumeStepOf(outline, arm) : next;
+}
+
+/**
+ * The marks of a checkpoint that count when the run goes on at `id`. A caller may have chosen an earlier
+ * step than the checkpoint's own: what was completed and comes behind that step runs again.
+ */
+export function marksAt(
+  outline: Outline,
+  id: string,
+  completedSteps: readonly string[],
+  marks: Marks,
+): Marks {
+  if (isEmpty(marks)) return marks;
+  const [way = []] = outline.enclosuresOf(id);
+  const around = way.map((enclosure) => enclosure.in).filter((one) => one !== ENTRY);
+  const again = new Set([id, ...around].flatMap((one) => [...behind(outline, one)]));
+  // When the outermost construct is completed the chosen step is not where the run stood in it.
+  const isOver = around[0] !== undefined && completedSteps.includes(around[0]);
+  for (const one of around) {
+    if (isOver) again.add(one);
+    else again.delete(one);
+  }
+  again.delete(id);
+  const completed = new Set(completedSteps);
+  return keptMarks(marks, (one) => !(again.has(one) && completed.has(one)));
+}
+
+const isEmpty = ({ completedBranches, loopProgress }: Marks): boolean =>
+  Object.keys(completedBranches).length + Object.keys(loopProgress).length === 0;
+
+export function keptMarks(
+  { completedBranches, loopProgress }: Marks,
+  isKept: (id: string) => boolean,
+): Marks {
+  const of = <T>(marks: Record<string, T>): Record<string, T> =>
+    Object.fromEntries(Object.entries(marks).filter(([id]) => isKept(id)));
+  return { completedBranches: of(completedBranches), loopProgress: of(loopProgress) };
+}
+
+/** What can run after a construct, without itself and what lies inside of it. */
+function behind(outline: Outline, construct: string): Set<string> {
+  const again = new Set<string>();
+  const within = new Set([construct]);
+  for (const { kind, to } of outline.referencesOf(construct)) {
+    const reached = outline.reachableFrom(to);
+    // A case that leads back to its Branch is no part of it.
+    const isInside = kind === "child" || (kind === "case" && !reached.has(construct));
+    for (const id of reached) (isInside ? within : again).add(id);
+  }
+  for (const id of within) again.delete(id);
+  return again;
+}
+
+/**
+ * The position of a run that begins at a step of the caller's choice: inside every construct that the
+ * step lies in, as the marks of a checkpoint say. A checkpoint can't tell how far the other chains
+ * are: those that are not marked run from their entry.
+ *
+ * @throws WorkflowError `NO_SUCH_STEP` (missing); `STEP_AMBIGUOUS` when it lies in several constructs.
+ */
+export function positionBefore(outline: Outline, id: string, marks: Marks): Position {
+  if (id === RETURN) return startAt(RETURN);
+  if (id !== ENTRY && !outline.steps.has(id)) throw noSuchStep(outline, id);
+  const ways = id === ENTRY ? [[]] : distinctWays(outline.enclosuresOf(id));
+  const [way = []] = ways;
+  if (ways.length > 1) throw ambiguous(id, ways);
+  return way.reduceRight<Position>(
+    (inner, enclosure) => enclosing(outline, enclosure, marks, inner),
+    constructAt(outline, id, marks),
+  );
+}
+
+/** The marks without those of the constructs that run again when a step does. */
+export function dropMarks(outline: Outline, id: string, marks: Marks): Marks {
+  const again = outline.reachableFrom(id);
+  return keptMarks(marks, (construct) => !again.has(construct));
+}
+
+/** A construct as its marks tell of it; null when none of it is done. */
+export function insideOf(outline: Outline, id: string, marks: Marks): Inside | null {
+  const inside = marked(outline, id, marks);
+  return inside.finished > 0 || inside.chains.size > 0 ? inside : null;
+}
+
+const constructAt = (outline: Outline, id: string, marks: Marks): Position => ({
+  next: id,
+  inside: insideOf(outline, id, marks),
+});
+
+function enclosing(outline: Outline, way: Enclosure, marks: Marks, inner: Position): Position {
+  const inside = way.kind === "branch" ? entered() : marked(outline, way.in, marks);
+  if (way.kind === "fork") inside.body ??= {};
+  const iteration = way.kind === "loop" ? inside.finished : undefined;
+  inside.chains.set(chainKey(way.child, iteration), inner);
+  return { next: way.in, inside };
+}
+
+// A loop's iterations are its body; that of all else is not run again once a child is done.
+function marked(outline: Outline, id: string, marks: Marks): Inside {
+  const step = outline.steps.get(id);
+  if (step && getStepType(step) === "Loop") {
+    return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
+  }
+  const done = marks.completedBranches[id] ?? [];
+  const arm = done.find((child) => step && !step.children?.includes(child));
+  const isBodyDone = done.some((child) => child !== arm);
+  const inside = entered(isBodyDone ? { ...(arm !== undefined && { selected: arm }) } : null);
+  for (const child of done) inside.chains.set(child, startAt(RETURN));
+  return inside;
+}
+
+function noSuchStep(outline: Outline, id: string): WorkflowError {
+  const ids = [...outline.steps.keys()];
+  const shown = ids.slice(0, 20).join(", ");
+  return new WorkflowError({
+    code: "NO_SUCH_STEP",
+    kind: "missing",
+    message: `the workflow has no step ${JSON.stringify(id)}`,
+    hint: `its steps: ${shown}${ids.length > 20 ? ", …" : ""}`,
+  });
+}
+
+function ambiguous(id: string, ways: Enclosure[][]): WorkflowError {
+  const places = ways.map((way) => way.map((part) => part.in).join(" > ") || "the top");
+  return new WorkflowError({
+    code: "STEP_AMBIGUOUS",
+    kind: "failed",
+    message: `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`,
+    hint: "begin at one of these constructs instead",
+  });
+}
