@@ -25,8 +25,8 @@ import type { Status, ThreadRow } from "../packages/workflow/src/thread/thread.t
 import {
   isAlive,
   type ProcessIdentity,
-  readHolder,
-} from "../packages/workflow/src/worker/holder.ts";
+  readWorkerInfo,
+} from "../packages/workflow/src/worker/worker-info.ts";
 import { audit } from "./audit.ts";
 
 const { values } = parseArgs({
@@ -52,7 +52,6 @@ process.env[idleVariable] = "300";
 
 /** The workflow: it counts, waits now and then, and notes each step when it is asked for the next. */
 const source = (name: string) => `// ${name}
-import { appendFileSync } from "node:fs";
 export const descriptor = { description: "counts", roles: {} };
 export async function* run(input, { threadId, count, delayMs, size, askEvery, notes }) {
   for (let n = input.steps.length; n < count; n += 1) {
@@ -178,7 +177,7 @@ function workers(): { hash: string; identity: ProcessIdentity; live: string[] }[
   return readdirSync(runDir(root))
     .filter((name) => name.endsWith(".holder"))
     .flatMap((name) => {
-      const holder = readHolder(join(runDir(root), name));
+      const holder = readWorkerInfo(join(runDir(root), name));
       return holder && isAlive(holder.identity) ? [{ hash: name.slice(0, 13), ...holder }] : [];
     });
 }

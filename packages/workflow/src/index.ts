@@ -12,7 +12,7 @@ export type {
   WorkflowOptions,
   WorkflowResult,
 } from "./contract/contract.ts";
-export { END, INPUT, type InputMeta, START, WAIT, type WaitMeta } from "./contract/reserved.ts";
+export { END, INPUT, type InputMeta, START, WAIT, type WaitMeta } from "./contract/contract.ts";
 export type { Answer, WaitRequest } from "./contract/wait.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";
 
@@ -29,7 +29,7 @@ export type {
   WorkflowDefinition,
 } from "./moderator/context.ts";
 export { createRoleModerator } from "./moderator/moderator.ts";
-export { type WaitResult, waitFor } from "./moderator/wait.ts";
+export { type WaitResult, waitFor } from "./moderator/history.ts";
 
 // Durable
 export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durable/call.ts";
@@ -58,7 +58,7 @@ export {
   type PathPart,
   usesAttempt,
 } from "./contract/attempt.ts";
-export { attemptIds, attemptTime } from "./contract/attempt-id.ts";
+export { attemptIds, attemptTime } from "./contract/attempt.ts";
 export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
 export { AttemptLog } from "./attempt/attempt-log.ts";
 export {
@@ -82,7 +82,7 @@ export {
   readEvent,
   type WorkflowEvent,
 } from "./contract/event.ts";
-export { listNames, type TruncatedValue, truncated } from "./contract/truncated.ts";
+export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";

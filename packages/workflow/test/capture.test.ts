@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 const script = `
-  import { capturePrints } from ${JSON.stringify(import.meta.resolve("../src/worker/capture.ts"))};
+  import { capturePrints } from ${JSON.stringify(import.meta.resolve("../src/worker/isolate.ts"))};
   import { runInContext } from ${JSON.stringify(import.meta.resolve("../src/worker/context.ts"))};
   import { writeSync } from "node:fs";
   const noted = [];

@@ -15,7 +15,7 @@ import { killThread } from "../src/local/kill.ts";
 import { listThreads } from "../src/local/list.ts";
 import {
   dataPath,
-  holderPath,
+  workerInfoPath,
   infoPath,
   lockPath,
   runDir,
@@ -105,7 +105,7 @@ for (const plant of plants) {
 
     for (const [what, pathOf] of [
       ["socket", (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash))],
-      ["holder file", (store: TestStore, hash: string) => holderPath(store.root, hash)],
+      ["holder file", (store: TestStore, hash: string) => workerInfoPath(store.root, hash)],
     ] as const) {
       test(`as the ${what} is replaced, and its target left alone`, async () => {
         const store = new TestStore();

@@ -16,7 +16,7 @@ import { readInfo } from "../src/local/info.ts";
 import { removeThread } from "../src/local/remove.ts";
 import { readValue } from "../src/local/value.ts";
 import { verifyStore } from "../src/local/verify.ts";
-import type { TruncatedValue } from "../src/contract/truncated.ts";
+import type { TruncatedValue } from "../src/contract/event.ts";
 import { valuesPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";

@@ -14,8 +14,8 @@ import { type FollowItem, followThread, waitThread } from "../src/local/follow.t
 import { killThread } from "../src/local/kill.ts";
 import { listLive } from "../src/local/live.ts";
 import { listThreads } from "../src/local/list.ts";
-import { dataPath, holderPath, runDir, socketName } from "../src/storage/paths.ts";
-import { identify, readHolder } from "../src/worker/holder.ts";
+import { dataPath, workerInfoPath, runDir, socketName } from "../src/storage/paths.ts";
+import { identify, readWorkerInfo } from "../src/worker/worker-info.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
@@ -176,8 +176,8 @@ describe("a frozen worker (F9)", () => {
   test("whose pid belongs to another process now is not signalled (F10)", async () => {
     const { store, ref } = await running();
     await store.signalWorkers("SIGSTOP");
-    const path = holderPath(store.root, ref.hash);
-    const holder = readHolder(path);
+    const path = workerInfoPath(store.root, ref.hash);
+    const holder = readWorkerInfo(path);
     const bystander = Bun.spawn(["sleep", "1000"]);
     const text = readFileSync(path, "utf8");
     const stale = { ...holder?.identity, pid: bystander.pid };

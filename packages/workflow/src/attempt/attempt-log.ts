@@ -1,4 +1,4 @@
-import { attemptTime } from "../contract/attempt-id.ts";
+import { attemptTime } from "../contract/attempt.ts";
 import type { Step } from "../contract/contract.ts";
 import {
   type AttemptError,
@@ -92,7 +92,7 @@ export class AttemptLog {
 
   /**
    * The thread is not driven any more: what has not ended will not. With an end record it was cancelled, or
-   * failed if the record says so; without, it was lost.
+   * failed if the record names it; without, it was lost.
    */
   close(end: Ending | null): void {
     const failed = (end?.meta.error as { attempt?: unknown } | undefined)?.attempt;
@@ -141,7 +141,7 @@ export class AttemptLog {
 class Entry {
   readonly attempt: Attempt;
   lastAt: number;
-  /** What the committed step says that it spent. */
+  /** What the committed step records as spent. */
   committed: { models: Record<string, Spent>; model: string | null } | null = null;
   /** Whether the next text begins a turn of its own: a model was called again. */
   isNewTurn = false;

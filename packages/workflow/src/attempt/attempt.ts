@@ -28,7 +28,7 @@ export type Retry = { at: number; delayMs: number | null; error: string };
  *
  * `attempt` is its id; a record of an older log, which names none, is an attempt of its own, `step-<n>`.
  * `step` is the number, from 1, of the step that it committed. It is `lost` when its process was, before it
- * ended. `usage`, `cost` and `models` are what the committed step says, else what its calls reported;
+ * ended. `usage`, `cost` and `models` are what the committed step records, else what its calls reported;
  * `unknown` counts the calls that broke off before all of their tokens were reported. `input` and `output`
  * are the payloads of its `step_start` and `step_done`; `notes` all events that are nothing else here.
  * `saved`: a fork has copied it, and another thread has paid for it. `version` counts its changes.
@@ -42,7 +42,7 @@ export type Attempt = {
   stepID: string | null;
   step: number | null;
   status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost";
-  /** Null when the log does not tell. */
+  /** Null when it is not recorded. */
   startedAt: number | null;
   endedAt: number | null;
   turns: AttemptTurn[];

@@ -30,7 +30,7 @@ export function addCost(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.round((a + b) * 1e12) / 1e12;
 }
 
-/** What a step's meta says that it spent: `usage`, `cost`, `model`, and `models` when it called several. */
+/** What a step's meta records as spent: `usage`, `cost`, `model`, and `models` when it called several. */
 export function spendingOf(
   meta: Record<string, unknown>,
 ): { models: Record<string, Spent>; model: string | null } | null {

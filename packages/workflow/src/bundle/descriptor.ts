@@ -1,8 +1,7 @@
-import type { Descriptor, JsonSchema } from "../contract/contract.ts";
+import { type Descriptor, END, type JsonSchema, START } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
-import { isPlainObject, kindOf } from "../contract/kind.ts";
-import { END, START } from "../contract/reserved.ts";
+import { isPlainObject, kindOf } from "../contract/show.ts";
 import { isRounds, mostRounds } from "../control/control.ts";
 import { type JsonPath, showPath } from "./json-path.ts";
 import { compileSchema } from "./schema.ts";

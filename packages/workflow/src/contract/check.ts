@@ -1,9 +1,7 @@
-import type { RoleOutput, WorkflowResult } from "./contract.ts";
+import { type RoleOutput, WAIT, type WorkflowResult } from "./contract.ts";
 import { messageOf } from "./error.ts";
 import { maxJsonLength, toJson } from "./json.ts";
-import { isPlainObject, kindOf } from "./kind.ts";
-import { WAIT } from "./reserved.ts";
-import { show } from "./show.ts";
+import { isPlainObject, kindOf, show } from "./show.ts";
 
 /** Why a value breaks the contract, naming the path: `meta.files[2] is a function`. */
 export type Refused = { ok: false; reason: string };
@@ -26,7 +24,7 @@ const { parse, stringify } = JSON;
  *
  * A role is not empty, has no control character, and does not begin with `__`, but for `__wait__`,
  * whose meta must hold a `for`, and may hold a `schema` (object or boolean) and an `expiresAt`.
- * Whatever else stands beside role, content and meta is left out.
+ * Whatever else is beside role, content and meta is left out.
  *
  * Every property is read once and the text is made from what was read, so a getter, a `toJSON` or a
  * Proxy can't show one thing here and another to the log. Never throws.

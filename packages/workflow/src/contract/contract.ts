@@ -17,14 +17,14 @@ export type WorkflowResult = {
   summary: string;
 };
 
-/** A role output that stands in a thread's log. `timestamp` is in milliseconds since the epoch. */
+/** A role output in a thread's log. `timestamp` is in milliseconds since the epoch. */
 export type Step = RoleOutput & { timestamp: number };
 
 /**
  * Input to a workflow: the prompt, and the steps that are already in the log.
  *
  * `steps` is empty for a new thread and holds every committed step after a resume or a fork; a
- * workflow goes on after them. `params` is what the starter gave as structured input, if anything.
+ * workflow continues after them. `params` is what the starter gave as structured input, if anything.
  */
 export type ThreadInput = {
   prompt: string;
@@ -39,7 +39,7 @@ export type ThreadInput = {
  * those of the command that started the thread: one process runs many threads, so a workflow must
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
  * `steps` steps of a fork were copied from. `attempts` records which events belong to which of several
- * roles that run concurrently. Whatever else the starter gave in `parameters.options` stands here under
+ * roles that run concurrently. Whatever else the starter gave in `parameters.options` is here under
  * its own name.
  */
 export type WorkflowOptions = {
@@ -63,7 +63,7 @@ export type WorkflowFn = (
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
- * What a bundle says of itself: the named export `descriptor`. `maxRounds` is that of its threads when
+ * How a bundle describes itself: the named export `descriptor`. `maxRounds` is that of its threads when
  * their starter does not say; 100 without it. `input` is what `params` must be: a form asks for it, and a
  * start with other params is refused.
  */
@@ -76,3 +76,42 @@ export type Descriptor = {
 
 /** The module that a bundle is, once loaded. */
 export type Bundle = { run: WorkflowFn; descriptor: Descriptor };
+
+/** The role of the frame that a moderator sees before any step: the prompt. */
+export const START = "__start__" as const;
+/** What a moderator returns to stop; also the role of a log's last record. */
+export const END = "__end__" as const;
+/** The role of a step that asks for an answer from outside. */
+export const WAIT = "__wait__" as const;
+/** The role of the step that is the answer. */
+export const INPUT = "__input__" as const;
+
+export type START = typeof START;
+export type END = typeof END;
+
+/**
+ * Meta of a `__wait__` step. `for` names what is waited for; an answer's value must fit `schema`;
+ * after `expiresAt` (milliseconds since the epoch) no answer is taken and the thread continues with
+ * `onTimeout` as the value. An answer that brings a token must bring this `token`. Further keys are kept.
+ */
+export type WaitMeta = {
+  for: string;
+  schema?: import("./contract.ts").JsonSchema;
+  expiresAt?: number;
+  onTimeout?: unknown;
+  token?: unknown;
+  [key: string]: unknown;
+};
+
+/**
+ * Meta of an `__input__` step. `value` is the answer as JSON when it is JSON; `timedOut` is true when
+ * nobody answered in time; `requestId` is the sender's own, by which the same answer is known again.
+ * Further keys are kept.
+ */
+export type InputMeta = {
+  for?: string;
+  value?: unknown;
+  timedOut?: boolean;
+  requestId?: unknown;
+  [key: string]: unknown;
+};

@@ -3,8 +3,7 @@ import { expect, test } from "bun:test";
 import { durable } from "../durable/durable.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
 import { runThread } from "../testing/run-thread.ts";
-import type { Descriptor, WorkflowFn } from "./contract.ts";
-import { END } from "./reserved.ts";
+import { type Descriptor, END, type WorkflowFn } from "./contract.ts";
 
 type RfcOutput = { role: string; content: string; meta: Record<string, unknown> };
 type RfcResult = { returnCode: number; summary: string };

@@ -4,8 +4,8 @@ export type ErrorKind = "failed" | "usage" | "missing";
 const brand = Symbol.for("uncaged.workflow.error");
 
 /**
- * An error as JSON: what crosses the control socket and stands in `--json` output. `details` holds
- * all of many findings, one line each, when `message` tells only the first.
+ * An error as JSON: what crosses the control socket and is part of `--json` output. `details` holds
+ * all of many findings, one line each, when `message` is only the first.
  */
 export type ErrorRecord = {
   code: string;
@@ -16,7 +16,7 @@ export type ErrorRecord = {
 };
 
 /**
- * An error that a user can act on: `message` says what is wrong and where, `hint` what to do.
+ * An error that a user can act on: `message` states what is wrong and where, `hint` what to do.
  *
  * It is recognised by a brand and not by its class, for a bundle carries its own copy of this file.
  */

@@ -32,7 +32,7 @@ export type EventPayloads = {
     model: string;
     usage: unknown;
     cost_usd: number | null;
-    /** Whether the call goes on, all of its tokens are counted, or it broke off before that. */
+    /** Whether the call continues, all of its tokens are counted, or it broke off before that. */
     state: "open" | "whole" | "broken";
   };
   llm_token: { delta: string };
@@ -101,7 +101,7 @@ export type KnownEvent = {
   [T in EventType]: Omit<EventRecord, "type" | "payload"> & { type: T; payload: EventPayloads[T] };
 }[EventType];
 
-/** The fields by which each type is told from a stranger's event of the same name. */
+/** The fields that distinguish each type from a stranger's event of the same name. */
 const required: { [T in EventType]: Record<string, "string" | "number" | "any"> } = {
   worker_start: { pid: "number", steps: "number" },
   attempt_start: {},
@@ -169,3 +169,40 @@ export function knownEvent(event: EventRecord): KnownEvent | null {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The most characters of JSON that a value may have in an event. */
+export const longestShown = 10 * 1024;
+const previewLength = 200;
+
+/** The values of an event's payload that list others: each of those is cut, and not the list. */
+export const listNames: readonly string[] = ["resolvedInputs", "outputs"];
+
+/**
+ * What an event holds in place of a value whose JSON is longer than 10 KB. `length` counts its characters.
+ * `at`, in a recorded event only, is the byte of the thread's file of values at which the whole of it
+ * begins; without it the rest is lost.
+ */
+export type TruncatedValue = {
+  _truncated: true;
+  type: "object" | "string";
+  length: number;
+  preview: string;
+  at?: number;
+};
+
+/**
+ * A value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB.
+ * Who records events does the same and keeps the whole: truncate only what is recorded in full elsewhere.
+ */
+export function truncated<T>(value: T): T | TruncatedValue {
+  if (typeof value === "string" && value.length * 6 + 2 <= longestShown) return value;
+  const json = JSON.stringify(value) ?? "null";
+  return json.length <= longestShown ? value : markerOf(json);
+}
+
+/** The marker of the value that has this JSON. */
+export function markerOf(json: string): TruncatedValue {
+  const type = json.startsWith('"') ? "string" : "object";
+  const preview = `${json.slice(0, previewLength)}...`;
+  return { _truncated: true, type, length: json.length, preview };
+}

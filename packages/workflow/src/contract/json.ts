@@ -1,6 +1,5 @@
 import { messageOf } from "./error.ts";
-import { isPlainObject, kindOf } from "./kind.ts";
-import { show } from "./show.ts";
+import { isPlainObject, kindOf, show } from "./show.ts";
 
 /** How deeply values may be nested; the value itself is the first level. */
 export const maxJsonDepth = 1000;

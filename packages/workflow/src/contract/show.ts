@@ -6,3 +6,21 @@ export function show(text: string): string {
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+/** What a value is, in words that follow "is". */
+export function kindOf(value: unknown): string {
+  if (Number.isFinite(value)) return "a number";
+  if (Array.isArray(value)) return "an array";
+  const type = typeof value;
+  if (value === null || ["undefined", "boolean", "number"].includes(type)) return String(value);
+  if (type !== "object") return `a ${type}`;
+  const name = String(Object.getPrototypeOf(value)?.constructor?.name ?? "Object");
+  return name === "Object" || !/^[\w$]{1,80}$/.test(name) ? "an object" : `an instance of ${name}`;
+}
+
+/** Whether a value is an object made by `{}`, also in another realm, or one without a prototype. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}

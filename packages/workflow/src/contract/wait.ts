@@ -1,6 +1,5 @@
-import type { JsonSchema, RoleOutput } from "./contract.ts";
+import { INPUT, type InputMeta, type JsonSchema, type RoleOutput, WAIT } from "./contract.ts";
 import { WorkflowError } from "./error.ts";
-import { INPUT, type InputMeta, WAIT } from "./reserved.ts";
 import { show } from "./show.ts";
 
 /**
@@ -18,7 +17,7 @@ export type WaitRequest = {
 
 /**
  * An answer. `value` is its JSON value, or its text when it is no JSON; `content` the text as given;
- * `timedOut` says that nobody answered in time; `meta` is the `__input__` step's.
+ * `timedOut` means that nobody answered in time; `meta` is the `__input__` step's.
  */
 export type Answer<T = unknown> = {
   value: T;

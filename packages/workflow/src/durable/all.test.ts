@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { INPUT, WAIT } from "../contract/reserved.ts";
+import { INPUT, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { roles, run, summary, text } from "../testing/trial.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RoleOutput } from "../contract/contract.ts";
-import { INPUT, WAIT } from "../contract/reserved.ts";
+import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import type { DurableStep, Steps } from "./call.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { roles, run, summary, text } from "../testing/trial.ts";

@@ -1,12 +1,12 @@
-import type {
-  RoleOutput,
-  ThreadInput,
-  WorkflowFn,
-  WorkflowOptions,
-  WorkflowResult,
+import {
+  type RoleOutput,
+  type ThreadInput,
+  WAIT,
+  type WorkflowFn,
+  type WorkflowOptions,
+  type WorkflowResult,
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
-import { WAIT } from "../contract/reserved.ts";
 import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./failure.ts";
 import { Progress } from "./progress.ts";

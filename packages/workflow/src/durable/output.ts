@@ -1,8 +1,7 @@
 import type { RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
-import { isPlainObject } from "../contract/kind.ts";
-import { show } from "../contract/show.ts";
+import { isPlainObject, show } from "../contract/show.ts";
 import { type FailureRecord, StepFailure } from "./failure.ts";
 
 /**

@@ -1,6 +1,5 @@
-import type { RoleOutput, ThreadInput } from "../contract/contract.ts";
+import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { INPUT, WAIT } from "../contract/reserved.ts";
 import { show } from "../contract/show.ts";
 
 /**

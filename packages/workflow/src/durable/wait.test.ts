@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RoleOutput } from "../contract/contract.ts";
-import { INPUT, WAIT } from "../contract/reserved.ts";
+import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { run, summary } from "../testing/trial.ts";
 

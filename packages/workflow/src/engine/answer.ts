@@ -1,20 +1,27 @@
-import type { JsonSchema, RoleOutput } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
-import { INPUT, type InputMeta, type WaitMeta } from "../contract/reserved.ts";
+import {
+  INPUT,
+  type InputMeta,
+  type JsonSchema,
+  type RoleOutput,
+  type Step,
+  type WaitMeta,
+} from "../contract/contract.ts";
+import { WorkflowError, messageOf } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
 import { sleep } from "./halt.ts";
+import { requestIdOf, takenIds } from "../thread/answered.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
 const longestTimer = 10_000;
 
 /** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
-export type Judgement = { validate: (value: unknown) => string | null } | { problem: string };
+export type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
 /** Compiles a JSON Schema. */
-export type SchemaJudge = (schema: JsonSchema) => Promise<Judgement>;
+export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
 /** What is wrong with the schema of a `__wait__` step that was yielded, or null. */
-export async function problemOfSchema(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
+export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
   if (wait.schema === undefined) return null;
   const judgement = await judge(wait.schema);
   return "problem" in judgement ? `meta.schema is no JSON Schema: ${judgement.problem}` : null;
@@ -23,7 +30,7 @@ export async function problemOfSchema(wait: WaitMeta, judge: SchemaJudge): Promi
 /** A thread as a refusal names it. */
 type Named = { threadId: string };
 
-/** When an answer came, to which thread, and who judges it. */
+/** When an answer came, to which thread, and who validates it. */
 export type Asked = { now: number; judge: SchemaJudge; thread: Named };
 
 /**
@@ -50,19 +57,23 @@ export async function answerStep(
     );
   }
   const value = "value" in input ? input.value : input.content;
-  const fault = await faultOf(wait, value, judge);
-  if (fault)
+  const violation = await violationOf(wait, value, judge);
+  if (violation)
     throw refused(
       "ANSWER_INVALID",
       thread,
-      `the answer does not fit what ${wait.for} asks for: ${fault}`,
+      `the answer does not fit what ${wait.for} asks for: ${violation}`,
     );
   const meta: InputMeta = { ...input.meta, for: wait.for };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
 }
 
-async function faultOf(wait: WaitMeta, value: unknown, judge: SchemaJudge): Promise<string | null> {
+async function violationOf(
+  wait: WaitMeta,
+  value: unknown,
+  judge: SchemaJudge,
+): Promise<string | null> {
   if (wait.schema === undefined) return null;
   const judgement = await judge(wait.schema);
   return "problem" in judgement ? judgement.problem : judgement.validate(value);
@@ -105,4 +116,45 @@ function refused(code: string, { threadId }: Named, message: string): WorkflowEr
     message,
     hint: `see the question and the steps: uncaged-workflow thread ${threadId}`,
   });
+}
+
+/** Who is notified of a refused answer. `stepID` is that of the question, when it has one. */
+export type RefusalParts = {
+  note: (tag: string, content: string) => void;
+  onRefused: (stepID: string | null, reason: string) => void;
+};
+
+/** The answers that a thread gets: of those with the same `requestId` one is given, and all get its reply. */
+export class Answers {
+  readonly #parts: RefusalParts;
+  readonly #given: Map<string, Promise<void>>;
+
+  /** `steps` are the committed ones: what they hold was given already. */
+  constructor(steps: readonly Step[], parts: RefusalParts) {
+    this.#parts = parts;
+    this.#given = new Map(takenIds(steps).map((id) => [id, Promise.resolve()]));
+  }
+
+  /** Gives an answer to a question, if there is one; `take` commits it, or throws why it is refused. */
+  give(input: InputRequest, wait: WaitMeta | null, take: () => Promise<void>): Promise<void> {
+    const id = requestIdOf(input);
+    if (id === undefined) return this.#reported(wait, take);
+    const before = this.#given.get(id);
+    if (before) return before;
+    const given = this.#reported(wait, take);
+    this.#given.set(id, given);
+    given.catch(() => this.#given.delete(id));
+    return given;
+  }
+
+  async #reported(wait: WaitMeta | null, take: () => Promise<void>): Promise<void> {
+    try {
+      await take();
+    } catch (error) {
+      const reason = messageOf(error);
+      this.#parts.note("7GX2W9QA", `answer refused: ${reason}`);
+      this.#parts.onRefused(typeof wait?.stepID === "string" ? wait.stepID : null, reason);
+      throw error;
+    }
+  }
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Step } from "../contract/contract.ts";
-import { INPUT } from "../contract/reserved.ts";
-import { Answers } from "./answers.ts";
+import { INPUT, type Step } from "../contract/contract.ts";
+import { Answers } from "./answer.ts";
 
 const answered = (requestId: string): Step => ({
   role: INPUT,

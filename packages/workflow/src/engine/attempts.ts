@@ -1,5 +1,9 @@
-import type { AttemptOutcome, AttemptSpec, OpenAttempt } from "../contract/attempt.ts";
-import { attemptIds } from "../contract/attempt-id.ts";
+import {
+  type AttemptOutcome,
+  type AttemptSpec,
+  type OpenAttempt,
+  attemptIds,
+} from "../contract/attempt.ts";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
 

@@ -1,6 +1,6 @@
 import { noAttempts } from "../../test/fixtures/no-attempts.ts";
 import { describe, expect, test } from "bun:test";
-import { WAIT } from "../contract/reserved.ts";
+import { WAIT } from "../contract/contract.ts";
 import { until } from "../../test/fixtures/until.ts";
 import { ThreadEngine } from "./engine.ts";
 

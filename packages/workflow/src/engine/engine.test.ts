@@ -1,8 +1,7 @@
 import { noAttempts } from "../../test/fixtures/no-attempts.ts";
 import { describe, expect, test } from "bun:test";
-import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
+import { INPUT, type RoleOutput, type Step, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { INPUT, WAIT } from "../contract/reserved.ts";
 import { ThreadEngine, type EngineParts, type EngineThread } from "./engine.ts";
 
 type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };

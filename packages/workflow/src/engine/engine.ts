@@ -14,25 +14,31 @@
  */
 import { type Attempts, opensAttempts } from "../contract/attempt.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
-import type { RoleOutput, Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
+import {
+  type RoleOutput,
+  type Step,
+  WAIT,
+  type WaitMeta,
+  type WorkflowFn,
+  type WorkflowOptions,
+} from "../contract/contract.ts";
 import { jsonText } from "../contract/json.ts";
-import { WAIT, type WaitMeta } from "../contract/reserved.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../log/record.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
-import { Answers, type RefusalParts } from "./answers.ts";
 import {
+  Answers,
+  type RefusalParts,
+  type SchemaJudge,
   answerStep,
   notLive,
   notWaiting,
-  problemOfSchema,
-  type SchemaJudge,
+  schemaProblem,
   timeoutStep,
   untilOver,
 } from "./answer.ts";
 import { beginGenerator, type ClosingParts, closeGenerator } from "./generator.ts";
-import { failed, killed, outOfRounds, returned } from "./ending.ts";
-import { isTooLarge } from "./failure.ts";
+import { failed, isTooLarge, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
 import { Halt, stopped } from "./halt.ts";
 
 /** What the engine needs of its surroundings. */
@@ -56,15 +62,6 @@ export type EngineThread = {
   params?: unknown;
   options: WorkflowOptions;
 };
-
-/**
- * How the driving of a thread ended: with an end record; released with its log as it is (the worker
- * shuts down, or the thread waits); or broken off because the log could not be written.
- */
-export type Outcome =
-  | { kind: "ended"; end: EndRecord }
-  | { kind: "released" }
-  | { kind: "brokenOff"; error: unknown };
 
 type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
@@ -244,10 +241,10 @@ export class ThreadEngine {
 
   async #commit(yielded: unknown): Promise<Step | null> {
     const checked = checkStep(yielded);
-    let fault = checked.ok ? null : checked.reason;
-    if (checked.ok && checked.step.role === WAIT) fault = await this.#faultOfWait(checked.step);
-    if (!checked.ok || fault !== null) {
-      await this.#fail(new Error(`step ${this.#count + 1}: ${fault}`));
+    let problem = checked.ok ? null : checked.reason;
+    if (checked.ok && checked.step.role === WAIT) problem = await this.#waitProblem(checked.step);
+    if (!checked.ok || problem !== null) {
+      await this.#fail(new Error(`step ${this.#count + 1}: ${problem}`));
       return null;
     }
     if (this.#isStopped()) return null;
@@ -263,8 +260,8 @@ export class ThreadEngine {
     }
   }
 
-  #faultOfWait({ meta }: RoleOutput): Promise<string | null> {
-    return problemOfSchema(meta as WaitMeta, this.#parts.judge);
+  #waitProblem({ meta }: RoleOutput): Promise<string | null> {
+    return schemaProblem(meta as WaitMeta, this.#parts.judge);
   }
 
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {

@@ -18,14 +18,14 @@ export class Halt {
   #isOn = false;
   #onHalt: (() => void) | null = null;
 
-  /** Ends the wait that goes on, and every later one at once. */
+  /** Ends the current wait, and every later one at once. */
   now(): void {
     this.#isOn = true;
     this.#onHalt?.();
   }
 
   /**
-   * What a promise brings, or `stopped`. One wait goes on at a time. It is no `Promise.race` with one
+   * What a promise brings, or `stopped`. There is one wait at a time. It is no `Promise.race` with one
    * promise for the thread's whole life: each race would leave a reaction on it, and a step would cost what
    * is already stored.
    */

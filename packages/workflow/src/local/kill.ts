@@ -2,9 +2,9 @@ import { WorkflowError } from "../contract/error.ts";
 import type { Controlled, ResumeRequest } from "../control/control.ts";
 import type { Environment } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
-import { holderPath, lockPath, type Root } from "../storage/paths.ts";
+import { workerInfoPath, lockPath, type Root } from "../storage/paths.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
-import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
+import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 import { checkOpen, toThread } from "./resume.ts";
 import { askWorker } from "./spawn.ts";
@@ -49,7 +49,7 @@ export async function killThread(
 
 /** Whether the thread's worker holds it and does not answer. */
 async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
-  const holder = readHolder(holderPath(root, hash));
+  const holder = readWorkerInfo(workerInfoPath(root, hash));
   if (!holder?.live.includes(threadId) || !isAlive(holder.identity)) return false;
   const request = { method: "GET", path: "/threads", timeoutMs: forcedTimeoutMs } as const;
   const reply = await ask(root, hash, request).catch(() => null);
@@ -90,7 +90,7 @@ const hasCode = (error: unknown, code: string): boolean =>
 
 /** Ends the process that holds a hash's lock and returns the threads that it was driving. */
 async function endWorker(root: Root, hash: string): Promise<string[]> {
-  const holder = readHolder(holderPath(root, hash));
+  const holder = readWorkerInfo(workerInfoPath(root, hash));
   if (!holder || !isAlive(holder.identity)) throw outOfSight(hash);
   endGroup(holder.identity.pid);
   const lock = takeLock(lockPath(root, hash), deathTimeoutMs);

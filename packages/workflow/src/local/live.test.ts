@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   dataPath,
-  holderPath,
+  workerInfoPath,
   type Root,
   runDir,
   socketName,
@@ -40,7 +40,9 @@ function writeLogs(): void {
 test("takes a worker for stuck whose answer is no list of threads", async () => {
   mkdirSync(runDir(root), { mode: 0o700 });
   const identity = JSON.stringify({ pid: 4242, startTime: "1", bootId: "b" });
-  writeFileSync(holderPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, { mode: 0o600 });
+  writeFileSync(workerInfoPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, {
+    mode: 0o600,
+  });
   writeLogs();
   for (const body of ['"x"', "null", "[]", '{"threads":7}']) {
     const server = Bun.serve({

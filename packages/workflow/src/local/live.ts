@@ -2,11 +2,11 @@ import { readdirSync } from "node:fs";
 import type { LiveThread, LiveThreads } from "../control/control.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { isHash } from "../storage/names.ts";
-import { dataPath, holderPath, type Root, runDir } from "../storage/paths.ts";
+import { dataPath, workerInfoPath, type Root, runDir } from "../storage/paths.ts";
 import { outlineLog } from "../log/read.ts";
 import type { WorkerState } from "../host/host.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
-import { readHolder } from "../worker/holder.ts";
+import { readWorkerInfo } from "../worker/worker-info.ts";
 import { ask } from "./connect.ts";
 
 /** How long a worker may take to say what it runs. */
@@ -25,7 +25,7 @@ export async function askLive(root: Root, hash: string): Promise<LiveThreads | n
 }
 
 function stuck(root: Root, hash: string): LiveThreads | null {
-  const holder = readHolder(holderPath(root, hash));
+  const holder = readWorkerInfo(workerInfoPath(root, hash));
   if (!holder) return null;
   const threads = holder.live.map((threadId) => fromLog(root, { hash, threadId }));
   return { pid: holder.identity.pid, threads: threads.filter((thread) => thread !== null) };

@@ -2,10 +2,10 @@ import { closeSync, constants, readFileSync, writeSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { holderPath, type Root, runDir, workerLogPath } from "../storage/paths.ts";
+import { workerInfoPath, type Root, runDir, workerLogPath } from "../storage/paths.ts";
 import { openOwnFile } from "../storage/read.ts";
 import { createRoot } from "../storage/root.ts";
-import { endGroup, isAlive, readHolder } from "../worker/holder.ts";
+import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { ask, type ControlRequest } from "./connect.ts";
 
 /** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
@@ -119,7 +119,7 @@ export async function askWorker<T>(
 // A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
-  const holder = readHolder(holderPath(root, hash));
+  const holder = readWorkerInfo(workerInfoPath(root, hash));
   if (!holder || holder.drove || !isAlive(holder.identity)) return null;
   endGroup(holder.identity.pid);
   return new WorkflowError({

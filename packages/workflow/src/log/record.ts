@@ -1,6 +1,5 @@
-import type { Step } from "../contract/contract.ts";
+import { END, type Step } from "../contract/contract.ts";
 import { jsonText } from "../contract/json.ts";
-import { END } from "../contract/reserved.ts";
 
 /** Line 1 of a thread's log. */
 export type StartRecord = {

@@ -1,6 +1,5 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
-import type { Step } from "../contract/contract.ts";
-import type { END, START } from "../contract/reserved.ts";
+import type { END, START, Step } from "../contract/contract.ts";
 
 /** Maps role names to their meta types: the one generic that drives all inference. */
 export type RoleMeta = Record<string, Record<string, unknown>>;
@@ -25,7 +24,7 @@ export type RoleStep<M extends RoleMeta> = {
 /**
  * What a role and a moderator see: the whole thread. They read it and don't change it.
  *
- * `steps` are the roles' steps. A role that asked with `waitFor` stands there once it is answered,
+ * `steps` are the roles' steps. A role that asked with `waitFor` is there once it is answered,
  * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
  * `allSteps`, which is the log as it is. A role also sees its own name as `role`. The rest is what
  * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
@@ -55,7 +54,7 @@ export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<stri
 
 /**
  * The routing function: the name of the role that is next, or `END`. It is synchronous and
- * depends on the context alone, so a thread goes on rightly from any of its steps.
+ * depends on the context alone, so a thread continues correctly from any of its steps.
  */
 export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
 

@@ -1,11 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { decodeTime } from "ulid";
-import type { RoleOutput, ThreadInput, WorkflowFn, WorkflowResult } from "../contract/contract.ts";
+import {
+  END,
+  INPUT,
+  type RoleOutput,
+  type ThreadInput,
+  WAIT,
+  type WorkflowFn,
+  type WorkflowResult,
+} from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
-import { END, INPUT, WAIT } from "../contract/reserved.ts";
 import type { Moderator, Role, RoleMeta, ThreadContext } from "./context.ts";
 import { createRoleModerator } from "./moderator.ts";
-import { type WaitResult, waitFor } from "./wait.ts";
+import { type WaitResult, waitFor } from "./history.ts";
 
 type Meta = { planner: { files: string[] }; coder: { diff: string } };
 type Ran = { outputs: RoleOutput[]; result: WorkflowResult };

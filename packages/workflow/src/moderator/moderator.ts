@@ -1,20 +1,17 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
-import type { WorkflowFn } from "../contract/contract.ts";
+import { END, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { kindOf } from "../contract/kind.ts";
-import { END } from "../contract/reserved.ts";
-import { show } from "../contract/show.ts";
+import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
-import { ContextHistory } from "./history.ts";
-import { waitOf } from "./wait.ts";
+import { ContextHistory, waitOf } from "./history.ts";
 
 /**
  * Makes a workflow of roles and a routing function.
  *
  * The moderator is called with the whole thread and names the next role; the role's output becomes a
  * step; and again, until the moderator returns `END` or the thread has `maxRounds` steps. A thread
- * that is resumed or forked goes on by itself: the moderator sees the steps that are there already.
+ * that is resumed or forked continues automatically: the moderator sees the steps that are there already.
  *
  *     export const run = createRoleModerator<{ planner: { files: string[] }; coder: { diff: string } }>({
  *       roles: { planner, coder },
@@ -95,12 +92,12 @@ function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
   const { content, meta } = (result ?? {}) as Partial<RoleResult<unknown>>;
   const sound = typeof content === "string" && typeof meta === "object" && meta !== null;
   if (sound) return result as RoleResult<RoleMeta[string]>;
-  let fault = kindOf(result);
-  if (fault === "an object") fault = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
+  let given = kindOf(result);
+  if (given === "an object") given = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
   throw new WorkflowError({
     code: "BAD_ROLE_RESULT",
     kind: "failed",
-    message: `role ${show(role)} returned ${fault}, not {content: a string, meta: an object}`,
+    message: `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
   });
 }
 

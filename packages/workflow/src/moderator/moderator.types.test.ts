@@ -1,9 +1,9 @@
 // Checked by tsc: an error that is missing here is an error.
 import { expect, test } from "bun:test";
-import { END } from "../contract/reserved.ts";
+import { END } from "../contract/contract.ts";
 import type { Moderator, Role, RoleStep, ThreadContext, WorkflowDefinition } from "./context.ts";
 import { createRoleModerator } from "./moderator.ts";
-import { type WaitResult, waitFor } from "./wait.ts";
+import { type WaitResult, waitFor } from "./history.ts";
 
 type PlannerMeta = { files: string[] };
 type CoderMeta = { diff: string };

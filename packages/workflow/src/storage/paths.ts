@@ -25,7 +25,7 @@ export const runDir = (root: Root) => join(root, "run");
 /** The socket's own name in `runDir`: a whole path may be too long for a Unix socket. */
 export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
-export const holderPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
+export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 /** The lock under which the registry changes. */
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
 /** Where the HTTP server listens, and its token. */

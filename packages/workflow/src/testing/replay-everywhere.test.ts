@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import type { RoleOutput, WorkflowFn } from "../contract/contract.ts";
-import { END } from "../contract/reserved.ts";
+import { END, type RoleOutput, type WorkflowFn } from "../contract/contract.ts";
 import { durable } from "../durable/durable.ts";
 import type { Role } from "../moderator/context.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
-import { type WaitResult, waitFor } from "../moderator/wait.ts";
+import { type WaitResult, waitFor } from "../moderator/history.ts";
 import { findReplays, replayEverywhere } from "./replay-everywhere.ts";
 import { scriptedAgent } from "./scripted-agent.ts";
 

@@ -1,6 +1,5 @@
-import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
+import { INPUT, type RoleOutput, type Step, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { INPUT } from "../contract/reserved.ts";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
 
 /** Where a workflow did not end as it did in one go: restarted after so many steps, and how. */

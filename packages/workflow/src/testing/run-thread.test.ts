@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { WorkflowFn, WorkflowResult } from "../contract/contract.ts";
-import { WAIT } from "../contract/reserved.ts";
+import { WAIT, type WorkflowFn, type WorkflowResult } from "../contract/contract.ts";
 import { settableClock } from "./clock.ts";
 import { runThread } from "./run-thread.ts";
 

@@ -1,7 +1,13 @@
 import { checkResult, checkStep } from "../contract/check.ts";
-import type { RoleOutput, Step, WorkflowFn, WorkflowResult } from "../contract/contract.ts";
+import {
+  INPUT,
+  type RoleOutput,
+  type Step,
+  WAIT,
+  type WorkflowFn,
+  type WorkflowResult,
+} from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { INPUT, WAIT } from "../contract/reserved.ts";
 
 /**
  * An answer to a waiting thread: its text, whose JSON value is `meta.value` when it is JSON; or the

@@ -1,5 +1,4 @@
-import type { Step } from "../contract/contract.ts";
-import { INPUT } from "../contract/reserved.ts";
+import { INPUT, type Step } from "../contract/contract.ts";
 import type { InputRequest } from "../control/control.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { readLog } from "../log/read.ts";

@@ -1,5 +1,4 @@
-import type { Step } from "../contract/contract.ts";
-import { WAIT } from "../contract/reserved.ts";
+import { type Step, WAIT } from "../contract/contract.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { Break, EndRecord } from "../log/record.ts";
 import type { Status, ThreadStatus } from "./thread.ts";

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import { attemptTime } from "../contract/attempt-id.ts";
+import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
 import type { InfoLog } from "../log/info.ts";
 

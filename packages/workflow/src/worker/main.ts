@@ -4,7 +4,7 @@
  *     bun worker/main.ts <root> <hash> <idleMs>
  *
  * Its folder is `<root>/run`. It takes the hash's lock or exits with 75; serves the control socket; and
- * exits by itself when it has had nothing to run for `idleMs` milliseconds. It loads the bundle at
+ * exits automatically when it has had nothing to run for `idleMs` milliseconds. It loads the bundle at
  * once, and again for each request that needs one that could not be loaded: that is then its answer.
  */
 import { join } from "node:path";
@@ -13,12 +13,11 @@ import type { Bundle } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { takeLock } from "../storage/lock.ts";
-import { holderPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
+import { workerInfoPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
 import { durableWriting } from "../log/append.ts";
-import { capturePrints, guardExit } from "./capture.ts";
+import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
 import { recordEvents } from "./context.ts";
-import { catchCrashes } from "./crash.ts";
-import { HolderFile } from "./holder.ts";
+import { WorkerInfoFile } from "./worker-info.ts";
 import { type ControlServer, serveControl } from "./server.ts";
 import { Threads } from "./threads.ts";
 
@@ -33,7 +32,7 @@ if (!lock) process.exit(busyCode);
 
 const exit = guardExit();
 const idleMs = Number(idleText);
-const holder = new HolderFile(holderPath(root, hash));
+const info = new WorkerInfoFile(workerInfoPath(root, hash));
 let bundle: Promise<Bundle> | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
 let server: ControlServer | null = null;
@@ -45,14 +44,14 @@ const threads = new Threads({
   hash,
   load,
   writing: durableWriting(),
-  note: (threadId, live) => holder.note(threadId, live),
+  note: (threadId, live) => info.note(threadId, live),
   onChange: rest,
 });
 
 process.on("SIGTERM", () => void close());
 process.on("SIGINT", () => void close());
 server = serveControl(socketName(hash), join(runDir(root), socketName(hash)), threads, rest);
-// The request that this worker was started for is on its way. Should this fail, its load will tell.
+// The request that this worker was started for is on its way. Should this fail, its own load reports it.
 void load().catch(() => undefined);
 rest();
 
@@ -102,7 +101,7 @@ async function close(): Promise<void> {
   closing = true;
   server?.close();
   await threads.release();
-  holder.remove();
+  info.remove();
   lock?.release();
   exit(0);
 }

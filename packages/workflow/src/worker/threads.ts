@@ -1,36 +1,38 @@
 import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Bundle, Step } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
-import { WAIT, type WaitMeta } from "../contract/reserved.ts";
+import {
+  type Bundle,
+  type JsonSchema,
+  type Step,
+  WAIT,
+  type WaitMeta,
+} from "../contract/contract.ts";
+import { WorkflowError, messageOf } from "../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
   LiveThread,
   RemoveRequest,
   ResumeRequest,
-  Started,
   StartRequest,
+  Started,
   Surroundings,
 } from "../control/control.ts";
-import { isOver } from "../engine/answer.ts";
+import { type SchemaJudge, isOver } from "../engine/answer.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
-import { killed } from "../engine/ending.ts";
-import { type Outcome, ThreadEngine } from "../engine/engine.ts";
+import { killed, type Outcome } from "../engine/ending.ts";
+import { ThreadEngine } from "../engine/engine.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
-import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import { type Root, dataPath, infoPath, valuesPath } from "../storage/paths.ts";
 import type { LogWriter, Writing } from "../log/append.ts";
 import { InfoLog, type NewEvent } from "../log/info.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import { hasTaken } from "../thread/answered.ts";
 import { notFound } from "../thread/find.ts";
-import { type Adopted, adopt } from "./adopt.ts";
-import { bear, isBorn, roundsOf } from "./birth.ts";
-import { checkParams } from "./params.ts";
-import { currentAttempt, runInAttempt, runInContext, type ThreadContext } from "./context.ts";
-import { judgeBySchema } from "./judge.ts";
-import { tellRefused } from "./refusal.ts";
+import { type TakenOver, takeOver } from "./take-over.ts";
+import { createLog, checkParams, isCreated, roundsOf } from "./create.ts";
+import { type ThreadContext, currentAttempt, runInAttempt, runInContext } from "./context.ts";
 
 /** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {
@@ -96,11 +98,11 @@ export class Threads {
   async start(request: StartRequest): Promise<Started> {
     const { root, hash } = this.#parts;
     const { threadId } = request;
-    if (isBorn(root, hash, threadId)) return { threadId, started: false };
+    if (isCreated(root, hash, threadId)) return { threadId, started: false };
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
-    if (isBorn(root, hash, threadId)) return { threadId, started: false };
-    const { start, steps, writer } = bear(
+    if (isCreated(root, hash, threadId)) return { threadId, started: false };
+    const { start, steps, writer } = createLog(
       root,
       hash,
       request,
@@ -116,13 +118,13 @@ export class Threads {
     if (live) return this.#resumeLive(threadId, live.engine);
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-    const adopted = this.#adopt(threadId, request);
-    const last = adopted.log.steps.at(-1);
+    const taken = this.#takeOver(threadId, request);
+    const last = taken.log.steps.at(-1);
     if (last?.role === WAIT && !isOver(last.meta as WaitMeta, wallClock())) {
-      await adopted.writer.close();
+      await taken.writer.close();
       throw waits(threadId);
     }
-    this.#driveAgain(bundle, adopted, request);
+    this.#driveAgain(bundle, taken, request);
     return { threadId };
   }
 
@@ -144,7 +146,7 @@ export class Threads {
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
     if (!(await this.#find(threadId))) {
       const { root, hash } = this.#parts;
-      if (!isBorn(root, hash, threadId)) throw notFound(threadId);
+      if (!isCreated(root, hash, threadId)) throw notFound(threadId);
       if (hasTaken(root, { hash, threadId }, request.input)) return { threadId };
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
@@ -161,7 +163,7 @@ export class Threads {
       await live.engine.kill();
       await live.gone;
     }
-    if (!isBorn(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
+    if (!isCreated(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
     this.#unlink(threadId);
     return { threadId };
   }
@@ -206,8 +208,8 @@ export class Threads {
         attempts: attemptsIn(context),
         scope: (fn) => runInContext(context, fn),
         note: (tag, content) => info.log(tag, content),
-        onRefused: (stepID, reason) => tellRefused(info, stepID, reason, engine.steps + 1),
-        judge: judgeBySchema,
+        onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
+        judge: compileForAnswer,
         mask,
         onWait: () => this.#parts.onChange(),
         now: wallClock,
@@ -259,25 +261,25 @@ export class Threads {
   }
 
   #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
-    const adopted = this.#adopt(threadId, request);
-    if (adopted.log.steps.at(-1)?.role !== WAIT) {
-      void adopted.writer.close();
+    const taken = this.#takeOver(threadId, request);
+    if (taken.log.steps.at(-1)?.role !== WAIT) {
+      void taken.writer.close();
       const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
       const info = this.#infoOf(threadId, maskOf(request.env));
-      tellRefused(info, null, refused.message, adopted.log.steps.length + 1);
+      recordRefusal(info, null, refused.message, taken.log.steps.length + 1);
       info.close();
       throw refused;
     }
-    this.#driveAgain(bundle, adopted, request);
+    this.#driveAgain(bundle, taken, request);
   }
 
-  #driveAgain(bundle: Bundle, { log, writer, cut }: Adopted, request: Surroundings): void {
+  #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
     const info = this.#drive(bundle, log.start, log.steps, writer, request);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
   }
 
   async #endDormant(threadId: string): Promise<void> {
-    const { writer } = this.#adopt(threadId, { env: {} });
+    const { writer } = this.#takeOver(threadId, { env: {} });
     try {
       await writer.append(textOf(killed(wallClock())));
     } finally {
@@ -290,9 +292,9 @@ export class Threads {
     return new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
   }
 
-  #adopt(threadId: string, surroundings: Surroundings): Adopted {
+  #takeOver(threadId: string, surroundings: Surroundings): TakenOver {
     const { root, hash } = this.#parts;
-    return adopt(root, hash, threadId, this.#writing(surroundings));
+    return takeOver(root, hash, threadId, this.#writing(surroundings));
   }
 
   #unlink(threadId: string): void {
@@ -342,14 +344,14 @@ function describe(outcome: Outcome): string {
     case "ended":
       return `ended: ${outcome.end.meta.reason}, return code ${outcome.end.meta.returnCode}`;
     case "released":
-      return "released: the worker drives it no longer";
+      return "released by the worker";
     case "brokenOff":
       return `broken off: ${messageOf(outcome.error)}`;
   }
 }
 
 function refuse(code: string, threadId: string, what: string): WorkflowError {
-  const hint = `see how it stands: uncaged-workflow thread ${threadId}`;
+  const hint = `see its state: uncaged-workflow thread ${threadId}`;
   const message = `${threadId} ${what}`;
   return new WorkflowError({ code, kind: "failed", message, hint });
 }
@@ -371,3 +373,21 @@ function notRunning(threadId: string): WorkflowError {
     hint: "see what runs: uncaged-workflow ps",
   });
 }
+
+/** Tells in a thread's debug log that an answer was refused, before the step with this number. */
+export function recordRefusal(
+  info: InfoLog,
+  stepID: string | null,
+  reason: string,
+  step: number,
+): void {
+  info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
+}
+
+/** Compiles what a `__wait__` asks for. The library is loaded when the first schema comes. */
+export const compileForAnswer: SchemaJudge = async (schema: JsonSchema) => {
+  const { compileSchema } = await import("../bundle/schema.ts");
+  const compiled = await compileSchema(schema);
+  if ("validate" in compiled) return { validate: compiled.validate };
+  return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
+};

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 import { maskOf } from "../contract/mask.ts";
-import { truncated } from "../contract/truncated.ts";
+import { truncated } from "../contract/event.ts";
 import { InfoLog, type InfoRecord } from "./info.ts";
 
 let folder: string;

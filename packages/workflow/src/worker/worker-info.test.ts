@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HolderFile, identify, isAlive, readHolder } from "./holder.ts";
+import { WorkerInfoFile, identify, isAlive, readWorkerInfo } from "./worker-info.ts";
 
 let folder: string;
 let path: string;
@@ -14,25 +14,25 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the holder file", () => {
   test("says who holds the lock and what it drives", () => {
-    const holder = new HolderFile(path);
+    const holder = new WorkerInfoFile(path);
     holder.note("A", true);
     holder.note("B", true);
     holder.note("A", false);
     holder.note("B", true);
-    const found = readHolder(path);
+    const found = readWorkerInfo(path);
     expect(found?.live).toEqual(["B"]);
     expect(found?.identity.pid).toBe(process.pid);
     expect(found && isAlive(found.identity)).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     holder.remove();
-    expect(readHolder(path)).toBeNull();
+    expect(readWorkerInfo(path)).toBeNull();
   });
 
   test("takes the place of one that a dead worker left, and of a symbolic link", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
-    new HolderFile(path).note("A", true);
-    expect(readHolder(path)?.live).toEqual(["A"]);
+    new WorkerInfoFile(path).note("A", true);
+    expect(readWorkerInfo(path)?.live).toEqual(["A"]);
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
   });
 
@@ -48,20 +48,20 @@ describe("the holder file", () => {
   ]) {
     test(`names nobody when it says ${JSON.stringify(text)}`, () => {
       writeFileSync(path, text);
-      const found = readHolder(path);
+      const found = readWorkerInfo(path);
       expect(found === null || !isAlive(found.identity)).toBe(true);
     });
   }
 
   test("is not waited for when it is a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
-    expect(readHolder(path)).toBeNull();
+    expect(readWorkerInfo(path)).toBeNull();
   });
 
   test("is not followed when it is a symbolic link", () => {
-    new HolderFile(join(folder, "target")).note("A", true);
+    new WorkerInfoFile(join(folder, "target")).note("A", true);
     symlinkSync(join(folder, "target"), path);
-    expect(readHolder(path)).toBeNull();
+    expect(readWorkerInfo(path)).toBeNull();
   });
 });
 

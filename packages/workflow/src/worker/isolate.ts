@@ -1,7 +1,8 @@
 import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { WorkflowError } from "../contract/error.ts";
+import { WorkflowError, messageOf } from "../contract/error.ts";
 import { currentContext } from "./context.ts";
+import type { Threads } from "./threads.ts";
 
 /** What a console of `node:console` can print. */
 const printing = [
@@ -22,7 +23,7 @@ const printing = [
 ];
 
 /**
- * Takes what a bundle prints to its thread's debug log. What no thread printed goes on to the worker's
+ * Takes what a bundle prints to its thread's debug log. What no thread printed is written to the worker's
  * own log file.
  *
  * Streams and consoles are made when a bundle first prints: to load what makes them takes longer than
@@ -85,4 +86,24 @@ export function guardExit(): (code: number) => never {
     throw error;
   };
   return exit;
+}
+
+/**
+ * Fails the one thread that something uncaught belongs to, and no other. Bun keeps a timer's async
+ * context for `uncaughtException` but none for `unhandledRejection`: a rejection then belongs to the
+ * only thread that this worker has ever driven. When it has driven several it is not known whose it
+ * is, for one that has ended may have left it: it is noted in the debug log of each, and they go on.
+ */
+export function catchCrashes(threads: Threads): void {
+  const onUncaught = (thrown: unknown) => {
+    const fail = currentContext()?.fail ?? threads.failOnly;
+    if (fail) fail(thrown);
+    else
+      threads.noteAll(
+        "R5DM7YB2",
+        `nobody caught, in one of this worker's threads: ${messageOf(thrown)}`,
+      );
+  };
+  process.on("uncaughtException", onUncaught);
+  process.on("unhandledRejection", onUncaught);
 }

@@ -8,15 +8,15 @@ import type { Break, EndRecord, ThreadLog } from "../log/record.ts";
 import { type Cut, cutTail } from "../log/repair.ts";
 import { notFound } from "../thread/find.ts";
 
-/** A log that this worker goes on with; `cut` tells of a torn tail that was cut off it. */
-export type Adopted = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
+/** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
+export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
 
 /**
- * Opens the log of a thread that nobody drives, to go on where it stands.
+ * Opens the log of a thread that nobody drives, to continue where it ends.
  *
- * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or what the disk says.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
  */
-export function adopt(root: Root, hash: string, threadId: string, writing: Writing): Adopted {
+export function takeOver(root: Root, hash: string, threadId: string, writing: Writing): TakenOver {
   const path = dataPath(root, hash, threadId);
   if (!existsSync(path)) throw notFound(threadId);
   const log = readWhole(path, readLog);
@@ -28,7 +28,7 @@ export function adopt(root: Root, hash: string, threadId: string, writing: Writi
   return { log, writer: LogWriter.open(path, log.size, writing), cut };
 }
 
-/** Reads a log. @throws WorkflowError what the disk says. */
+/** Reads a log. @throws WorkflowError that of the disk. */
 export function readWhole<T>(path: string, read: (path: string) => T): T {
   try {
     return read(path);

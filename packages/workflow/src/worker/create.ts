@@ -1,39 +1,40 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Bundle, Step } from "../contract/contract.ts";
+import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { INPUT } from "../contract/reserved.ts";
 import {
-  defaultMaxRounds,
   type ForkRequest,
   type InputRequest,
-  isRounds,
   type StartRequest,
+  defaultMaxRounds,
+  isRounds,
 } from "../control/control.ts";
 import { checkThreadId, isHash } from "../storage/names.ts";
-import { dataPath, type Root } from "../storage/paths.ts";
+import { type Root, dataPath } from "../storage/paths.ts";
 import { makeFolder } from "../storage/root.ts";
-import { checkRecordSize, LogWriter, type Writing } from "../log/append.ts";
+import { LogWriter, type Writing, checkRecordSize } from "../log/append.ts";
 import { lineOffsets, readLogBytes } from "../log/read.ts";
 import { type StartRecord, type ThreadLog, textOf } from "../log/record.ts";
 import { notFound } from "../thread/find.ts";
-import { readWhole } from "./adopt.ts";
+import { readWhole } from "./take-over.ts";
+import { type Validate, compileSchema } from "../bundle/schema.ts";
+import { isPlainObject } from "../contract/show.ts";
 
-/** A thread whose log was just made, and the writer that goes on with it. */
-export type Born = { start: StartRecord; steps: Step[]; writer: LogWriter };
+/** A thread whose log was just created, and the writer that continues it. */
+export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };
 
 /**
  * Makes the log of a new thread: its start record, and the steps that a fork brings along, byte for
  * byte. It is durable, whole, when this returns; on an error there is none. It has `rounds` where neither
  * the request nor the thread that it is a fork of says how many.
  */
-export function bear(
+export function createLog(
   root: Root,
   hash: string,
   request: StartRequest,
   writing: Writing,
   rounds: number = defaultMaxRounds,
-): Born {
+): CreatedThread {
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const source = request.fork ? readSource(root, request.fork) : null;
   const start = startRecord(hash, request, source, rounds);
@@ -45,13 +46,13 @@ export function bear(
   return { start, steps: copied.steps, writer: LogWriter.create(path, pieces, writing) };
 }
 
-/** The maxRounds of a bundle's threads when their starter does not say: what its descriptor says, else 100. */
+/** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
 export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
   return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
 
 /** Whether a thread with this id has a log. */
-export const isBorn = (root: Root, hash: string, threadId: string): boolean =>
+export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   existsSync(dataPath(root, hash, checkThreadId(threadId)));
 
 type Source = { log: ThreadLog; bytes: Buffer; keep: number[] };
@@ -145,4 +146,38 @@ function piecesOf(bytes: Buffer, keep: number[]): Buffer[] {
     from = place;
   }
   return pieces;
+}
+
+const takesAll: Validate = () => null;
+const known = new WeakMap<Bundle, Promise<Validate>>();
+
+/**
+ * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
+ * without params, the workflow may read them from it. A fork, and a thread that begins with an answer,
+ * go on from what they were made of.
+ *
+ * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
+ */
+export async function checkParams(bundle: Bundle, request: StartRequest): Promise<void> {
+  const { params, prompt = "", workflow } = request;
+  const { input } = bundle.descriptor;
+  if (input === undefined || request.fork || request.input) return;
+  if (params === undefined && prompt !== "") return;
+  const validate = known.get(bundle) ?? validatorOf(input);
+  known.set(bundle, validate);
+  const problem = (await validate)(params ?? {});
+  if (problem === null) return;
+  throw new WorkflowError({
+    code: "PARAMS_INVALID",
+    kind: "usage",
+    message: problem.slice(0, 2000),
+    hint: `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`,
+  });
+}
+
+// A bundle that was added before this was checked may hold anything there.
+async function validatorOf(input: JsonSchema): Promise<Validate> {
+  if (typeof input !== "boolean" && !isPlainObject(input)) return takesAll;
+  const compiled = await compileSchema(input, { all: true, name: "params" });
+  return "validate" in compiled ? compiled.validate : takesAll;
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { durableWriting } from "../log/append.ts";
-import { bear, isBorn } from "./birth.ts";
+import { createLog, isCreated } from "./create.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
@@ -16,12 +16,12 @@ test("a thread whose start record would be too long is not born", () => {
   const prompt = "\u0001".repeat(12 * 1024 * 1024);
   let code = "none";
   try {
-    bear(root, hash, { threadId, workflow: "w", prompt, env: {} }, durableWriting());
+    createLog(root, hash, { threadId, workflow: "w", prompt, env: {} }, durableWriting());
   } catch (error) {
     code = isWorkflowError(error) ? error.code : String(error);
   }
   expect(code).toBe("RECORD_TOO_LARGE");
-  expect(isBorn(root, hash, threadId)).toBe(false);
+  expect(isCreated(root, hash, threadId)).toBe(false);
   expect(existsSync(join(root, "logs"))).toBe(false);
 });
 
@@ -29,7 +29,7 @@ test("a thread may begin with an answer", async () => {
   const id = "01KQXKW1000000000000000001";
   const input = { content: "go on", value: [1], meta: { for: "rerun" } };
   const request = { threadId: id, workflow: "w", env: {}, input };
-  const { steps, writer } = bear(root, hash, request, durableWriting());
+  const { steps, writer } = createLog(root, hash, request, durableWriting());
   await writer.close();
   expect(steps).toMatchObject([
     { role: "__input__", content: "go on", meta: { for: "rerun", value: [1] } },

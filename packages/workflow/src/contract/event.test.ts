@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { truncated } from "./truncated.ts";
+import { truncated } from "./event.ts";
 
 test("a value of 10 KB of JSON stands as it is, a longer one as its beginning", () => {
   const fits = "x".repeat(10 * 1024 - 2);

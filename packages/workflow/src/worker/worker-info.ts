@@ -7,16 +7,16 @@ export type ProcessIdentity = { pid: number; startTime: string | null; bootId: s
 const longestFile = 1024 * 1024 * 1024;
 
 /**
- * What `run/<hash>.holder` says: which process took the lock, what it is driving, and whether it has
+ * What `run/<hash>.holder` records: which process took the lock, what it is driving, and whether it has
  * ever driven anything.
  */
-export type Holder = { identity: ProcessIdentity; live: string[]; drove: boolean };
+export type WorkerInfo = { identity: ProcessIdentity; live: string[]; drove: boolean };
 
 /**
- * The worker's word on itself, for the one case in which it can't be asked: `kill --force`. It proves
- * nothing by itself; the lock and the process's start time do.
+ * The worker's own record, for the one case in which it can't be asked: `kill --force`. It proves
+ * nothing alone; the lock and the process's start time do.
  */
-export class HolderFile {
+export class WorkerInfoFile {
   readonly #path: string;
 
   constructor(path: string) {
@@ -40,8 +40,8 @@ export class HolderFile {
   }
 }
 
-/** Reads a holder file, or null when there is none that can be read. */
-export function readHolder(path: string): Holder | null {
+/** Reads a worker's info; null when there is none that can be read. */
+export function readWorkerInfo(path: string): WorkerInfo | null {
   try {
     const text = new TextDecoder().decode(readOwnFile(path, longestFile) ?? undefined);
     const [first = "", ...notes] = text.split("\n");
