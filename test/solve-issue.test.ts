@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from "node:path";
 import {
   addWorkflow,
   followThread,
+  openLocalHost,
   openRoot,
   readThread,
   resumeThread,
@@ -16,7 +17,7 @@ import {
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
-import { readWhole } from "../packages/cli-workflow/src/ledger/ledger.ts";
+import { readWhole } from "../packages/cli-workflow/src/thread/thread.ts";
 import { top } from "./source.ts";
 import { aloud, type Hands, team } from "./solve-issue/team.ts";
 
@@ -178,7 +179,7 @@ describe.each([
 
     const broken = server.came.filter(({ finished }) => !finished);
     expect(broken).toHaveLength(1);
-    const { ledger } = await readWhole(root, ref);
+    const { ledger } = await readWhole(openLocalHost({ path: root }), ref);
     expect(ledger.total.usage).toEqual(toldBy(server.came));
     expect(ledger.lost.usage).toEqual(toldBy(broken));
     expect(ledger.lost.tokens).toBeGreaterThan(1);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findThread, openRoot } from "@uncaged/workflow/host";
-import { readWhole } from "../src/ledger/ledger.ts";
+import { openLocalHost } from "@uncaged/workflow/host";
+import { readWhole } from "../src/thread/thread.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -104,8 +104,8 @@ test("what a failed step spent is shown by --follow as by thread", async () => {
   expect(stderr).toContain("1,507 tokens, $0.7500");
   const shown = await store.ok(["thread", "@last"]);
   expect(shown).toMatch(/^spent +1,507 tokens, \$0\.7500$/m);
-  const root = openRoot({ path: store.root });
-  const { ledger } = await readWhole(root, await findThread(root, "@last"));
+  const host = openLocalHost({ path: store.root });
+  const { ledger } = await readWhole(host, await host.find("@last"));
   expect(ledger.total).toMatchObject({ tokens: 1507, cost: 0.75 });
 });
 

@@ -40,7 +40,25 @@ test("thread gives the whole thread", async () => {
   expect(keysOf(view)).toEqual(sorted(threadKeys));
   expect(view).toMatchObject({ status: "completed", maxRounds: 100, forkFrom: null, pid: null });
   expect(keysOf(view.result)).toEqual(sorted("returnCode summary"));
-  expect(view.steps.map(keysOf)).toEqual(Array(3).fill(sorted("role content meta timestamp")));
+  expect(view.steps.map(keysOf)).toEqual(
+    Array(3).fill(sorted("role content meta timestamp attempt")),
+  );
+});
+
+test("thread --attempts gives what was done for each step", async () => {
+  const { attempts } = await store.json<{ attempts: Shape[] }>(["thread", id, "--attempts"]);
+  expect(attempts.map(keysOf)).toEqual(
+    Array(3).fill(
+      sorted(
+        "attempt role path step status startedAt endedAt turns usage cost models retries error",
+      ),
+    ),
+  );
+  expect(attempts.map(({ step, status }) => [step, status])).toEqual([
+    [1, "committed"],
+    [2, "committed"],
+    [3, "committed"],
+  ]);
 });
 
 test("threads gives rows, newest first, with the number of steps", async () => {

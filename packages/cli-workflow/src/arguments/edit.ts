@@ -4,7 +4,6 @@ import { join } from "node:path";
 import {
   type Keep,
   keptSteps,
-  readThread,
   type Step,
   type ThreadRef,
   WorkflowError,
@@ -27,7 +26,7 @@ export async function editOf(
 ): Promise<Edit | undefined> {
   if (edit === undefined) return undefined;
   if (edit !== true) return checkEdit(await jsonOf("--edit", edit));
-  const { steps } = await readThread(session.root, ref);
+  const { steps } = await session.host.read(ref);
   const last = keptSteps(steps, keep).at(-1);
   const step = last === undefined ? undefined : steps[last];
   if (last === undefined || !step) {

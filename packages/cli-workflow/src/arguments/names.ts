@@ -1,7 +1,5 @@
 import {
-  findThread,
   isWorkflowError,
-  listWorkflows,
   type SourceKind,
   type ThreadRef,
   WorkflowError,
@@ -22,7 +20,7 @@ export async function forEachThread<Result>(
 ): Promise<number> {
   const [only, ...others] = ids;
   if (only !== undefined && others.length === 0) {
-    const result = await act(await findThread(session.root, only));
+    const result = await act(await session.host.find(only));
     session.show(result, () => `${text(result)}\n`);
     return 0;
   }
@@ -30,7 +28,7 @@ export async function forEachThread<Result>(
   let exitCode = 0;
   for (const id of ids) {
     try {
-      const result = await act(await findThread(session.root, id));
+      const result = await act(await session.host.find(id));
       results.push(result);
       if (!session.json) session.write(`${text(result)}\n`);
     } catch (thrown) {
@@ -68,7 +66,7 @@ async function nearest(session: Session, name: string): Promise<string | null> {
   const wanted = name.split("@")[0]?.toLowerCase() ?? "";
   if (wanted.length > 64) return null;
   const { distance } = await import("fastest-levenshtein");
-  const [best] = (await listWorkflows(session.root))
+  const [best] = (await session.host.workflows())
     .map((known) => ({ name: known.name, edits: distance(wanted, known.name.toLowerCase()) }))
     .filter(({ name: known, edits }) => edits <= Math.min(mostEdits, Math.floor(known.length / 2)))
     .sort((a, b) => a.edits - b.edits);

@@ -1,4 +1,4 @@
-import { descriptorOf, type Root, show, type Step, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, show, type Step, WorkflowError } from "@uncaged/workflow/host";
 import {
   type Documents,
   documentsOf,
@@ -14,12 +14,12 @@ import { looseJson } from "./values.ts";
  */
 
 /**
- * The documents of the step workflow that a bundle of the storage root was built from.
+ * The documents of the step workflow that a bundle was built from.
  *
  * @throws WorkflowError those of `documentsOf`.
  */
-export const documentsIn = async (root: Root, hash: string): Promise<Documents> =>
-  documentsOf(hash, await descriptorOf(root, hash));
+export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
+  documentsOf(hash, await host.descriptor(hash));
 
 /**
  * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is JSON, else as

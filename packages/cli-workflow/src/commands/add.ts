@@ -1,4 +1,3 @@
-import { addWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { sourcesFor } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -28,7 +27,7 @@ async function add(
   file: string,
 ): Promise<void> {
   const sources = await sourcesFor(session, file);
-  const added = await addWorkflow(session.root, name, file, { types, sources });
+  const added = await session.host.register(name, file, { types, sources });
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);
   session.show(added, () => `${added.hash}\n`);

@@ -1,10 +1,4 @@
-import {
-  descriptorOf,
-  findThread,
-  listThreads,
-  listWorkflows,
-  openRoot,
-} from "@uncaged/workflow/host";
+import { openLocalHost } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
@@ -34,17 +28,17 @@ const lineOf = ({ value, about }: Candidate): string =>
 
 function stored(session: Session, words: string[]): Dynamic {
   const named = words[words.indexOf("--root") + 1];
-  const root = () => (words.includes("--root") ? openRoot({ path: named }) : session.root);
+  const host = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
   return {
     workflows: () =>
       quietly(async () => {
-        const rows = await listWorkflows(root());
+        const rows = await host().workflows();
         return rows.map(({ name, description }) => ({ value: name, about: description }));
       }),
     threads: () =>
       quietly(async () => {
         const now = Date.now();
-        const rows = await listThreads(root(), { limit: shownThreads });
+        const { rows } = await host().threads({ limit: shownThreads, paged: false });
         return rows.map(({ threadId, status, workflow, createdAt }) => ({
           value: threadId,
           about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
@@ -53,8 +47,8 @@ function stored(session: Session, words: string[]): Dynamic {
     steps: () =>
       quietly(async () => {
         const id = words.slice(1).find((word) => /^(@last|[0-9A-Za-z]{4,26})$/.test(word)) ?? "";
-        const { hash } = await findThread(root(), id);
-        const descriptor = await descriptorOf(root(), hash);
+        const { hash } = await host().find(id);
+        const descriptor = await host().descriptor(hash);
         return Object.entries(descriptor?.roles ?? {}).map(([value, { description }]) => ({
           value,
           about: description,

@@ -1,4 +1,4 @@
-import { diffThreads, findThread } from "@uncaged/workflow/host";
+import { threadDiff } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { diffText } from "../output/diff.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -13,9 +13,9 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function diff(session: Session, _options: unknown, a: string, b: string): Promise<void> {
-  const { root } = session;
-  const [refA, refB] = [await findThread(root, a), await findThread(root, b)];
-  const found = await diffThreads(root, refA, refB);
+  const { host } = session;
+  const [refA, refB] = [await host.find(a), await host.find(b)];
+  const found = threadDiff(await host.read(refA), await host.read(refB));
   session.show(found, () => "");
   if (!session.json)
     session.write(await diffText(found, [refA.threadId, refB.threadId], session.paint));

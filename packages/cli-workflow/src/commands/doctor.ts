@@ -10,10 +10,10 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function doctor(session: Session): Promise<number> {
-  const problems = await examine(() => session.root);
+  const problems = await examine(() => session.host);
   const ok = problems.length === 0;
   session.show({ ok, problems }, () => {
-    if (ok) return `all is well: ${session.root}\n`;
+    if (ok) return `all is well: ${session.host.root}\n`;
     return foldProblems(problems)
       .map(({ message, hint }) => `${oneLine(message)}; ${session.paint("dim", oneLine(hint))}\n`)
       .join("");

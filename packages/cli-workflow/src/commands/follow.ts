@@ -1,4 +1,3 @@
-import { findThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { followThread } from "../follow/follow.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -14,5 +13,5 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function follow(session: Session, _options: unknown, id: string): Promise<number> {
-  return await followThread(session, await findThread(session.root, id));
+  return await followThread(session, await session.host.find(id));
 }

@@ -1,4 +1,4 @@
-import { findThread, forkThread, type Keep } from "@uncaged/workflow/host";
+import type { Keep } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { type Edit, editOf } from "../arguments/edit.ts";
 import { inputOf } from "../arguments/values.ts";
@@ -57,15 +57,15 @@ export function define(command: Command, perform: Perform): void {
 
 async function fork(session: Session, options: Options, id: string): Promise<number> {
   const { maxRounds, durability, on } = options;
-  const { env, root } = session;
+  const { env, host } = session;
   const prompt = await promptOf(options);
   const input = await inputOf(options.input);
-  const ref = await findThread(root, id);
+  const ref = await host.find(id);
   const keep = keepOf(options);
   const edit: Edit | undefined = await editOf(session, ref, keep, options.edit);
   const limits = limitsOf(options);
   const more = { keep, prompt, maxRounds, options: limits, edit, on, input, durability };
-  const started = await withName(session, on ?? "", () => forkThread(root, ref, { env, ...more }));
+  const started = await withName(session, on ?? "", () => host.fork(ref, { env, ...more }));
   return await afterStart(session, options, started);
 }
 

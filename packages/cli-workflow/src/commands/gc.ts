@@ -1,4 +1,3 @@
-import { collectGarbage } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { count, sizeText } from "../output/text.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -11,7 +10,7 @@ export function define(command: Command, perform: Perform): void {
 
 async function gc(session: Session, options: { dryRun?: boolean }): Promise<void> {
   const dryRun = options.dryRun === true;
-  const collected = await collectGarbage(session.root, { dryRun });
+  const collected = await session.host.collect({ dryRun });
   const { removed, kept, bytes, leftovers } = collected;
   session.show(collected, () => removed.map((hash) => `${hash}\n`).join(""));
   const left = leftovers.length > 0 ? ` and ${count(leftovers.length, "leftover")} of crashes` : "";

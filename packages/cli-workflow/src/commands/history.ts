@@ -1,4 +1,4 @@
-import { historyOf, type VersionRow } from "@uncaged/workflow/host";
+import type { VersionRow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
 import { type Column, table } from "../output/table.ts";
@@ -12,7 +12,7 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function history(session: Session, _options: unknown, name: string): Promise<void> {
-  const rows = await withName(session, name, () => historyOf(session.root, name));
+  const rows = await withName(session, name, () => session.host.history(name));
   session.show(rows, () => {
     const now = Date.now();
     const shown: Column<VersionRow>[] = [

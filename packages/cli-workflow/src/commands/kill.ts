@@ -1,4 +1,3 @@
-import { killThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { forEachThread } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -24,7 +23,7 @@ async function kill(
   return await forEachThread(
     session,
     ids,
-    (ref) => killThread(session.root, ref, { force: force === true, env: session.env }),
+    (ref) => session.host.control(ref, { kind: "kill", force: force === true, env: session.env }),
     ({ threadId, resumed }) =>
       [`killed ${threadId}`, ...resumed.map((id) => `resumed ${id}`)].join("\n"),
   );

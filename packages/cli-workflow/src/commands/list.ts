@@ -1,4 +1,4 @@
-import { listWorkflows, type WorkflowRow } from "@uncaged/workflow/host";
+import type { WorkflowRow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { shortHash, oneLine } from "../output/text.ts";
 import { type Column, table } from "../output/table.ts";
@@ -12,7 +12,7 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function list(session: Session): Promise<void> {
-  const rows = await listWorkflows(session.root);
+  const rows = await session.host.workflows();
   if (rows.length === 0) {
     session.note("no workflows yet; add one: uncaged-workflow add <name> <file>");
   }

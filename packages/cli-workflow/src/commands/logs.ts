@@ -1,11 +1,13 @@
-import { findThread, type InfoRecord, readInfo } from "@uncaged/workflow/host";
+import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
 import { interruptedExitCode } from "../output/outcome.ts";
+import { attemptName, valueText } from "../output/attempt.ts";
 import { oneLine } from "../output/text.ts";
 import { isoTime } from "../output/time.ts";
 import { examples, type Perform } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
+import { readAttempts } from "../thread/thread.ts";
 
 type Options = { since?: string; tail?: number; follow?: boolean };
 
@@ -21,20 +23,34 @@ export function define(command: Command, perform: Perform): void {
 
 async function logs(session: Session, options: Options, id: string): Promise<number> {
   const { tail } = options;
+  const { host } = session;
   const follow = options.follow === true;
   const since =
     options.since === undefined ? undefined : timeOf("--since", options.since, Date.now());
-  const ref = await findThread(session.root, id);
+  const ref = await host.find(id);
   const signal = follow ? session.interruption() : undefined;
-  for await (const record of readInfo(session.root, ref, { since, tail, follow, signal })) {
+  const names = session.json ? new Map<string, string>() : await attemptNames(host, ref);
+  for await (const { record } of host.log(ref, { since, tail, follow, signal })) {
     if (session.json) session.stream(record);
-    else session.write(`${lineOf(record, session)}\n`);
+    else session.write(`${lineOf(record, names, session)}\n`);
   }
   return signal?.aborted ? interruptedExitCode : 0;
 }
 
-function lineOf({ timestamp, tag, content, type, payload }: InfoRecord, session: Session): string {
-  const { paint } = session;
+// An id alone means nothing to a person: a line names its attempt by role too.
+async function attemptNames(host: Host, ref: ThreadRef): Promise<Map<string, string>> {
+  const attempts = await readAttempts(host, ref, await host.read(ref));
+  return new Map(attempts.map((attempt) => [attempt.attempt, attemptName(attempt)]));
+}
+
+function lineOf(record: InfoRecord, names: Map<string, string>, { paint }: Session): string {
+  const { timestamp, tag, content, type, payload, attempt } = record;
+  const named = payload as { role?: unknown; title?: unknown } | undefined;
+  if (attempt !== undefined && type === "attempt_start" && !names.get(attempt)) {
+    names.set(attempt, oneLine(valueText(named?.title ?? named?.role ?? "")));
+  }
+  const name = attempt === undefined ? "" : `${names.get(attempt) ?? ""} ${attempt.slice(-4)}  `;
   const more = type === undefined ? "" : ` ${paint("dim", oneLine(JSON.stringify(payload ?? {})))}`;
-  return `${paint("dim", `${isoTime(timestamp)} ${tag}`)}  ${oneLine(content)}${more}`;
+  const head = paint("dim", `${isoTime(timestamp)} ${tag}`);
+  return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}`;
 }

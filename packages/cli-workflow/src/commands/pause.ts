@@ -1,4 +1,3 @@
-import { pauseThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { forEachThread } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -13,7 +12,7 @@ async function pause(session: Session, _options: unknown, ids: string[]): Promis
   return await forEachThread(
     session,
     ids,
-    (ref) => pauseThread(session.root, ref),
+    (ref) => session.host.control(ref, { kind: "pause" }),
     ({ threadId }) => `paused ${threadId}; it stops after the step it is at`,
   );
 }

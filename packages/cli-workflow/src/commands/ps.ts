@@ -1,7 +1,7 @@
-import { type LiveRow, listLive } from "@uncaged/workflow/host";
+import type { LiveRow } from "@uncaged/workflow/host";
 import { type Ledger, noTally } from "@uncaged/workflow-agents/ledger";
 import type { Command } from "commander";
-import { readWhole } from "../ledger/ledger.ts";
+import { readWhole } from "../thread/thread.ts";
 import { grouped, oneLine } from "../output/text.ts";
 import { costCell } from "../output/ledger.ts";
 import { type Column, idAndStatus, table, versionColumn } from "../output/table.ts";
@@ -15,7 +15,7 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function ps(session: Session): Promise<void> {
-  const rows = await listLive(session.root);
+  const rows = await session.host.live();
   if (rows.length === 0) session.note("no thread runs now; see all: uncaged-workflow threads");
   const spent = session.json || session.quiet ? new Map() : await spentBy(session, rows);
   session.show(rows, () => text(session, rows, spent));
@@ -28,7 +28,7 @@ const nothing: Spent = { total: noTally, unknown: 0 };
 /** What each thread has spent by now, as `thread` shows it. */
 async function spentBy(session: Session, rows: LiveRow[]): Promise<Map<string, Spent>> {
   const ledgers = rows.map(async ({ threadId, hash }): Promise<[string, Spent]> => {
-    const whole = await readWhole(session.root, { threadId, hash }).catch(() => null);
+    const whole = await readWhole(session.host, { threadId, hash }).catch(() => null);
     return [threadId, whole?.ledger ?? nothing];
   });
   return new Map(await Promise.all(ledgers));

@@ -1,4 +1,3 @@
-import { removeWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -10,6 +9,6 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function remove(session: Session, _options: unknown, name: string): Promise<void> {
-  const removed = await withName(session, name, () => removeWorkflow(session.root, name));
+  const removed = await withName(session, name, () => session.host.unregister(name));
   session.show(removed, () => `removed ${removed.name}; its threads and their bundles stay\n`);
 }

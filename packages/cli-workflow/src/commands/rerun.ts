@@ -1,10 +1,3 @@
-import {
-  findThread,
-  forkThread,
-  readThread,
-  resolveWorkflow,
-  type Root,
-} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import {
   collect,
@@ -55,19 +48,22 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function rerun(session: Session, options: Options, id: string): Promise<number> {
-  const { env, root } = session;
+  const { env, host } = session;
   const { rerunInput } = await import("@uncaged/workflow-steps");
   const { documentsIn, overridesOf, rerunStart } = await import("../arguments/steps.ts");
   const prompt = await promptOf(options);
-  const ref = await findThread(root, id);
+  const ref = await host.find(id);
   const { maxRounds, durability, on } = options;
-  const runs = on === undefined ? ref.hash : await withName(session, on, () => hashOf(root, on));
-  const { document } = await documentsIn(root, runs);
-  const { steps } = await readThread(root, ref);
+  const runs =
+    on === undefined
+      ? ref.hash
+      : await withName(session, on, async () => (await host.resolve(on)).hash);
+  const { document } = await documentsIn(host, runs);
+  const { steps } = await host.read(ref);
   const ids = document.steps.map((step) => step.id);
   const { stepID, kept } = rerunStart(options.fromStep, ids, steps);
   const overrides = overridesOf(options.set ?? [], document);
-  const started = await forkThread(root, ref, {
+  const started = await host.fork(ref, {
     env,
     keep: { atStep: kept },
     input: rerunInput({ stepID, overrides }),
@@ -79,6 +75,3 @@ async function rerun(session: Session, options: Options, id: string): Promise<nu
   });
   return await afterStart(session, options, started);
 }
-
-const hashOf = async (root: Root, workflow: string): Promise<string> =>
-  (await resolveWorkflow(root, workflow)).hash;

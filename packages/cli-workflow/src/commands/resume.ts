@@ -1,11 +1,4 @@
-import {
-  findThread,
-  readThread,
-  resumeThread,
-  type Root,
-  type ThreadRef,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { type Host, type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { forEachThread } from "../arguments/names.ts";
 import { inputOf } from "../arguments/values.ts";
@@ -32,12 +25,17 @@ export function define(command: Command, perform: Perform): void {
 
 async function resume(session: Session, options: Options, ids: string[]): Promise<number> {
   const input = await inputOf(options.input, options.token);
-  const { env, root } = session;
+  const { env, host } = session;
   const { durability } = options;
+  const resumeThread = (ref: ThreadRef) =>
+    host.control(
+      ref,
+      input ? { kind: "answer", input, env, durability } : { kind: "resume", env, durability },
+    );
   if (options.wait || options.follow) {
-    const ref = await findThread(root, onlyOf(ids));
-    await resumeThread(root, ref, { env, durability, input });
-    const { threadId, workflow, hash } = await readThread(root, ref);
+    const ref = await host.find(onlyOf(ids));
+    await resumeThread(ref);
+    const { threadId, workflow, hash } = await host.read(ref);
     return await afterStart(session, options, { threadId, workflow, hash });
   }
   const paused = new Set<string>();
@@ -45,8 +43,8 @@ async function resume(session: Session, options: Options, ids: string[]): Promis
     session,
     ids,
     async (ref) => {
-      const done = await resumeThread(root, ref, { env, durability, input });
-      if (input && (await isPaused(root, ref))) paused.add(ref.threadId);
+      const done = await resumeThread(ref);
+      if (input && (await isPaused(host, ref))) paused.add(ref.threadId);
       return done;
     },
     ({ threadId }) =>
@@ -67,7 +65,7 @@ function onlyOf([id = "", ...others]: string[]): string {
 }
 
 // A thread that was removed since counts as resumed.
-async function isPaused(root: Root, ref: ThreadRef): Promise<boolean> {
-  const view = await readThread(root, ref).catch(() => null);
+async function isPaused(host: Host, ref: ThreadRef): Promise<boolean> {
+  const view = await host.read(ref).catch(() => null);
   return view?.status === "paused";
 }

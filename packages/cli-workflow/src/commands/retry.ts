@@ -1,4 +1,4 @@
-import { findThread, retryThread } from "@uncaged/workflow/host";
+import { retryOptions } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import {
   type LimitOptions,
@@ -27,9 +27,9 @@ export function define(command: Command, perform: Perform): void {
 
 async function retry(session: Session, options: Options, id: string): Promise<number> {
   const { maxRounds, durability } = options;
-  const ref = await findThread(session.root, id);
-  const limits = limitsOf(options);
-  const more = { maxRounds, options: limits, durability };
-  const started = await retryThread(session.root, ref, { env: session.env, ...more });
+  const { env, host } = session;
+  const ref = await host.find(id);
+  const given = { env, maxRounds, options: limitsOf(options), durability };
+  const started = await host.fork(ref, retryOptions(await host.read(ref), given));
   return await afterStart(session, options, started);
 }

@@ -1,4 +1,3 @@
-import { rollbackWorkflow } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -18,7 +17,7 @@ async function rollback(
   name: string,
   hash?: string,
 ): Promise<void> {
-  const moved = await withName(session, name, () => rollbackWorkflow(session.root, name, hash));
+  const moved = await withName(session, name, () => session.host.rollback(name, hash));
   session.show(moved, () =>
     moved.hash === moved.previous
       ? `${moved.name} is at ${moved.hash} already\n`

@@ -1,4 +1,3 @@
-import { startThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { jsonOf, optionsOf } from "../arguments/values.ts";
 import {
@@ -55,21 +54,17 @@ async function run(session: Session, options: Options, workflow: string): Promis
     options.params === undefined ? undefined : await jsonOf("--params", options.params);
   const prompt = (await promptOf(options)) ?? "";
   const started = await withName(session, workflow, () =>
-    startThread(
-      session.root,
-      {
-        workflow,
-        prompt,
-        maxRounds,
-        params,
-        options: { ...optionsOf(options.option ?? []), ...limitsOf(options) },
-        threadId,
-        cwd: session.cwd,
-        env: session.env,
-        durability,
-      },
-      session.prewarmed,
-    ),
+    session.host.start({
+      workflow,
+      prompt,
+      maxRounds,
+      params,
+      options: { ...optionsOf(options.option ?? []), ...limitsOf(options) },
+      threadId,
+      cwd: session.cwd,
+      env: session.env,
+      durability,
+    }),
   );
   return await afterStart(session, options, started);
 }

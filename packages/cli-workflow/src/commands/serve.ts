@@ -1,4 +1,4 @@
-import { openLocalHost, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
 import type { Command } from "commander";
 import manifest from "../../package.json" with { type: "json" };
@@ -25,14 +25,12 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function serve(session: Session, { port, host: hostname, open }: Options): Promise<void> {
-  const { root, env, cwd } = session;
+  const { host, env, cwd } = session;
   const signal = session.interruption();
   const { buildConsole, isLoopback } = await import("@uncaged/workflow-server");
   await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   const { version } = manifest;
-  const server = await started(session, {
-    ...{ host: openLocalHost({ path: root }), hostname, port, env, cwd, version },
-  });
+  const server = await started(session, { host, hostname, port, env, cwd, version });
   const { url, token } = server;
   session.show({ url, host: hostname, port: server.port, token }, () => `${url}\n`);
   if (!isLoopback(hostname)) {
@@ -57,7 +55,7 @@ async function started(session: Session, options: ServerOptions) {
 /** The same error, when what holds the port is this storage root's own server: with its URL. */
 async function alreadyServed(session: Session, port: number, error: unknown) {
   if (!(error instanceof WorkflowError) || error.code !== "PORT_IN_USE") return null;
-  const address = readServerAddress(session.root);
+  const address = readServerAddress(session.host.root);
   if (!address || !address.url.endsWith(`:${port}`)) return null;
   const { url, token } = address;
   const headers = { Authorization: `Bearer ${token}` };

@@ -1,4 +1,4 @@
-import { showWorkflow, type WorkflowView } from "@uncaged/workflow/host";
+import type { WorkflowView } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
@@ -17,7 +17,7 @@ export function define(command: Command, perform: Perform): void {
 }
 
 async function show(session: Session, _options: unknown, name: string): Promise<void> {
-  const view = await withName(session, name, () => showWorkflow(session.root, name));
+  const view = await withName(session, name, () => session.host.workflow(name));
   const params = await paramsOf(view.descriptor);
   session.show(view, () => text(session, view, params));
 }

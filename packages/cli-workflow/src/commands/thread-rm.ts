@@ -1,4 +1,3 @@
-import { removeThread } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { forEachThread } from "../arguments/names.ts";
 import { examples, type Perform } from "../session/command.ts";
@@ -21,7 +20,7 @@ async function remove(
   return await forEachThread(
     session,
     ids,
-    (ref) => removeThread(session.root, ref, { force: force === true }),
+    (ref) => session.host.remove(ref, { force: force === true }),
     ({ threadId }) => `deleted ${threadId}`,
   );
 }

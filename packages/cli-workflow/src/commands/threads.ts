@@ -1,11 +1,4 @@
-import {
-  listThreads,
-  resolveWorkflow,
-  type Status,
-  statuses,
-  type ThreadRow,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { type Status, statuses, type ThreadRow, WorkflowError } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
@@ -40,7 +33,8 @@ async function threads(session: Session, options: Options, name?: string): Promi
   const { limit, offset, status } = options;
   if (name !== undefined && options.workflow !== undefined) throw namedTwice();
   const workflow = name ?? options.workflow;
-  const rows = await listThreads(session.root, { limit, offset, status, workflow });
+  const { host } = session;
+  const { rows } = await host.threads({ limit, offset, status, workflow, paged: false });
   // To the lister an empty name is none: a script's empty variable would get every thread.
   if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
     await checkKnown(session, workflow);
@@ -66,10 +60,10 @@ function namedTwice(): WorkflowError {
 
 // A workflow that was removed still has its threads; one that never was is an error.
 async function checkKnown(session: Session, workflow: string): Promise<void> {
-  const { root } = session;
-  const hasThreads =
-    workflow !== "" && (await listThreads(root, { workflow, limit: 1 })).length > 0;
-  if (!hasThreads) await withName(session, workflow, () => resolveWorkflow(root, workflow));
+  const { host } = session;
+  const query = { workflow, limit: 1, paged: false };
+  const hasThreads = workflow !== "" && (await host.threads(query)).rows.length > 0;
+  if (!hasThreads) await withName(session, workflow, () => host.resolve(workflow));
 }
 
 function text(session: Session, rows: ThreadRow[]): string {

@@ -1,4 +1,3 @@
-import { verifyStore } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { startSpinner } from "../output/spinner.ts";
 import { count, oneLine } from "../output/text.ts";
@@ -15,11 +14,13 @@ export function define(command: Command, perform: Perform): void {
 async function verify(session: Session): Promise<number> {
   let done = 0;
   const dumb = session.env.TERM === "dumb" || session.json;
-  const spinner = startSpinner(session.output.notes, dumb, () => `${count(done, "file")} checked`);
+  const spinner = startSpinner(session.output.notes, dumb, () => [
+    `${count(done, "file")} checked`,
+  ]);
   const onProgress = () => {
     done += 1;
   };
-  const found = await verifyStore(session.root, { onProgress }).finally(() => spinner.stop());
+  const found = await session.host.verify({ onProgress }).finally(() => spinner.stop());
   const { checked, problems } = found;
   session.show(found, () => problems.map((problem) => `${lineOf(problem)}\n`).join(""));
   const what = `${count(checked.bundles, "bundle")} and ${count(checked.threads, "thread")}`;

@@ -1,13 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import {
-  listThreads,
-  listWorkers,
-  listWorkflows,
-  type Root,
-  resolveWorkflow,
-} from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
 import manifest from "../../package.json" with { type: "json" };
 import { count } from "../output/text.ts";
 
@@ -33,7 +27,7 @@ export function checkBun(version: string): Problem[] {
 }
 
 /** Whether the storage root, or the folder that it would be created in, can be written and has room. */
-export function checkDisk(root: Root): Problem[] {
+export function checkDisk({ root }: Host): Problem[] {
   const folder = nearest(root);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -59,7 +53,7 @@ export function checkDisk(root: Root): Problem[] {
 }
 
 /** Whether a control socket can be reached: a path that is too long goes through the temporary folder. */
-export function checkSocketPath(root: Root): Problem[] {
+export function checkSocketPath({ root }: Host): Problem[] {
   const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
   const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
   if (direct <= longestSocketPath || indirect <= longestSocketPath) return [];
@@ -79,11 +73,11 @@ function nearest(path: string): string {
 }
 
 /** Whether the registry can be read, and each name's bundle is there. */
-export async function checkRegistry(root: Root): Promise<Problem[]> {
+export async function checkRegistry(host: Host): Promise<Problem[]> {
   const problems: Problem[] = [];
-  for (const { name, hash } of await listWorkflows(root)) {
+  for (const { name, hash } of await host.workflows()) {
     try {
-      await resolveWorkflow(root, name);
+      await host.resolve(name);
     } catch {
       problems.push({
         code: "BUNDLE_MISSING",
@@ -96,9 +90,9 @@ export async function checkRegistry(root: Root): Promise<Problem[]> {
 }
 
 /** Threads that nobody drives: they were interrupted, or their log is broken. */
-export async function checkThreads(root: Root): Promise<Problem[]> {
+export async function checkThreads(host: Host): Promise<Problem[]> {
   const limit = Number.POSITIVE_INFINITY;
-  const rows = await listThreads(root, { status: ["interrupted", "corrupt"], limit });
+  const { rows } = await host.threads({ status: ["interrupted", "corrupt"], limit });
   return rows.map(({ threadId, workflow, status, steps }) =>
     status === "interrupted"
       ? {
@@ -115,9 +109,9 @@ export async function checkThreads(root: Root): Promise<Problem[]> {
 }
 
 /** Workers that do not answer, and sockets that dead workers have left. */
-export async function checkWorkers(root: Root): Promise<Problem[]> {
+export async function checkWorkers(host: Host): Promise<Problem[]> {
   const problems: Problem[] = [];
-  for (const { hash, state } of await listWorkers(root)) {
+  for (const { hash, state } of await host.workers()) {
     if (state === "silent") {
       problems.push({
         code: "WORKER_SILENT",
@@ -128,7 +122,7 @@ export async function checkWorkers(root: Root): Promise<Problem[]> {
     if (state === "gone") {
       problems.push({
         code: "SOCKET_STALE",
-        message: `the worker of ${hash} is gone and has left its socket in ${join(root, "run")}`,
+        message: `the worker of ${hash} is gone and has left its socket in ${join(host.root, "run")}`,
         hint: "it does no harm: the next worker replaces it, or delete it",
       });
     }

@@ -1,4 +1,4 @@
-import { isWorkflowError, type Root } from "@uncaged/workflow/host";
+import { isWorkflowError, type Host } from "@uncaged/workflow/host";
 import {
   checkBun,
   checkDisk,
@@ -12,11 +12,11 @@ import {
 const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
 
 /** What prevents threads from running; nothing when all is well. It changes nothing. */
-export async function examine(root: () => Root): Promise<Problem[]> {
+export async function examine(host: () => Host): Promise<Problem[]> {
   const problems = checkBun(Bun.version);
-  let opened: Root;
+  let opened: Host;
   try {
-    opened = root();
+    opened = host();
   } catch (error) {
     return [...problems, problemOf(error)];
   }

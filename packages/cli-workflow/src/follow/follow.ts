@@ -1,18 +1,24 @@
-import * as host from "@uncaged/workflow/host";
-import { readWhole } from "../ledger/ledger.ts";
+import {
+  follow,
+  isMoving,
+  type Observed,
+  settled,
+  type ThreadRef,
+  type ThreadStatus,
+} from "@uncaged/workflow/host";
+import { readWhole } from "../thread/thread.ts";
 import { ledgerLine } from "../output/ledger.ts";
 import {
   hintOf,
   interruptedExitCode,
-  type Outcome,
   outcomeExitCode,
   outcomeText,
-  questionOf,
+  resultOf,
   whatNext,
 } from "../output/outcome.ts";
 import { startSpinner } from "../output/spinner.ts";
 import type { Session } from "../session/session.ts";
-import { beginView, showItem, waitLine } from "./view.ts";
+import { View } from "./view.ts";
 
 /** A thread that a command has started or continued. */
 export type Started = { threadId: string; workflow: string; hash: string };
@@ -21,90 +27,91 @@ export type Started = { threadId: string; workflow: string; hash: string };
  * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves
  * the view and not the thread.
  */
-export async function followThread(session: Session, ref: host.ThreadRef): Promise<number> {
+export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
   const signal = session.interruption();
-  const items = host.followThread(session.root, ref, { signal, events: true });
-  const outcome = session.json
-    ? await streamItems(session, ref, items)
+  const items = follow(session.host, ref, { signal });
+  const state = session.json
+    ? await streamItems(session, items)
     : await drawItems(session, ref, items);
-  return outcome ? outcomeExitCode(outcome) : leave(session, ref);
+  return state ? outcomeExitCode(state) : leave(session, ref);
 }
 
 /** Waits silently until a thread has ended or waits for an answer, and returns the exit code. */
 export async function waitForThread(
   session: Session,
-  ref: host.ThreadRef,
+  ref: ThreadRef,
   started: Started,
 ): Promise<number> {
   const signal = session.interruption();
-  const view = await host.waitThread(session.root, ref, { signal });
-  const { status, result } = view;
-  if (signal.aborted && (status === "running" || status === "paused")) return leave(session, ref);
-  const question = status === "waiting" ? questionOf(view.steps.at(-1)) : null;
-  const outcome = { threadId: ref.threadId, status, result, question };
-  if (session.json) session.show({ ...started, status, result }, () => "");
+  const view = await settled(session.host, ref, { signal });
+  const { status } = view;
+  if (signal.aborted && isMoving(status)) return leave(session, ref);
+  if (session.json) session.show({ ...started, status, result: resultOf(view) }, () => "");
   else {
     const { notes } = session.output;
-    session.note(outcomeText(outcome, session.notePaint, notes.terminal).trimEnd());
-    noteRemedies(
-      session,
-      outcome,
-      status === "failed" ? host.readFailure(session.root, ref) : null,
-    );
+    session.note(outcomeText(view, session.notePaint, notes.terminal).trimEnd());
+    noteRemedies(session, ref, view);
   }
-  return outcomeExitCode(outcome);
+  return outcomeExitCode(view);
 }
 
-/** Reports that the thread goes on without us. */
-function leave(session: Session, { threadId }: host.ThreadRef): number {
+/** Reports that the thread continues without us. */
+function leave(session: Session, { threadId }: ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);
   return interruptedExitCode;
 }
 
+/** The state that ends the view, if an item does. */
+function endOf(item: Observed): ThreadStatus | null {
+  if (item.kind === "end") return item.state;
+  return item.kind === "status" && !isMoving(item.state.status) ? item.state : null;
+}
+
 async function streamItems(
   session: Session,
-  { threadId }: host.ThreadRef,
-  items: AsyncIterable<host.FollowItem>,
-): Promise<Outcome | null> {
-  let outcome: Outcome | null = null;
+  items: AsyncIterable<Observed>,
+): Promise<ThreadStatus | null> {
   for await (const item of items) {
-    session.stream(item);
-    if (item.kind === "end") outcome = { threadId, status: item.status, result: item.result };
+    const end = endOf(item);
+    if (end) {
+      session.stream({ kind: "end", status: end.status, result: resultOf(end) });
+      return end;
+    }
+    if (item.kind === "event") session.stream({ kind: "event", event: item.event });
+    if (item.kind === "step")
+      session.stream({ kind: "step", number: item.number, step: item.step });
+    if (item.kind === "status") session.stream({ kind: "status", status: item.state.status });
   }
-  return outcome;
+  return null;
 }
 
 async function drawItems(
   session: Session,
-  ref: host.ThreadRef,
-  items: AsyncIterable<host.FollowItem>,
-): Promise<Outcome | null> {
+  ref: ThreadRef,
+  items: AsyncIterable<Observed>,
+): Promise<ThreadStatus | null> {
   const { notes } = session.output;
-  const { threadId } = ref;
-  const { createdAt, forkFrom } = await host.readThread(session.root, ref);
-  let view = beginView(createdAt, forkFrom?.steps ?? 0);
+  const view = new View(session.look);
   const spinner = startSpinner(notes, session.env.TERM === "dumb", () =>
-    view.inside.midLine ? null : waitLine(view, Date.now()),
+    view.midLine ? [] : view.live(Date.now()),
   );
   try {
     for await (const item of items) {
-      const shown = showItem(view, item, session.look);
-      view = shown.view;
-      if (shown.text) {
+      const text = view.show(item);
+      if (text) {
         spinner.clear();
-        session.write(shown.text);
+        session.write(text);
       }
       // Where there is no spinner to show it.
-      if (item.kind === "status" && item.status === "paused" && !notes.terminal) {
-        session.note(`paused; continue it: uncaged-workflow resume ${threadId}`);
+      if (item.kind === "status" && item.state.status === "paused" && !notes.terminal) {
+        session.note(`paused; continue it: uncaged-workflow resume ${ref.threadId}`);
       }
-      if (item.kind === "end") {
+      const end = endOf(item);
+      if (end) {
         spinner.stop();
-        const { status, result } = item;
-        const outcome = { threadId, status, result, question: view.question };
-        await endView(session, ref, outcome);
-        return outcome;
+        await endView(session, ref, end);
+        return end;
       }
     }
   } finally {
@@ -113,20 +120,17 @@ async function drawItems(
   return null;
 }
 
-async function endView(session: Session, ref: host.ThreadRef, outcome: Outcome): Promise<void> {
+async function endView(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
   const { paint, terminal } = session.look;
-  session.write(outcomeText(outcome, paint, terminal));
+  session.write(outcomeText(state, paint, terminal));
   // A thread that was removed since is reported without what it spent.
-  const whole = await readWhole(session.root, ref).catch(() => null);
+  const whole = await readWhole(session.host, ref).catch(() => null);
   const spent = whole && ledgerLine(whole.ledger);
   if (spent) session.note(spent);
-  noteRemedies(session, outcome, whole?.failure ?? null);
+  noteRemedies(session, ref, state);
 }
 
-function noteRemedies(
-  session: Session,
-  outcome: Outcome,
-  failure: host.FailureRecord | null,
-): void {
-  for (const line of [hintOf(failure), whatNext(outcome)]) if (line !== null) session.note(line);
+function noteRemedies(session: Session, { threadId }: ThreadRef, state: ThreadStatus): void {
+  const lines = [hintOf(state), whatNext(threadId, state.status)];
+  for (const line of lines) if (line !== null) session.note(line);
 }

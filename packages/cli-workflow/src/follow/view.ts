@@ -1,109 +1,301 @@
-import type { FollowItem, Step } from "@uncaged/workflow/host";
-import { ledgerOf, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import {
+  type Attempt,
+  AttemptLog,
+  type AttemptTurn,
+  type EventRecord,
+  readEvent,
+  type Step,
+} from "@uncaged/workflow";
+import type { Observed } from "@uncaged/workflow/host";
+import {
+  attemptName,
+  attemptSpent,
+  durationText,
+  noteLine,
+  toolCall,
+  toolLine,
+} from "../output/attempt.ts";
 import type { Look } from "../output/style.ts";
-import { contentText, ownDuration } from "../output/thread.ts";
-import { spentText } from "../output/ledger.ts";
-import { truncate, firstLine, oneLine } from "../output/text.ts";
+import { contentText } from "../output/thread.ts";
+import { firstLine, oneLine, plain, truncate } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
-import { closeInside, type Inside, insideText, noInside, partedBy, showEvent } from "./inside.ts";
-import { questionOf } from "../output/outcome.ts";
 
-/** What a live view has to remember between two items. Times are in milliseconds since the epoch. */
-export type View = {
-  /** How many of the first steps a fork has brought along. */
-  kept: number;
-  /** When the thread's previous own step was committed, or the thread began. */
-  previousAt: number;
-  /** The previous step by its number, for the spinner. */
-  previous: { number: number; role: string } | null;
-  status: string;
-  question: string | null;
-  /** How wide the column of roles is: as the widest role so far, within bounds. */
-  roleWidth: number;
-  /** What goes on in the step that is being made. */
-  inside: Inside;
-};
-
+const indent = "     ";
+const longestThought = 500;
 const widestRole = 30;
+const mostLive = 8;
 
-/** The view of a thread that began at this moment, with so many steps of another. */
-export function beginView(createdAt: number, kept: number): View {
-  return {
-    kept,
-    previousAt: createdAt,
-    previous: null,
-    status: "running",
-    question: null,
-    roleWidth: 10,
-    inside: noInside,
-  };
-}
+/**
+ * How much of a running attempt has been written: the turns before `from`, and of the others so many
+ * characters, or the `whole`.
+ */
+type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
-/** What an item adds to the view, and the text that it writes. */
-export function showItem(view: View, item: FollowItem, look: Look): { view: View; text: string } {
-  switch (item.kind) {
-    case "step":
-      return showStep(view, item, look);
-    case "status":
-      return { view: { ...view, status: item.status }, text: "" };
-    case "event": {
-      const { inside, text } = showEvent(view.inside, item.event, look);
-      return { view: { ...view, inside }, text };
+type TextTurn = Extract<AttemptTurn, { kind: "thinking" | "text" }>;
+type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
+
+const whole = Number.POSITIVE_INFINITY;
+
+/**
+ * The live view of a thread: what is written for each item that is observed, and the lines that show what is
+ * in progress. It shows the one fold of the thread's attempts. On a terminal also what happens in them:
+ * text as it comes while one attempt runs, line by line when several do; what was thought, and each tool
+ * with its result, as one line. A pipe gets the steps, the failures and what the workflow prints.
+ */
+export class View {
+  readonly #look: Look;
+  #log = new AttemptLog();
+  readonly #running = new Map<Attempt, Written>();
+  /** What each attempt is called, from its first event to its step. */
+  readonly #names = new Map<Attempt, string>();
+  /** Failures whose step may still come: of one that the workflow has caught. */
+  readonly #failures = new Map<Attempt, string>();
+  /** Whose text stands on the line that the cursor is on. */
+  #midLine: Attempt | null = null;
+  #previous: { number: number; role: string } | null = null;
+  #previousAt = 0;
+  #roleWidth = 10;
+  #isPaused = false;
+
+  constructor(look: Look) {
+    this.#look = look;
+  }
+
+  /** Whether streamed text stands on the cursor's line. */
+  get midLine(): boolean {
+    return this.#midLine !== null;
+  }
+
+  /** Takes an item, in the order in which they are observed. Returns the text that it writes. */
+  show(item: Observed): string {
+    switch (item.kind) {
+      case "start":
+        this.#log = new AttemptLog({ saved: item.start.forkFrom?.steps ?? 0 });
+        this.#previousAt = item.start.timestamp;
+        return "";
+      case "step":
+        return this.#step(item.number, item.step);
+      case "event": {
+        const event = readEvent(item.event);
+        return event ? this.#event(event) : "";
+      }
+      case "status":
+        this.#isPaused = item.state.status === "paused";
+        return "";
+      case "end":
+        return this.#end(item.end.content);
+      default:
+        return "";
     }
-    case "end":
-      return { view: { ...view, inside: noInside }, text: closeInside(view.inside, look) };
+  }
+
+  /** The lines that show what is in progress: one for each attempt that runs. */
+  live(now: number): string[] {
+    const since = elapsed(now - this.#previousAt);
+    if (this.#isPaused) return [`paused, ${since}`];
+    const parents = new Set([...this.#running.keys()].map(({ parent }) => parent));
+    const leaves = [...this.#running].filter(([{ attempt }]) => !parents.has(attempt));
+    const named = leaves.filter(([, { name }]) => name !== "");
+    if (named.length === 0) {
+      const { number, role } = this.#previous ?? {};
+      const before = number === undefined ? "the start" : `${number} ${oneLine(role ?? "")}`;
+      const doing = leaves.map(([attempt]) => activityText(attempt)).join(", ");
+      return [`${since} since ${before}${doing === "" ? "" : `: ${doing}`}`];
+    }
+    const width = Math.max(...named.map(([, { name }]) => Bun.stringWidth(name)));
+    const lines = named.slice(0, mostLive).map(([attempt, { name }]) => {
+      const room = " ".repeat(width - Bun.stringWidth(name));
+      const span = durationText(attempt, now).padStart(6);
+      const facts = [span, attemptSpent(attempt), activityText(attempt)].filter(Boolean);
+      return `${name}${room}  ${facts.join("  ")}`;
+    });
+    const more = named.length - lines.length;
+    return more > 0 ? [...lines, `and ${more} more`] : lines;
+  }
+
+  #step(number: number, step: Step): string {
+    const attempt = this.#log.step(number, step);
+    const name = this.#names.get(attempt) || oneLine(step.role);
+    const before = this.#flush(attempt, step.timestamp) + this.#close();
+    this.#running.delete(attempt);
+    this.#names.delete(attempt);
+    this.#failures.delete(attempt);
+    if (!attempt.saved) this.#previousAt = step.timestamp;
+    this.#previous = { number, role: step.role };
+    return `${before}${this.#reportFailures()}${this.#stepLine(number, name, step, attempt)}`;
+  }
+
+  #stepLine(number: number, name: string, step: Step, attempt: Attempt): string {
+    const { paint, columns } = this.#look;
+    const width = Bun.stringWidth(name);
+    this.#roleWidth = Math.min(widestRole, Math.max(this.#roleWidth, width));
+    const room = " ".repeat(Math.max(0, this.#roleWidth - width));
+    const span = attempt.saved ? "kept" : durationText(attempt);
+    const cells = [String(number).padStart(3), name + room, span.padStart(6)];
+    const spent = attemptSpent(attempt);
+    if (spent !== "") cells.push(spent);
+    const head = `${cells.join("  ")}  `;
+    const isFailed = attempt.status === "failed" && !attempt.saved;
+    const content = isFailed
+      ? `failed: ${oneLine(attempt.error?.message ?? step.content)}`
+      : firstLine(contentText(step));
+    const shown = truncate(content, Math.max(10, columns - Bun.stringWidth(head)));
+    const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
+    return `${`${painted}  ${isFailed ? paint("red", shown) : shown}`.trimEnd()}\n`;
+  }
+
+  #event(event: EventRecord): string {
+    const attempt = this.#log.event(event);
+    const { type, timestamp } = event;
+    if (attempt === null) return `${this.#lost()}${this.#note(event)}`;
+    if (attempt.status === "running" && !this.#running.has(attempt)) {
+      const name = this.#nameOf(attempt);
+      this.#running.set(attempt, { name, from: 0, chars: new Map() });
+      this.#names.set(attempt, name);
+    }
+    const text = this.#flush(attempt, timestamp);
+    if (type !== "attempt_end") return `${text}${this.#note(event)}`;
+    const name = this.#names.get(attempt) || attemptName(attempt);
+    this.#running.delete(attempt);
+    if (attempt.status === "failed") {
+      const facts = [durationText(attempt), attemptSpent(attempt)].filter(Boolean).join("  ");
+      const why = oneLine(attempt.error?.message ?? "");
+      this.#failures.set(attempt, `${name} failed  ${facts}  ${why}`.trim());
+    }
+    return text;
+  }
+
+  /** A new worker has begun: it ends what ran in the one before. */
+  #lost(): string {
+    const lost = [...this.#running].filter(([{ status }]) => status === "lost");
+    return lost
+      .map(([attempt, { name }]) => {
+        const text = this.#flush(attempt, null);
+        this.#running.delete(attempt);
+        return `${text}${this.#look.terminal ? this.#line(`${name} was lost with its worker`) : ""}`;
+      })
+      .join("");
+  }
+
+  #end(summary: string): string {
+    const open = [...this.#running.keys()].map((attempt) => this.#flush(attempt, null)).join("");
+    this.#running.clear();
+    // What the thread failed by is in its last line.
+    for (const attempt of this.#failures.keys()) {
+      if (summary.includes(attempt.error?.message ?? "")) this.#failures.delete(attempt);
+    }
+    return `${open}${this.#close()}${this.#reportFailures()}`;
+  }
+
+  // Attempts that run at the same time have different names: the second `reader` is `reader 2`.
+  #nameOf(attempt: Attempt): string {
+    const name = attemptName(attempt);
+    const taken = new Set([...this.#running.values()].map((written) => written.name));
+    let unique = name;
+    for (let number = 2; name !== "" && taken.has(unique); number += 1)
+      unique = `${name} ${number}`;
+    return unique;
+  }
+
+  /** Writes what is new of an attempt; `now` is the time of what was observed, if it has one. */
+  #flush(attempt: Attempt, now: number | null): string {
+    const written = this.#running.get(attempt);
+    if (!written || !this.#look.terminal) return "";
+    const isOver = attempt.status !== "running";
+    let text = "";
+    for (let at = written.from; at < attempt.turns.length; at += 1) {
+      const turn = attempt.turns[at] as AttemptTurn;
+      if (written.chars.get(turn) === whole) continue;
+      const next = attempt.turns[at + 1];
+      const isDone =
+        isOver || (turn.kind === "tool" ? turn.status !== "running" : next !== undefined);
+      if (turn.kind === "text") text += this.#text(attempt, written, turn, isDone);
+      else if (isDone) text += this.#turn(attempt, written, turn, next?.at ?? now);
+      if (isDone) written.chars.set(turn, whole);
+    }
+    while (written.chars.get(attempt.turns[written.from] as AttemptTurn) === whole) {
+      written.from += 1;
+    }
+    return text;
+  }
+
+  #turn(
+    attempt: Attempt,
+    { name }: Written,
+    turn: TextTurn | ToolTurn,
+    until: number | null,
+  ): string {
+    const prefix = this.#isAlone(attempt) ? "" : `${name}: `;
+    if (turn.kind === "tool") {
+      const room = this.#look.columns - indent.length - Bun.stringWidth(prefix);
+      return this.#line(`${prefix}${toolLine(turn, room)}`);
+    }
+    const span = until === null ? "" : ` for ${elapsed(until - turn.at)}`;
+    return this.#line(`${prefix}thought${span}: ${oneLine(turn.text.slice(0, longestThought))}`);
+  }
+
+  /** One attempt's text is written as it comes; of several, each line when it is whole. */
+  #text(attempt: Attempt, written: Written, turn: TextTurn, isDone: boolean): string {
+    const from = written.chars.get(turn) ?? 0;
+    const rest = turn.text.slice(from);
+    if (this.#isAlone(attempt) && (from === 0 || this.#midLine === attempt)) {
+      written.chars.set(turn, turn.text.length);
+      if (rest === "") return "";
+      const before = this.#midLine === attempt ? "" : this.#close();
+      this.#midLine = rest.endsWith("\n") ? null : attempt;
+      return `${before}${this.#look.paint("dim", plain(rest))}`;
+    }
+    const ready = isDone ? rest : rest.slice(0, rest.lastIndexOf("\n") + 1);
+    written.chars.set(turn, from + ready.length);
+    const prefix = written.name === "" ? "" : `${written.name}: `;
+    const lines = plain(ready).split("\n");
+    return lines
+      .filter((line) => line.trim() !== "")
+      .map((line) => this.#line(`${prefix}${line}`))
+      .join("");
+  }
+
+  /** Whether nothing else runs but the attempts that this one is a part of. */
+  #isAlone(attempt: Attempt): boolean {
+    const around = new Set<string | null>();
+    for (let each: Attempt | undefined = attempt; each; each = this.#parentOf(each)) {
+      around.add(each.attempt);
+    }
+    return this.#running.keys().every((other) => around.has(other.attempt));
+  }
+
+  #parentOf = ({ parent }: Attempt): Attempt | undefined =>
+    parent === null ? undefined : this.#log.find(parent);
+
+  #note(event: EventRecord): string {
+    if (!this.#look.terminal && event.type !== "step_print") return "";
+    const line = noteLine(event);
+    return line === null ? "" : this.#line(line);
+  }
+
+  #reportFailures(): string {
+    const lines = [...this.#failures.values()].map((line) => this.#line(line, "red"));
+    this.#failures.clear();
+    return lines.join("");
+  }
+
+  #line(text: string, style: "dim" | "red" = "dim"): string {
+    const shown = this.#look.paint(style, truncate(`${indent}${text}`, this.#look.columns));
+    return `${this.#close()}${shown}\n`;
+  }
+
+  #close(): string {
+    const text = this.#midLine === null ? "" : "\n";
+    this.#midLine = null;
+    return text;
   }
 }
 
-/** The line that shows what is waited for, and for how long. */
-export function waitLine(view: View, now: number): string {
-  const span = elapsed(now - view.previousAt);
-  if (view.status === "paused") return `paused, ${span}`;
-  const doing = insideText(view.inside);
-  const since = view.previous
-    ? `${span} since ${view.previous.number} ${oneLine(view.previous.role)}`
-    : `${span} since the start`;
-  return doing === "" ? since : `${since}: ${doing}`;
-}
-
-type StepItem = Extract<FollowItem, { kind: "step" }>;
-
-function showStep(view: View, { number, step }: StepItem, look: Look) {
-  const { paint, columns } = look;
-  const role = oneLine(step.role);
-  const isKept = number <= view.kept;
-  const span = isKept ? "kept" : elapsed(ownDuration(step) ?? step.timestamp - view.previousAt);
-  const { over, rest } = partedBy(view.inside, step);
-  const told = ownDuration(step) === null ? over.told : noTally;
-  const spent = isKept ? noTally : spentBy(step, told);
-  const width = Bun.stringWidth(role);
-  const roleWidth = Math.min(widestRole, Math.max(view.roleWidth, width));
-  const room = " ".repeat(Math.max(0, roleWidth - width));
-  const cells = [String(number).padStart(3), role + room, span.padStart(6)];
-  const price = spentText(spent);
-  if (price !== "") cells.push(price);
-  const head = `${cells.join("  ")}  `;
-  const said = truncate(
-    firstLine(contentText(step)),
-    Math.max(10, columns - Bun.stringWidth(head)),
-  );
-  const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
-  const text = `${closeInside(over, look)}${`${painted}  ${said}`.trimEnd()}\n`;
-  return {
-    view: {
-      ...view,
-      previousAt: isKept ? view.previousAt : step.timestamp,
-      previous: { number, role: step.role },
-      question: questionOf(step),
-      roleWidth,
-      inside: rest,
-    },
-    text,
-  };
-}
-
-/** What a step says that it spent; what its events told of, when it says nothing. */
-function spentBy(step: Step, told: Tally): Tally {
-  const { total, steps } = ledgerOf([step]);
-  return steps.length > 0 ? total : told;
+/** What an attempt is doing now: a tool, thinking, or the text that it writes. */
+function activityText({ turns }: Attempt): string {
+  const turn = turns.findLast((each) => each.kind === "tool" && each.status === "running");
+  if (turn?.kind === "tool") return `runs ${toolCall(turn)}`;
+  const last = turns.at(-1);
+  if (last?.kind === "thinking") return "thinks";
+  return last?.kind === "text" ? oneLine(last.text.slice(-200)).slice(-60) : "";
 }

@@ -74,3 +74,7 @@ export const shortHash = (hash: string): string => hash.slice(0, hashDigits);
 /** A workflow's name and its hash: `review (C9NMV6V)` on a terminal, whole in a pipe. */
 export const versionText = (name: string, hash: string, terminal: boolean): string =>
   `${name} (${terminal ? shortHash(hash) : hash})`;
+
+/** Every line of a text but the empty ones behind so many spaces. */
+export const hanging = (text: string, spaces: number): string =>
+  text.replace(/^(?=.)/gm, " ".repeat(spaces));

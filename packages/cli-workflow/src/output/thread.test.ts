@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import type { ThreadJson } from "@uncaged/workflow/host";
+import { AttemptLog, attemptIds, type EventRecord, type Step } from "@uncaged/workflow";
+import type { ThreadView } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { attemptJson } from "./attempt.ts";
 import { noPaint } from "./style.ts";
-import { type ThreadLook, threadText } from "./thread.ts";
+import { attemptsText, type ThreadLook, threadText, type WholeThread } from "./thread.ts";
 
 const now = Date.UTC(2026, 4, 6, 12);
 const pipe: ThreadLook = {
@@ -14,7 +16,14 @@ const pipe: ThreadLook = {
 };
 const screen: ThreadLook = { ...pipe, terminal: true, columns: 40 };
 
-const view: ThreadJson = {
+const opened = (at: number): string => attemptIds(() => at)();
+
+const steps: Step[] = [
+  { role: "planner", content: "1\n\n3\n4\n5\n6\n", meta: { a: 1 }, timestamp: now - 70_000 },
+  { role: "coder", content: "", meta: {}, timestamp: now - 57_500, attempt: opened(now - 60_000) },
+];
+
+const view: ThreadView = {
   threadId: "01KQXKW18CT8G75T53R8F4G7YG",
   workflow: "review",
   hash: "C9NMV6V2TQT81",
@@ -22,16 +31,21 @@ const view: ThreadJson = {
   prompt: "a prompt that is longer than the line of this terminal",
   maxRounds: 10,
   createdAt: now - 60_000,
-  steps: [
-    { role: "planner", content: "1\n\n3\n4\n5\n6\n", meta: { a: 1 }, timestamp: now - 70_000 },
-    { role: "coder", content: "", meta: {}, timestamp: now - 57_500 },
-  ],
+  steps,
   result: { returnCode: 0, summary: "done" },
   forkFrom: { threadId: "01KQXKW18CT8G75T53R8F4G7YH", steps: 1 },
-  pid: null,
 };
 
-const whole = { view, failure: null, ledger: ledgerOf(view.steps, 1, null) };
+function wholeOf(given: ThreadView, events: EventRecord[] = []): WholeThread {
+  const saved = given.forkFrom?.steps ?? 0;
+  const log = new AttemptLog({ saved });
+  for (const event of events) log.event(event);
+  for (const [index, step] of given.steps.entries()) log.step(index + 1, step);
+  const end = given.status === "failed" ? { meta: { error: given.error } } : null;
+  return { view: given, attempts: log.attempts, ledger: ledgerOf(given.steps, saved, end) };
+}
+
+const whole = wholeOf(view);
 
 test("in a pipe a thread is whole, each step under its number", () => {
   expect(threadText(whole, pipe)).toBe(
@@ -60,14 +74,13 @@ test("in a pipe a thread is whole, each step under its number", () => {
 
 test("each own step has what it spent, and so has the failed one", () => {
   const usage = { input_tokens: 1000, output_tokens: 200 };
-  const [planner, coder] = view.steps.map((step, index) => {
+  const spent = steps.map((step, index) => {
     return { ...step, meta: { usage, model: `m${index}`, cost: 0.5 } };
   });
-  const steps = [planner, coder].filter((step) => step !== undefined);
   const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m2", cost: 0.25 };
-  const failure = { name: "LLMError", step: 3, kept };
-  const ledger = ledgerOf(steps, 1, { meta: { error: failure } });
-  const lines = threadText({ view: { ...view, steps }, failure, ledger }, pipe).split("\n");
+  const error = { name: "ProviderError", step: 3, kept };
+  const failed = { ...view, status: "failed", error, steps: spent } as ThreadView;
+  const lines = threadText(wholeOf(failed), pipe).split("\n");
   expect(lines).toContain("  1  planner  kept");
   expect(lines).toContain("  2  coder  2.5s  1,200 tokens, $0.5000");
   expect(lines).toContain("spent     1,207 tokens, $0.7500");
@@ -87,12 +100,8 @@ test("each own step has what it spent, and so has the failed one", () => {
 
 test("a thread of one model names it in no line of its own", () => {
   const meta = { usage: { input_tokens: 5 }, model: "m", cost: 0.5 };
-  const steps = view.steps.map((step) => ({ ...step, meta }));
-  const ledger = ledgerOf(steps);
-  const shown = threadText(
-    { view: { ...view, steps, forkFrom: null }, failure: null, ledger },
-    pipe,
-  );
+  const spent = steps.map((step) => ({ ...step, meta }));
+  const shown = threadText(wholeOf({ ...view, steps: spent, forkFrom: null }), pipe);
   expect(shown).toMatch(/^ROLE .*\nplanner .*\ncoder .*\nall .*\n$/m);
 });
 
@@ -107,4 +116,83 @@ test("in full every step has its meta", () => {
   const shown = threadText(whole, { ...screen, full: true });
   expect(shown).toContain('     6\n     {\n       "a": 1\n     }\n');
   expect(shown).toContain(view.prompt);
+});
+
+let seq = 0;
+const event = (
+  attempt: string,
+  type: string,
+  payload: Record<string, unknown>,
+  at: number,
+): EventRecord => ({ type, stepID: null, payload, seq: (seq += 1), timestamp: at, attempt });
+
+const reader = opened(now - 20_000);
+const failed = opened(now - 19_000);
+const attempted = wholeOf(
+  {
+    ...view,
+    forkFrom: null,
+    steps: [{ role: "reader", content: "a", meta: {}, timestamp: now - 10_000, attempt: reader }],
+  },
+  [
+    event(reader, "attempt_start", { role: "reader" }, now - 20_000),
+    event(failed, "attempt_start", { role: "reader" }, now - 19_000),
+    event(reader, "llm_thinking", { delta: "Hm" }, now - 18_500),
+    event(reader, "llm_tool_use", { tool_use_id: "1", name: "read", input: "x" }, now - 18_000),
+    event(reader, "llm_tool_result", { tool_use_id: "1", content: "X" }, now - 17_000),
+    event(reader, "llm_token", { delta: "It is X." }, now - 16_000),
+    event(
+      failed,
+      "attempt_end",
+      { outcome: "failed", error: { name: "Error", message: "no key" } },
+      now - 15_000,
+    ),
+  ],
+);
+
+test("attempts are shown with their turns, also one that no step came of", () => {
+  expect(attemptsText(attempted, pipe)).toBe(
+    [
+      "  -  reader  failed  4.0s",
+      "     error: no key",
+      "  1  reader  committed  10s",
+      "     thought: Hm",
+      "     > read x → X (1.0s)",
+      "     It is X.",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("an attempt for programs has what it did, spent and failed by", () => {
+  const [lost, done] = attempted.attempts.map(attemptJson);
+  expect(done).toEqual({
+    attempt: reader,
+    role: "reader",
+    path: [],
+    step: 1,
+    status: "committed",
+    startedAt: now - 20_000,
+    endedAt: now - 10_000,
+    turns: [
+      { kind: "thinking", text: "Hm", at: now - 18_500 },
+      {
+        kind: "tool",
+        id: "1",
+        name: "read",
+        input: "x",
+        output: "X",
+        status: "done",
+        messages: [],
+        at: now - 18_000,
+        endedAt: now - 17_000,
+      },
+      { kind: "text", text: "It is X.", at: now - 16_000 },
+    ],
+    usage: null,
+    cost: null,
+    retries: [],
+    error: null,
+  });
+  expect(lost).toMatchObject({ step: null, status: "failed", error: { message: "no key" } });
 });

@@ -1,127 +1,109 @@
-import type { FailureRecord, Step, ThreadJson } from "@uncaged/workflow/host";
-import { addTally, type Ledger, noTally, type Tally } from "@uncaged/workflow-agents/ledger";
+import type { Attempt } from "@uncaged/workflow";
+import type { FailureRecord, Step, ThreadResult, ThreadView } from "@uncaged/workflow/host";
+import type { Ledger } from "@uncaged/workflow-agents/ledger";
+import { attemptSpent, attemptText, durationText, shortened } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
+import { resultOf } from "./outcome.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { count, oneLine, plain, truncate, versionText } from "./text.ts";
-import { ago, elapsed, isoTime } from "./time.ts";
+import { count, hanging, oneLine, plain, versionText } from "./text.ts";
+import { ago, isoTime } from "./time.ts";
 
-/** A thread with why it failed, if it did, and what it spent. */
-export type WholeThread = { view: ThreadJson; failure: FailureRecord | null; ledger: Ledger };
+/** A thread with its attempts and what they spent. */
+export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
-/** How a thread is shown: on a terminal its texts are cut, unless it is to be shown in full. */
+/** How a thread is shown: on a terminal its texts are truncated, unless it is to be shown in full. */
 export type ThreadLook = Look & { full: boolean; now: number };
 
-const shownLines = 4;
-const indent = "     ";
+const indent = 5;
+const labelWidth = 10;
 
 /** A thread for people: what it is, how it ended, its steps by number, and what it spent. */
-export function threadText({ view, failure, ledger }: WholeThread, look: ThreadLook): string {
+export function threadText(whole: WholeThread, look: ThreadLook): string {
+  const { view, ledger } = whole;
   const { paint, terminal } = look;
-  const { status, result } = view;
+  const { status, prompt, forkFrom } = view;
   const lost = spentText(ledger.lost);
+  const result = resultOf(view);
   const entries: [string, string][] = [
     ["thread", paint("bold", view.threadId)],
     ["workflow", versionText(view.workflow, view.hash, terminal)],
     ["status", paint(statusStyle(status), statusText(status, terminal))],
-    ...promptEntry(view, look),
+    ["prompt", prompt && shortened(prompt, look, labelWidth)],
     ["rounds", `${view.steps.length} of ${view.maxRounds}`],
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
+    ["forked", forkFrom ? `from ${forkFrom.threadId}, with ${count(forkFrom.steps, "step")}` : ""],
+    ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
+    ["spent", ledgerLine(ledger)],
+    ["lost", lost && `${lost}, by what failed or broke off`],
+    ["result", result ? resultText(result, look) : ""],
+    ...(view.status === "failed" && view.error ? failureEntries(view.error, look) : []),
   ];
-  if (view.forkFrom) {
-    const { threadId, steps } = view.forkFrom;
-    entries.push(["forked", `from ${threadId}, with ${count(steps, "step")}`]);
-  }
-  if (view.pid !== null) entries.push(["worker", `pid ${view.pid}`]);
-  const spent = ledgerLine(ledger);
-  if (spent) entries.push(["spent", spent]);
-  if (lost) entries.push(["lost", `${lost}, by what failed or broke off`]);
-  if (result) entries.push(["result", resultText(result, look)]);
-  if (failure) entries.push(...failureEntries(failure, look));
-  const steps = view.steps.length > 0 ? `\n${stepsText({ view, ledger }, look)}` : "";
-  const table = ledgerText(ledger, look);
-  return `${pairs(entries, paint)}${steps}${table && `\n${table}`}`;
+  const parts = [
+    pairs(
+      entries.filter(([, text]) => text !== ""),
+      paint,
+    ),
+    stepsText(whole, look),
+    ledgerText(ledger, look),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
 }
 
 /** What to do about a failure, and an agent's reply that could not be parsed. */
 function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): [string, string][] {
-  const entries: [string, string][] = [];
-  if (code) entries.push(["error", oneLine(code)]);
-  if (hint) entries.push(["hint", plain(hint)]);
-  if (typeof kept?.raw === "string") entries.push(["said", shortened(kept.raw, look, 10)]);
-  return entries;
+  return [
+    ["error", oneLine(code ?? "")],
+    ["hint", plain(hint ?? "")],
+    ["reply", typeof kept?.raw === "string" ? shortened(kept.raw, look, labelWidth) : ""],
+  ];
 }
 
-function promptEntry({ prompt }: ThreadJson, look: ThreadLook): [string, string][] {
-  return prompt === "" ? [] : [["prompt", shortened(prompt, look, 10)]];
+/** A thread's steps, each under its number, role, duration and what it spent. */
+export function stepsText({ view, attempts }: Omit<WholeThread, "ledger">, look: ThreadLook) {
+  const byStep = new Map(attempts.map((attempt) => [attempt.step, attempt]));
+  return view.steps
+    .map((step, index) => stepText(step, index + 1, byStep.get(index + 1), look))
+    .join("");
 }
 
-/** A thread's steps, each under its number, role, time since the one before, and what it spent. */
-export function stepsText(
-  { view, ledger }: Omit<WholeThread, "failure">,
+function stepText(
+  step: Step,
+  number: number,
+  attempt: Attempt | undefined,
   look: ThreadLook,
 ): string {
-  const kept = view.forkFrom?.steps ?? 0;
-  const spent = new Map<number, Tally>();
-  for (const { number, kind, ...tally } of ledger.steps) {
-    if (kind === "own") spent.set(number, addTally(spent.get(number) ?? noTally, tally));
-  }
-  let before = view.createdAt;
-  const texts = view.steps.map((step, index) => {
-    if (index < kept) return stepText(step, index + 1, "kept", look);
-    const facts = [
-      elapsed(ownDuration(step) ?? step.timestamp - before),
-      spentText(spent.get(index + 1) ?? noTally),
-    ];
-    const text = stepText(step, index + 1, facts.filter(Boolean).join("  "), look);
-    before = step.timestamp;
-    return text;
-  });
-  return texts.join("");
+  const { paint, full } = look;
+  const facts = attempt?.saved
+    ? ["kept"]
+    : attempt && [durationText(attempt), attemptSpent(attempt)];
+  const failed = attempt?.status === "failed" ? `  ${paint("red", "failed")}` : "";
+  const shown = paint("dim", (facts ?? []).filter(Boolean).join("  "));
+  const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}${failed}  ${shown}`;
+  const content = shortened(contentText(step), look, indent);
+  const meta = full ? paint("dim", hanging(JSON.stringify(step.meta, null, 2), indent)) : "";
+  const lines = [head.trimEnd(), content && hanging(content, indent), meta];
+  return lines
+    .filter((line) => line !== "")
+    .map((line) => `${line}\n`)
+    .join("");
 }
 
-function stepText(step: Step, number: number, facts: string, look: ThreadLook): string {
-  const { paint } = look;
-  const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}  ${paint("dim", facts)}`;
-  const body = shortened(contentText(step), look, indent.length);
-  const content = body === "" ? "" : `${hanging(body)}\n`;
-  const meta = look.full ? `${paint("dim", hanging(JSON.stringify(step.meta, null, 2)))}\n` : "";
-  return `${head}\n${content}${meta}`;
-}
+/** Every attempt, also those that no step came of. */
+export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
+  attempts.map((attempt) => attemptText(attempt, look)).join("");
 
-function resultText(result: NonNullable<ThreadJson["result"]>, look: ThreadLook): string {
-  const code = `return code ${result.returnCode}`;
-  return result.summary ? `${shortened(result.summary, look, 10)} (${code})` : code;
-}
-
-function shortened(text: string, look: ThreadLook, before: number): string {
-  const whole = plain(text).replace(/\n+$/, "");
-  if (look.full || !look.terminal) return whole;
-  const lines = whole.split("\n");
-  const shown = lines.slice(0, shownLines).map((line) => truncate(line, look.columns - before));
-  const hidden = lines.length - shown.length;
-  return hidden > 0
-    ? `${shown.join("\n")}\n… ${count(hidden, "more line")} (--full)`
-    : shown.join("\n");
-}
-
-function hanging(text: string): string {
-  return text.replace(/^(?=.)/gm, indent);
+function resultText({ returnCode, summary }: ThreadResult, look: ThreadLook): string {
+  const code = `return code ${returnCode}`;
+  return summary ? `${shortened(summary, look, labelWidth)} (${code})` : code;
 }
 
 /**
  * A step's content as it is shown beside its role and its duration: that of a step workflow begins with the
  * one and ends with the other. An answer that nobody gave has no content.
  */
-export function contentText(step: Pick<Step, "role" | "content" | "meta">): string {
-  const { role, content } = step;
-  if (role === "__input__" && step.meta.timedOut === true) return "nobody answered in time";
+export function contentText({ role, content, meta }: Pick<Step, "role" | "content" | "meta">) {
+  if (role === "__input__" && meta.timedOut === true) return "nobody answered in time";
   const text = content.startsWith(`${role}: `) ? content.slice(role.length + 2) : content;
-  return ownDuration(step) === null ? text : text.replace(/(, |^)\d+(\.\d+)? s$/, "");
-}
-
-/** How long a step took by its own meta, in milliseconds; null when it has none. */
-export function ownDuration({ meta }: Pick<Step, "meta">): number | null {
-  const { durationMs } = meta;
-  return typeof durationMs === "number" && durationMs >= 0 ? durationMs : null;
+  return typeof meta.durationMs === "number" ? text.replace(/(, |^)\d+(\.\d+)? s$/, "") : text;
 }

@@ -1,4 +1,4 @@
-import { openRoot, type Prewarmed, type Root, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, openLocalHost, type Prewarmed, WorkflowError } from "@uncaged/workflow/host";
 import { jsonDocument, jsonLine, type Output, type Sink } from "../output/output.ts";
 import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
 
@@ -27,7 +27,7 @@ export class Session {
   readonly #world: World;
   readonly #rootPath: string | undefined;
   readonly #colour: boolean;
-  #root: Root | null = null;
+  #host: Host | null = null;
 
   constructor(world: World, options: CommonOptions) {
     this.#world = world;
@@ -58,8 +58,8 @@ export class Session {
     return paintFor(this.#colour, terminal, this.#world.env);
   }
 
-  /** The storage root, checked when it is first asked for. */
-  get root(): Root {
+  /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
+  get host(): Host {
     if (this.#rootPath === "") {
       throw new WorkflowError({
         code: "BAD_OPTION",
@@ -67,12 +67,9 @@ export class Session {
         message: "--root must be the path of a folder, not empty",
       });
     }
-    this.#root ??= openRoot({ path: this.#rootPath, env: this.#world.env });
-    return this.#root;
-  }
-
-  get prewarmed(): Prewarmed | null {
-    return this.#world.prewarmed ?? null;
+    const { env, prewarmed } = this.#world;
+    this.#host ??= openLocalHost({ path: this.#rootPath, env, prewarmed });
+    return this.#host;
   }
 
   get env(): Record<string, string> {

@@ -1,0 +1,186 @@
+import {
+  type Attempt,
+  type AttemptTurn,
+  type EventRecord,
+  knownEvent,
+  type Path,
+  totalTokens,
+} from "@uncaged/workflow";
+import { spentText } from "./ledger.ts";
+import type { Look, Style } from "./style.ts";
+import { count, hanging, oneLine, plain, sizeText, truncate } from "./text.ts";
+import { elapsed } from "./time.ts";
+
+const indent = 5;
+const shownLines = 4;
+
+const statusStyles: Record<Attempt["status"], Style> = {
+  running: "cyan",
+  committed: "green",
+  failed: "red",
+  skipped: "dim",
+  cancelled: "yellow",
+  lost: "yellow",
+};
+
+/** What an attempt is called where it stands alone: its title or its role, and its iterations, from 1. */
+export function attemptName({ title, role, path }: Attempt): string {
+  const iterations = path.flatMap((part) =>
+    "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
+  );
+  const place = iterations.length > 0 ? ` [${iterations.join(".")}]` : "";
+  return oneLine(`${title ?? role ?? ""}${place}`);
+}
+
+/** Where an attempt ran, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
+const pathText = (path: Path): string =>
+  oneLine(
+    path
+      .map((part) => {
+        if ("run" in part) return `${part.in} ${part.run}`;
+        const iteration = part.iteration === undefined ? "" : `[${part.iteration + 1}]`;
+        return `${part.in}${iteration}: ${part.child}`;
+      })
+      .join(" / "),
+  );
+
+/** How long an attempt took, or has taken; "" when the log doesn't have it. */
+export function durationText({ startedAt, endedAt }: Attempt, now = 0): string {
+  return startedAt === null ? "" : elapsed((endedAt ?? now) - startedAt);
+}
+
+/** What an attempt has spent, in a few words; "" for nothing, and for what another thread has paid. */
+export function attemptSpent({ usage, models, saved }: Attempt): string {
+  if (usage === null || saved) return "";
+  const costs = Object.values(models).map(({ cost }) => cost);
+  return spentText({
+    tokens: totalTokens(usage),
+    cost: costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
+    unpriced: costs.filter((cost) => cost === null).length,
+  });
+}
+
+/** A value as text: a text itself, the preview of one that was truncated, anything else as JSON. */
+export function valueText(value: unknown): string {
+  if (typeof value === "string") return value;
+  const { _truncated, preview } = (value ?? {}) as { _truncated?: unknown; preview?: unknown };
+  if (_truncated === true) return valueText(preview);
+  return value === undefined ? "" : (JSON.stringify(value) ?? "");
+}
+
+type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
+
+/** A tool with its input and its result on one line; the input has half of it. */
+export function toolLine(turn: ToolTurn, columns: number): string {
+  const { status, output, at, endedAt } = turn;
+  const call = truncate(`> ${toolCall(turn)}`, Math.max(20, Math.floor(columns / 2)));
+  if (status === "running" || (status === "failed" && output === undefined)) return call;
+  const failed = status === "failed" ? "failed: " : "";
+  const result = `${failed}${oneLine(valueText(output))} (${elapsed((endedAt ?? at) - at)})`;
+  return truncate(`${call} → ${result}`, columns);
+}
+
+/** A call of a tool: its name and its input. */
+export const toolCall = ({ name, input }: ToolTurn): string =>
+  `${oneLine(name)} ${oneLine(valueText(input))}`.trimEnd();
+
+/** The line that an event is to a person, beside what an attempt's turns show; null for none. */
+export function noteLine(event: EventRecord): string | null {
+  const known = knownEvent(event);
+  const id = event.stepID ?? "";
+  switch (known?.type) {
+    case "tool_message": {
+      const { name, level = "", message } = known.payload;
+      const loud = level === "warn" || level === "error" ? `${level}: ` : "";
+      return oneLine(`${name}: ${loud}${valueText(message)}`);
+    }
+    case "step_print":
+      return oneLine(valueText(known.payload.value));
+    case "step_skipped":
+      return oneLine(`skipped ${id}: ${valueText(known.payload.condition)}`);
+    case "file_done": {
+      const { path, size_bytes: size } = known.payload;
+      const bytes = typeof size === "number" ? ` (${sizeText(size)})` : "";
+      return oneLine(`wrote ${path}${bytes}`);
+    }
+    case "pause_timeout":
+      return oneLine(`no answer to ${id} in time: ${valueText(known.payload.timeoutAction)}`);
+    case "pause_rejected":
+      return oneLine(`an answer was refused: ${valueText(known.payload.reason)}`);
+    case "llm_retry": {
+      const { attempt_number: number, delay_ms: delay, error } = known.payload;
+      return oneLine(`retry ${number} in ${elapsed(delay)}: ${valueText(error)}`);
+    }
+    default:
+      return null;
+  }
+}
+
+/** An attempt for people: what it was, how it ended, what it spent, and its turns in order. */
+export function attemptText(attempt: Attempt, look: Look & { full: boolean; now: number }): string {
+  const { paint } = look;
+  const { status, path, step, error, retries, session, saved } = attempt;
+  const facts = [
+    paint("cyan", attemptName(attempt) || "-"),
+    paint(statusStyles[status], saved ? "saved" : status),
+    paint("dim", durationText(attempt, look.now)),
+    paint("dim", attemptSpent(attempt)),
+    paint("dim", pathText(path)),
+  ];
+  const head = [step === null ? "  -" : String(step).padStart(3), ...facts].filter(Boolean);
+  const lines = attempt.turns.map((turn) => turnText(turn, look));
+  for (const retry of retries) lines.push(`retried: ${oneLine(retry.error)}`);
+  for (const note of attempt.notes) lines.push(noteLine(note) ?? "");
+  if (session) lines.push(`session: ${oneLine(`${session.agent} ${session.session_id}`)}`);
+  if (error) lines.push(paint("red", `error: ${plain(error.message)}`));
+  const body = lines.filter((line) => line !== "").map((line) => `${hanging(line, indent)}\n`);
+  return `${head.join("  ")}\n${body.join("")}`;
+}
+
+/** An attempt for programs. */
+export function attemptJson(attempt: Attempt) {
+  const { parent, title, stepID, models, session, saved } = attempt;
+  return {
+    attempt: attempt.attempt,
+    role: attempt.role,
+    path: attempt.path,
+    ...(parent !== null && { parent }),
+    ...(title !== null && { title }),
+    ...(stepID !== null && { stepID }),
+    step: attempt.step,
+    status: attempt.status,
+    startedAt: attempt.startedAt,
+    endedAt: attempt.endedAt,
+    turns: attempt.turns,
+    usage: attempt.usage,
+    cost: attempt.cost,
+    ...(Object.keys(models).length > 0 && { models }),
+    retries: attempt.retries,
+    error: attempt.error,
+    ...(session !== null && { session }),
+    ...(saved && { saved }),
+  };
+}
+
+function turnText(turn: AttemptTurn, look: Look & { full: boolean }): string {
+  const { paint } = look;
+  if (turn.kind === "tool") {
+    const columns = look.full ? Number.POSITIVE_INFINITY : look.columns - indent;
+    const line = turn.status === "running" ? `> ${toolCall(turn)} …` : toolLine(turn, columns);
+    return paint("dim", line);
+  }
+  const text = shortened(turn.text, look, indent);
+  return turn.kind === "thinking" ? paint("dim", `thought: ${text}`) : text;
+}
+
+/** A text in full, or on a terminal its first lines, and how many more there are. */
+export function shortened(text: string, look: Look & { full: boolean }, before: number): string {
+  const whole = plain(text).replace(/\n+$/, "");
+  if (look.full || !look.terminal) return whole;
+  const lines = whole.split("\n");
+  const shown = lines.slice(0, shownLines).map((line) => truncate(line, look.columns - before));
+  const hidden = lines.length - shown.length;
+  return hidden > 0
+    ? `${shown.join("\n")}\n… ${count(hidden, "more line")} (--full)`
+    : shown.join("\n");
+}
