@@ -95,7 +95,8 @@ describe("the exported names", () => {
 
   test("of @uncaged/workflow/host", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
-      "Families
+      "AttemptLog
+      Families
       LogReader
       StoreWatch
       WorkflowError
@@ -121,6 +122,7 @@ describe("the exported names", () => {
       isWorkflowError
       keptSteps
       killThread
+      knownEvent
       listLive
       listThreads
       listWorkers
@@ -135,6 +137,7 @@ describe("the exported names", () => {
       pauseThread
       positionAt
       prewarmWorker
+      readEvent
       readFailure
       readInfo
       readInfoPage
@@ -166,6 +169,9 @@ describe("the exported names", () => {
       threadJson
       toErrorRecord
       type Added
+      type Attempt
+      type AttemptError
+      type AttemptTurn
       type BuiltBundle
       type ControlResult
       type Descriptor
@@ -191,6 +197,7 @@ describe("the exported names", () => {
       type Keep
       type KillOptions
       type Killed
+      type KnownEvent
       type LiveRow
       type LocalHostOptions
       type LogFacts
@@ -205,6 +212,7 @@ describe("the exported names", () => {
       type RegisterOptions
       type Relative
       type ResumeOptions
+      type Retry
       type RolledBack
       type Root
       type RootOptions

@@ -35,6 +35,17 @@ export {
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
 export { type Prewarmed, prewarmWorker } from "./local/prewarm.ts";
 
+// Attempts
+export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
+export { AttemptLog } from "./attempt/attempt-log.ts";
+export {
+  type AttemptError,
+  type EventRecord,
+  type KnownEvent,
+  knownEvent,
+  readEvent,
+} from "./contract/event.ts";
+
 // What is computed from its records
 export { type ThreadDiff, threadDiff } from "./host/diff.ts";
 export { follow, settled } from "./host/follow.ts";
@@ -99,7 +110,6 @@ export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./log/info.ts";
 export type { EndRecord, FailureRecord, StartRecord } from "./log/record.ts";
-export type { EventRecord } from "./log/newest.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {
   type ForkFrom,

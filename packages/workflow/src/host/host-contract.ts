@@ -1,3 +1,4 @@
+import type { Attempt } from "../attempt/attempt.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
 import { follow, settled } from "./follow.ts";
@@ -133,6 +134,31 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
         "a print and its step are of one attempt",
       );
     }
+  },
+
+  async "attempts say what happened in each step, in a fork too"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(speaking);
+    const told = ({ step, status, notes, saved }: Attempt) => ({
+      ...{ step, status, saved },
+      notes: notes.map(({ type, payload }) => `${type} ${payload.value}`),
+    });
+    await settled(host, ref);
+    const attempts = await host.attempts(ref);
+    const of = (step: number, role: string, saved = false) => ({
+      ...{ step, status: "committed", saved },
+      notes: [`print ${role}`],
+    });
+    equal(attempts.map(told), [of(1, "a"), of(2, "b"), of(3, "c")]);
+    const fork = await host.fork(ref, { keep: { atStep: 2 }, env: {} });
+    const second = await host.fork(fork, { keep: { atStep: 1 }, env: {} });
+    await settled(host, fork);
+    equal((await host.attempts(fork)).slice(0, 2).map(told), [of(1, "a", true), of(2, "b", true)]);
+    await settled(host, second);
+    equal((await host.attempts(second)).slice(0, 1).map(told), [of(1, "a", true)]);
+    await host.remove(ref);
+    const [first] = await host.attempts(fork);
+    equal(first && told(first), { ...of(1, "a", true), notes: [] }, "without its source");
   },
 
   async "an observer sees steps, questions and the end as they come, in one order"(trial) {

@@ -1,10 +1,11 @@
 import type { SourceKind } from "../bundle/source-kind.ts";
+import type { Attempt } from "../attempt/attempt.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
+import type { EventRecord } from "../contract/event.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
 import type { Resolved } from "../registry/resolve.ts";
 import type { Version } from "../registry/registry.ts";
 import type { InfoRecord } from "../log/info.ts";
-import type { EventRecord } from "../log/newest.ts";
 import type { EndRecord, StartRecord } from "../log/record.ts";
 import type { Keep } from "../thread/fork.ts";
 import type {
@@ -67,6 +68,11 @@ export interface Host {
   read(ref: ThreadRef): Promise<ThreadView>;
   /** The threads that this one comes from, and all of their forks, oldest first, itself included. */
   family(ref: ThreadRef): Promise<Relative[]>;
+  /**
+   * The attempts of a thread, in the order in which they ended; those of copied steps with what happened
+   * in them as long as the thread that a fork was made of is there.
+   */
+  attempts(ref: ThreadRef): Promise<readonly Attempt[]>;
   /** A thread's debug log. */
   log(ref: ThreadRef, options?: LogOptions): AsyncIterable<LogLine>;
   /** The JSON of a value that was too long for its event, by the event's `at`. */

@@ -1,8 +1,9 @@
 import type { LogLine, LogOptions } from "../host/host.ts";
+import type { EventRecord } from "../contract/event.ts";
 import { infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../log/follow.ts";
 import type { InfoRecord } from "../log/info.ts";
-import { type EventRecord, newestEvents } from "../log/newest.ts";
+import { newestEvents } from "../log/newest.ts";
 import { isMoving } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { readView } from "./threads.ts";
@@ -109,4 +110,5 @@ export function readInfoPage(
 export const readNewestEvents = (
   root: Root,
   { hash, threadId }: ThreadRef,
-): Iterable<EventRecord> => newestEvents(infoPath(root, hash, threadId));
+): Iterable<EventRecord & InfoRecord> =>
+  newestEvents(infoPath(root, hash, threadId)) as Iterable<EventRecord & InfoRecord>;

@@ -86,6 +86,9 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       families ??= new (await import("./family.ts")).Families(root);
       return families.of(threadId);
     },
+    async attempts(ref) {
+      return (await import("./attempts.ts")).readAttempts(root, ref);
+    },
     async *log(ref, given) {
       const { readLines } = await import("./info.ts");
       yield* readLines(root, ref, given);

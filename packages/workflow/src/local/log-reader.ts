@@ -1,10 +1,11 @@
 import { closeSync, constants, existsSync, fstatSync, readSync } from "node:fs";
 import type { Step } from "../contract/contract.ts";
+import { type EventRecord, readEvent } from "../contract/event.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
+import type { InfoRecord } from "../log/info.ts";
 import { openOwnFile } from "../storage/read.ts";
 import { FileWatch, LogTail, type Tailed } from "../log/follow.ts";
-import type { InfoRecord } from "../log/info.ts";
 import {
   type EndRecord,
   faultOfRecord,
@@ -20,7 +21,7 @@ import { badPosition, beginning, type Position, showPosition } from "./position.
 export type LogItem = { position: Position } & (
   | { kind: "start"; start: StartRecord }
   | { kind: "step"; number: number; step: Step }
-  | { kind: "event"; event: InfoRecord }
+  | { kind: "event"; event: EventRecord & InfoRecord }
   | { kind: "end"; end: EndRecord }
 );
 
@@ -142,12 +143,13 @@ export class LogReader {
     for (;;) {
       const next = events.peek();
       if (!next || next.position > to) return;
-      const event = next.value as InfoRecord | undefined;
-      const isEvent = typeof event?.type === "string";
-      if (isEvent && (event.step ?? 0) > step) return;
+      const event = readEvent(next.value);
+      if (event && (event.step ?? 0) > step) return;
       events.take();
       this.#position = { ...this.#position, info: next.position };
-      if (isEvent) yield { kind: "event", event, position: this.#position };
+      if (!event) continue;
+      const whole = { ...(next.value as InfoRecord), ...event };
+      yield { kind: "event", event: whole, position: this.#position };
     }
   }
 

@@ -3,7 +3,6 @@ import { newestPosition } from "./log-place.ts";
 import { beginning, parsePosition, showPosition } from "./position.ts";
 import type { Observed, ObserveOptions } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
-import type { EventRecord } from "../log/newest.ts";
 import { endedStatus, statusOf } from "../thread/status.ts";
 import { notFound } from "../thread/find.ts";
 import type { ThreadRef, ThreadStatus } from "../thread/thread.ts";
@@ -78,7 +77,7 @@ function observed(item: LogItem): Observed {
     case "step":
       return { kind: "step", number: item.number, step: item.step, cursor };
     case "event":
-      return { kind: "event", event: item.event as EventRecord, cursor };
+      return { kind: "event", event: item.event, cursor };
     case "end":
       return { kind: "end", end: item.end, state: endedStatus(item.end), cursor };
   }

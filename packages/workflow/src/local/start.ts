@@ -51,8 +51,8 @@ export async function sendStart(
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
   if (threadId !== undefined) {
-    const { bornThread } = await import("./threads.ts");
-    const there = bornThread(root, checkThreadId(threadId));
+    const { createdThread } = await import("./threads.ts");
+    const there = createdThread(root, checkThreadId(threadId));
     if (there) return there;
   }
   const candidate = candidateOf(root, hash, prewarmed);

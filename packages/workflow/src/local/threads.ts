@@ -33,7 +33,7 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
 }
 
 /** Where the thread with this very id began, and as what; null when there is none. */
-export function bornThread(
+export function createdThread(
   root: Root,
   threadId: string,
 ): (ThreadRef & { workflow: string }) | null {
