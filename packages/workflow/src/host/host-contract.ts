@@ -14,11 +14,11 @@ export type HostUnderTest = {
 /** One rule that every host keeps. It throws when the host breaks it. */
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };
 
-const step = "const step = (role, content = role, meta = {}) => ({ role, content, meta });";
+const yielded = "const step = (role, content = role, meta = {}) => ({ role, content, meta });";
 const bundle = (body: string): string => `
 export const descriptor = { description: "of the host's contract", roles: {} };
 export async function* run(input, options) {
-  ${step}
+  ${yielded}
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   ${body}
   return { returnCode: 0, summary: "done" };
@@ -141,7 +141,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const ref = await trial.start(speaking);
     const told = ({ step, status, notes, saved }: Attempt) => ({
       ...{ step, status, saved },
-      notes: notes.map(({ type, payload }) => `${type} ${payload.value}`),
+      notes: notes.map(({ type, payload }) => `${type} ${String(payload.value)}`),
     });
     await settled(host, ref);
     const attempts = await host.attempts(ref);
