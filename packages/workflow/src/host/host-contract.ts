@@ -1,52 +1,24 @@
 import type { Attempt } from "../attempt/attempt.ts";
-import { isWorkflowError } from "../contract/error.ts";
-import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import { follow, settled } from "./follow.ts";
-import type { Host, Observed, StartOptions } from "./host.ts";
-
-/** What a suite needs of who runs it: a fresh host, and a way to give it a bundle. */
-export type HostUnderTest = {
-  host: Host;
-  /** Stores a bundle's text and gives its hash. */
-  put: (bundle: string) => Promise<string>;
-};
+import type { ThreadRef } from "../thread/thread.ts";
+import { settled } from "./follow.ts";
+import {
+  asker,
+  bare,
+  bundle,
+  counter,
+  endless,
+  equal,
+  failing,
+  type HostUnderTest,
+  isOwn,
+  nameOf,
+  refused,
+  speaking,
+  Trial,
+} from "./host-trial.ts";
 
 /** One rule that every host keeps. It throws when the host breaks it. */
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };
-
-const yielded = "const step = (role, content = role, meta = {}) => ({ role, content, meta });";
-const bundle = (body: string): string => `
-export const descriptor = { description: "of the host's contract", roles: {} };
-export async function* run(input, options) {
-  ${yielded}
-  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  ${body}
-  return { returnCode: 0, summary: "done" };
-}`;
-
-const counter = bundle(`
-  for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
-    if (options.delayMs) await sleep(options.delayMs);
-    yield step("count", String(n), { n });
-  }`);
-const endless = bundle(`
-  for (let n = input.steps.length; ; n += 1) {
-    await sleep(5);
-    yield step("count", String(n), { n });
-  }`);
-const asker = bundle(`
-  let answer = input.steps.find(({ role }) => role === "__input__");
-  if (!answer) answer = yield step("__wait__", "may I?", { for: "leave" });
-  yield step("told", answer.content);`);
-const failing = bundle('yield step("a"); throw new TypeError("no such model");');
-const speaking = `import { channel } from "node:diagnostics_channel";
-const events = channel("uncaged.workflow");
-${bundle(`
-  for (const role of ["a", "b", "c"]) {
-    events.publish({ type: "print", stepID: role, payload: { value: role } });
-    await sleep(1);
-    yield step(role);
-  }`)}`;
 
 /**
  * The rules that every {@link Host} keeps, each to be run against a host of its own.
@@ -314,70 +286,3 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     equal([seen[0], seen.at(-2), seen.at(-1)], ["ready", "completed", "removed"]);
   },
 };
-
-/** A host under test, and what the rules do to it again and again. */
-class Trial {
-  readonly host: Host;
-  readonly #put: HostUnderTest["put"];
-
-  constructor({ host, put }: HostUnderTest) {
-    this.host = host;
-    this.#put = put;
-  }
-
-  async start(text: string, options: Partial<StartOptions> = {}): Promise<ThreadRef> {
-    const workflow = await this.#put(text);
-    const started = await this.host.start({ workflow, cwd: "/", env: {}, ...options });
-    return { hash: started.hash, threadId: started.threadId };
-  }
-
-  observe(...given: Parameters<Host["observe"]>): Promise<Observed[]> {
-    return Array.fromAsync(this.host.observe(...given));
-  }
-
-  /** Waits until a thread has the status, and more when `is` says so. */
-  async until(
-    ref: ThreadRef,
-    status: ThreadView["status"],
-    is: (view: ThreadView) => boolean = () => true,
-  ): Promise<ThreadView> {
-    for await (const _ of follow(this.host, ref)) {
-      const view = await this.host.read(ref);
-      if (view.status === status && is(view)) return view;
-    }
-    throw new Error(`it never was ${status}`);
-  }
-}
-
-const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
-
-// What lies between two items, and is none, may be counted to either.
-const bare = (item: Observed): object => ({ ...item, cursor: "" });
-
-const nameOf = (item: Observed): string => {
-  if (item.kind === "step") return item.step.role;
-  if (item.kind === "event") return `${item.event.type} ${item.event.stepID}`;
-  return item.kind === "status" ? item.state.status : item.kind;
-};
-
-async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (isWorkflowError(error)) return equal(error.code, code);
-    throw error;
-  }
-  throw new Error(`it is not refused with ${code}`);
-}
-
-function equal(found: unknown, wanted: unknown, what = "what was found"): void {
-  const [one, other] = [found, wanted].map((value) => JSON.stringify(sorted(value)));
-  if (one !== other) throw new Error(`${what}: ${one} is not ${other}`);
-}
-
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  const entries = Object.entries(value).map(([key, one]) => [key, sorted(one)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
