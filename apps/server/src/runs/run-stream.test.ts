@@ -4,7 +4,7 @@ import { RunSerializer } from "./run-stream.ts";
 
 const ref = { hash: "AAAA000000001", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 const serializer = () => new RunSerializer(openLocalHost({ path: "/nowhere" }), ref, null);
-const record = (event: Partial<EventRecord>): EventRecord => ({
+const record = (event: Partial<EventRecord>) => ({
   ...{ tag: "QK4DX8TM", content: "", timestamp: 1, type: "step_start", stepID: "Set_A" },
   ...{ payload: {}, seq: 1, step: 1, ...event },
 });

@@ -250,7 +250,7 @@ export type ObserveOptions = {
  */
 export type Observed = { cursor: string } & (
   | { kind: "start"; start: StartRecord }
-  | { kind: "event"; event: EventRecord }
+  | { kind: "event"; event: EventRecord & InfoRecord }
   | { kind: "step"; number: number; step: Step }
   | { kind: "status"; state: ThreadStatus }
   | { kind: "end"; end: EndRecord; state: ThreadStatus }
