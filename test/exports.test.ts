@@ -96,16 +96,9 @@ describe("the exported names", () => {
   test("of @uncaged/workflow/host", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
       "AttemptLog
-      Families
-      LogReader
-      StoreWatch
       WorkflowError
       addWorkflow
-      allThreads
-      badPosition
-      beginning
       buildSource
-      changeOf
       checkWorkflowName
       collectGarbage
       createRoot
@@ -129,24 +122,16 @@ describe("the exported names", () => {
       listWorkflows
       maxJsonDepth
       mostRounds
-      newestPosition
       openLocalHost
       openRoot
-      pageThreads
-      parsePosition
       pauseThread
-      positionAt
       prewarmWorker
       readEvent
       readFailure
       readInfo
-      readInfoPage
-      readNewestEvents
-      readRow
       readServerAddress
       readThread
       readValue
-      readVersionText
       removeThread
       removeWorkflow
       resolveWorkflow
@@ -157,13 +142,9 @@ describe("the exported names", () => {
       rootVariable
       settled
       show
-      showPosition
-      showVersion
       showWorkflow
       startThread
-      statusOf
       statuses
-      storeBundle
       threadDiff
       threadIdPattern
       threadJson
@@ -183,35 +164,26 @@ describe("the exported names", () => {
       type EventRecord
       type FailureRecord
       type FollowItem
-      type FollowOptions
       type ForkFrom
       type ForkOptions
       type Forked
       type Garbage
       type Host
       type HostChange
-      type InfoPage
-      type InfoPageOptions
       type InfoRecord
       type JsonSchema
       type Keep
-      type KillOptions
-      type Killed
       type KnownEvent
       type LiveRow
       type LocalHostOptions
-      type LogFacts
-      type LogItem
       type LogLine
       type LogOptions
       type ObserveOptions
       type Observed
-      type Position
       type Prewarmed
       type Problem
       type RegisterOptions
       type Relative
-      type ResumeOptions
       type Retry
       type RolledBack
       type Root

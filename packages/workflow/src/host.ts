@@ -57,10 +57,13 @@ export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/
 export { checkWorkflowName, threadIdPattern } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
-// Functions that the host replaces
+// Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
-export { addWorkflow, storeBundle } from "./local/add.ts";
 export { type BuiltBundle, buildSource } from "./local/build.ts";
+export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
+
+// Functions that the host replaces
+export { addWorkflow } from "./local/add.ts";
 export { collectGarbage } from "./local/gc.ts";
 export { resolveWorkflow } from "./local/resolve.ts";
 export {
@@ -72,38 +75,20 @@ export {
   showWorkflow,
 } from "./local/workflows.ts";
 export { verifyStore } from "./local/verify.ts";
-export { readVersionText, showVersion } from "./local/version.ts";
-export { StoreWatch } from "./local/store-watch.ts";
-export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
-export { type ResumeOptions, pauseThread, resumeThread } from "./local/resume.ts";
+export { pauseThread, resumeThread } from "./local/resume.ts";
 export { diffThreads } from "./local/diff.ts";
-export { Families } from "./local/family.ts";
-export { type FollowItem, type FollowOptions, followThread, waitThread } from "./local/follow.ts";
+export { type FollowItem, followThread, waitThread } from "./local/follow.ts";
 export { forkThread, retryThread } from "./local/fork.ts";
-export {
-  type InfoPage,
-  type InfoPageOptions,
-  readInfo,
-  readInfoPage,
-  readNewestEvents,
-} from "./local/info.ts";
-export { type Killed, type KillOptions, killThread } from "./local/kill.ts";
-export { listLive } from "./local/live.ts";
-export { changeOf, newestPosition, positionAt } from "./local/log-place.ts";
-export { type LogItem, LogReader } from "./local/log-reader.ts";
-export {
-  badPosition,
-  beginning,
-  type Position,
-  parsePosition,
-  showPosition,
-} from "./local/position.ts";
+export { readInfo } from "./local/info.ts";
+export { killThread } from "./local/kill.ts";
+export { listLive, listWorkers } from "./local/live.ts";
 export { removeThread } from "./local/remove.ts";
 export { startThread } from "./local/start.ts";
-export { listThreads, pageThreads, readRow } from "./local/list.ts";
-export { allThreads, findThread, readFailure, readThread } from "./local/threads.ts";
+export { listThreads } from "./local/list.ts";
+export { findThread, readFailure, readThread } from "./local/threads.ts";
 export { readValue } from "./local/value.ts";
-export { listWorkers } from "./local/live.ts";
+
+// Records
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
@@ -124,4 +109,3 @@ export {
   type ThreadStatus,
   type ThreadView,
 } from "./thread/thread.ts";
-export { type LogFacts, statusOf } from "./thread/status.ts";

@@ -1,5 +1,4 @@
 import type { LogLine, LogOptions } from "../host/host.ts";
-import type { EventRecord } from "../contract/event.ts";
 import { infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../log/follow.ts";
 import type { InfoRecord } from "../log/info.ts";
@@ -67,48 +66,3 @@ export async function* readInfo(
 ): AsyncGenerator<InfoRecord> {
   for await (const { record } of readLines(root, ref, options)) yield record;
 }
-
-/** A part of a thread's debug log; `next` is where the rest of it begins, null when there is none yet. */
-export type InfoPage = { lines: InfoRecord[]; next: number | null };
-
-export type InfoPageOptions = {
-  /** The `next` of the page before. */
-  after?: number;
-  limit?: number;
-  /** Only the events that come before the step with this number, from 1. */
-  step?: number;
-  /** Only the events of this type. */
-  type?: string;
-};
-
-/**
- * A page of a thread's debug log.
- *
- * @throws WorkflowError `LOG_REPLACED` when `after` is behind the end.
- */
-export function readInfoPage(
-  root: Root,
-  ref: ThreadRef,
-  { after = 0, limit = 1000, step, type }: InfoPageOptions = {},
-): InfoPage {
-  const log = new LogTail(infoPath(root, ref.hash, ref.threadId), after);
-  const lines: InfoRecord[] = [];
-  for (const { value, position } of log.read()) {
-    const record = value as InfoRecord | undefined;
-    if (typeof record?.tag !== "string") continue;
-    // What a step's end comes upon in the log may still follow it; a step later nothing does.
-    if (step !== undefined && (record.step ?? 0) > step + 1) break;
-    if (step !== undefined && record.step !== step) continue;
-    if (type !== undefined && record.type !== type) continue;
-    lines.push(record);
-    if (lines.length >= limit) return { lines, next: position };
-  }
-  return { lines, next: null };
-}
-
-/** A thread's events, newest first. Those that its worker has not written yet are not among them. */
-export const readNewestEvents = (
-  root: Root,
-  { hash, threadId }: ThreadRef,
-): Iterable<EventRecord & InfoRecord> =>
-  newestEvents(infoPath(root, hash, threadId)) as Iterable<EventRecord & InfoRecord>;
