@@ -111,7 +111,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
   async "attempts say what happened in each step, in a fork too"(trial) {
     const { host } = trial;
     const ref = await trial.start(speaking);
-    const told = ({ step, status, notes, saved }: Attempt) => ({
+    const summary = ({ step, status, notes, saved }: Attempt) => ({
       ...{ step, status, saved },
       notes: notes.map(({ type, payload }) => `${type} ${String(payload.value)}`),
     });
@@ -121,16 +121,19 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
       ...{ step, status: "committed", saved },
       notes: [`print ${role}`],
     });
-    equal(attempts.map(told), [of(1, "a"), of(2, "b"), of(3, "c")]);
+    equal(attempts.map(summary), [of(1, "a"), of(2, "b"), of(3, "c")]);
     const fork = await host.fork(ref, { keep: { atStep: 2 }, env: {} });
     const second = await host.fork(fork, { keep: { atStep: 1 }, env: {} });
     await settled(host, fork);
-    equal((await host.attempts(fork)).slice(0, 2).map(told), [of(1, "a", true), of(2, "b", true)]);
+    equal((await host.attempts(fork)).slice(0, 2).map(summary), [
+      of(1, "a", true),
+      of(2, "b", true),
+    ]);
     await settled(host, second);
-    equal((await host.attempts(second)).slice(0, 1).map(told), [of(1, "a", true)]);
+    equal((await host.attempts(second)).slice(0, 1).map(summary), [of(1, "a", true)]);
     await host.remove(ref);
     const [first] = await host.attempts(fork);
-    equal(first && told(first), { ...of(1, "a", true), notes: [] }, "without its source");
+    equal(first && summary(first), { ...of(1, "a", true), notes: [] }, "without its source");
   },
 
   async "an observer sees steps, questions and the end as they come, in one order"(trial) {
@@ -147,7 +150,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     }
     equal(
       seen.filter((name) => isOwn(name) && name !== "running"),
-      [...["start", "__wait__", "waiting", "__input__", "told", "end"]],
+      [...["start", "__wait__", "waiting", "__input__", "thanks", "end"]],
     );
   },
 
@@ -203,7 +206,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const { steps } = await settled(host, ref);
     equal(
       steps.map(({ role }) => role),
-      ["__wait__", "__input__", "told"],
+      ["__wait__", "__input__", "thanks"],
     );
     equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
   },
@@ -257,7 +260,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     equal(await host.row(ref), null);
     await refused(() => host.remove(ref), "THREAD_NOT_FOUND");
     const last = (await observed).at(-1)?.kind;
-    equal(last === "removed" || last === "end", true, "its observer is told");
+    equal(last === "removed" || last === "end", true, "its observer sees it");
   },
 
   async "rounds are limited, and records too"(trial) {

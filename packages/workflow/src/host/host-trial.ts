@@ -33,7 +33,7 @@ export const endless = bundle(`
 export const asker = bundle(`
   let answer = input.steps.find(({ role }) => role === "__input__");
   if (!answer) answer = yield step("__wait__", "may I?", { for: "leave" });
-  yield step("told", answer.content);`);
+  yield step("thanks", answer.content);`);
 export const failing = bundle('yield step("a"); throw new TypeError("no such model");');
 export const speaking = `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");

@@ -17,7 +17,7 @@ type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolea
 
 /**
  * What changes in a storage root. The system says which logs have grown; who is driven is asked twice a
- * second, for no log tells of a pause or of a worker that is gone; and everything is listed now and then.
+ * second, for no log records a pause or the loss of a worker; and everything is listed now and then.
  *
  * @see Host.changes
  */
@@ -70,7 +70,7 @@ class Store {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
     }
-    // One that was live a moment ago may be dead by now, and nothing would tell of it again.
+    // One that was live a moment ago may be dead by now, and no other change would name it.
     for (const ref of await listLive(this.#root)) {
       const { threadId, steps, status } = ref;
       this.#seen.set(threadId, { ref, steps, status, live: true });

@@ -16,7 +16,7 @@ export type Filter = {
   meant: readonly Meant[] | null;
 };
 
-/** Whether the place of a log alone tells that it fits: no log need be read to count such threads. */
+/** Whether the path of a log alone decides that it fits: no log need be read to count such threads. */
 export const isByPlace = ({ statuses, meant }: Filter): boolean =>
   !statuses && (meant?.every(({ name }) => name === undefined) ?? true);
 
@@ -29,7 +29,7 @@ export function placesOf(root: Root, { meant }: Filter): ThreadRef[] {
   return threadsOf(root, [...new Set(all)]);
 }
 
-/** Whether a thread fits, as far as the first and the last line of its log tell; `maybe`: read it whole. */
+/** Whether a thread fits, as far as the first and the last line of its log show; `maybe`: read it whole. */
 export type Guess = "no" | "yes" | "maybe";
 
 /** Looks at a thread as little as it must to pass it over. */
@@ -44,17 +44,17 @@ export async function guess(
   const names = here?.some(({ name }) => name === undefined) ? null : here?.map(({ name }) => name);
   try {
     if (names && !names.includes(readStart(path)?.name)) return "no";
-    if (!statuses) return names ? "yes" : born(path);
-    // Any log may be broken, and none but the whole log tells.
+    if (!statuses) return names ? "yes" : created(path);
+    // Any log may be broken, and only the whole log shows it.
     return statuses.has("corrupt") ? "maybe" : await ended(ref, path, statuses, live);
   } catch {
     return "maybe";
   }
 }
 
-function born(path: string): Guess {
+function created(path: string): Guess {
   const { kind } = readLast(path);
-  return kind === "unborn" ? "no" : kind === "record" ? "yes" : "maybe";
+  return kind === "empty" ? "no" : kind === "record" ? "yes" : "maybe";
 }
 
 async function ended(
@@ -64,7 +64,7 @@ async function ended(
   live: LiveLookup,
 ): Promise<Guess> {
   const found = readLast(path);
-  if (found.kind !== "record") return found.kind === "unborn" ? "no" : "maybe";
+  if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
   const { record, length } = found;
   const end = record && isEnd(record) ? record : null;
   // What goes on while it is looked at is read whole.

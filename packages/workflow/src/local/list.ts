@@ -120,7 +120,7 @@ export async function readRow(
       if (sizeOf(path) !== log.size + log.torn) log = outlineLog(path);
     }
     const { mtimeMs } = statSync(path);
-    if (log.kind === "unborn") return null;
+    if (log.kind === "empty") return null;
     if (log.kind === "headless") return corruptRow(ref, mtimeMs);
     const { start, end, last } = log;
     return {

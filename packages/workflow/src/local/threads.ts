@@ -65,7 +65,7 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
     // What the worker says holds for the log as it is by now.
     if (sizeOf(path) !== log.size + log.torn) log = read();
   }
-  if (log.kind === "unborn") throw notFound(ref.threadId);
+  if (log.kind === "empty") throw notFound(ref.threadId);
   if (log.kind === "headless") return headless(ref, log.broken);
   const { start, steps } = log;
   const { prompt, params } = start.parameters;
@@ -83,7 +83,7 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
   };
 }
 
-/** How a thread failed, as its end record tells it; null when it did not, or has not ended. */
+/** How a thread failed, as its end record has it; null when it did not, or has not ended. */
 export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
   const path = dataPath(root, ref.hash, ref.threadId);
   const log = open(ref, () => outlineLog(path), path);
@@ -116,7 +116,7 @@ export function breakOf(
 ): (Break & { path: string }) | null {
   const path = dataPath(root, hash, threadId);
   const log = outlineLog(path);
-  const broken = log.kind === "unborn" ? null : log.broken;
+  const broken = log.kind === "empty" ? null : log.broken;
   return broken ? { ...broken, path } : null;
 }
 

@@ -105,7 +105,7 @@ async function threadProblems(root: Root, hash: string, threadId: string): Promi
   const problems: Problem[] = [];
   const unread = await problemOf(path, async () => {
     const log = await settled(path);
-    if (log.kind !== "unborn" && log.broken) {
+    if (log.kind !== "empty" && log.broken) {
       const { line, offset, reason } = log.broken;
       problems.push({ path, line, offset, message: reason });
     }
@@ -120,13 +120,13 @@ async function threadProblems(root: Root, hash: string, threadId: string): Promi
 
 function tornProblem(
   path: string,
-  log: LogOutline | Extract<Unreadable, { kind: "unborn" }>,
+  log: LogOutline | Extract<Unreadable, { kind: "empty" }>,
 ): Problem {
-  const records = log.kind === "unborn" ? 0 : 1 + log.steps + (log.end ? 1 : 0);
+  const records = log.kind === "empty" ? 0 : 1 + log.steps + (log.end ? 1 : 0);
   return {
     path,
     line: records + 1,
-    offset: log.kind === "unborn" ? 0 : log.size,
+    offset: log.kind === "empty" ? 0 : log.size,
     message: `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`,
   };
 }
@@ -135,7 +135,7 @@ function tornProblem(
 async function settled(path: string): Promise<LogOutline | Unreadable> {
   let log = outlineLog(path);
   for (let size = -1; log.kind !== "headless" && log.torn > 0; log = outlineLog(path)) {
-    const now = log.torn + (log.kind === "unborn" ? 0 : log.size);
+    const now = log.torn + (log.kind === "empty" ? 0 : log.size);
     if (now === size) break;
     size = now;
     await Bun.sleep(50);

@@ -9,11 +9,11 @@ const mostPiece = 8 * 1024 * 1024;
 
 /**
  * How a log ends: with a step or an end record; with its start record alone (`record` is null); not yet
- * with any line (`unborn`); or `unclear`, which only the whole log can tell. `length` is the file's.
+ * with any line (`empty`); or `unclear`, which only the whole log can tell. `length` is the file's.
  */
 export type LogLast =
   | { kind: "record"; record: Step | EndRecord | null; length: number }
-  | { kind: "unborn" | "unclear" };
+  | { kind: "empty" | "unclear" };
 
 /**
  * The last whole line of a log. Only as much of the file's end is read as that line and a torn one
@@ -31,7 +31,7 @@ export function readLast(path: string): LogLast {
       const end = bytes.lastIndexOf(newline);
       const before = end > 0 ? bytes.lastIndexOf(newline, end - 1) : -1;
       if (before < 0 && from > 0) continue;
-      if (end < 0) return { kind: "unborn" };
+      if (end < 0) return { kind: "empty" };
       return lastOf(bytes.subarray(before + 1, end), before < 0, size);
     }
     return { kind: "unclear" };

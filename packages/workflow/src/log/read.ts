@@ -99,7 +99,7 @@ type Scan = {
 };
 
 function unreadable({ broken, torn }: Scan): Unreadable {
-  return broken ? { kind: "headless", broken } : { kind: "unborn", torn };
+  return broken ? { kind: "headless", broken } : { kind: "empty", torn };
 }
 
 function scan(pieces: Iterable<Window>, onStep: (step: Step) => void): Scan {

@@ -60,8 +60,8 @@ export type ThreadLog = {
   broken: Break | null;
 };
 
-/** A file whose first record was never whole (`unborn`: no thread was ever acknowledged) or is broken. */
-export type Unreadable = { kind: "unborn"; torn: number } | { kind: "headless"; broken: Break };
+/** A file whose first record was never whole (`empty`: no thread was ever acknowledged) or is broken. */
+export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 type Fields = Record<string, unknown>;
 

@@ -20,7 +20,7 @@ export function takeOver(root: Root, hash: string, threadId: string, writing: Wr
   const path = dataPath(root, hash, threadId);
   if (!existsSync(path)) throw notFound(threadId);
   const log = readWhole(path, readLog);
-  if (log.kind === "unborn") throw notFound(threadId);
+  if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") throw corrupt(path, log.broken);
   if (log.broken) throw corrupt(path, log.broken);
   if (log.end) throw ended(threadId, log.end);
