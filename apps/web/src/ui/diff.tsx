@@ -10,9 +10,9 @@ type LineDiffProps = { before: string; after: string; label: string };
 /** What changed from one text to another, as a patch. */
 export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => diffOf(before, after), [before, after]);
-  if (!lines) return <p className={styles.note}>The two are too different to be compared.</p>;
+  if (!lines) return <p className="muted">The two are too different to be compared.</p>;
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className={styles.note}>The two are the same.</p>;
+    return <p className="muted">The two are the same.</p>;
   }
   return (
     <div className={styles.patch} role="region" aria-label={label} tabIndex={0}>

@@ -28,12 +28,12 @@ function Field({ label, hint, problem, children }: FieldProps) {
   };
   return (
     <div className={styles.field}>
-      <label className={styles.label} htmlFor={id}>
+      <label className="strong" htmlFor={id}>
         {label}
       </label>
       {children(wiring)}
       {note && (
-        <div id={`${id}-note`} className={problem ? styles.problem : styles.hint}>
+        <div id={`${id}-note`} className={problem ? styles.problem : "hint"}>
           {note}
         </div>
       )}

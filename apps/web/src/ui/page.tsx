@@ -10,7 +10,7 @@ export function Page({ title, note, actions, children }: Props) {
       <div className={styles.heading}>
         <div>
           <h1>{title}</h1>
-          {note && <p className={styles.note}>{note}</p>}
+          {note && <p className="muted">{note}</p>}
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}
       </div>

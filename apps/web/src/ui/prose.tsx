@@ -28,7 +28,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const isCut = isLong && !isWhole;
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
   const plain = (
-    <div className={json === null ? styles.text : styles.json}>
+    <div className={json === null ? "anywhere" : "code anywhere"}>
       {part}
       {isGrowing && <span className={styles.cursor} aria-hidden />}
     </div>

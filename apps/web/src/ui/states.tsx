@@ -32,7 +32,7 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
     <div className={styles.failure} role="alert">
       <CircleAlert aria-hidden />
       <div className={styles.failureText}>
-        <p className={styles.failureMessage}>{sentence(error.message)}</p>
+        <p className="strong">{sentence(error.message)}</p>
         {details.length > 1 && (
           <ul className={styles.details}>
             {details.map((detail) => (
@@ -40,7 +40,7 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
             ))}
           </ul>
         )}
-        {hint && <p className={styles.failureHint}>{sentence(hint)}</p>}
+        {hint && <p className="muted">{sentence(hint)}</p>}
         {children}
       </div>
       {onRetry && (

@@ -19,8 +19,8 @@ export function Value({ value }: { value: unknown }) {
     );
   }
   if (isTruncated(value)) return <Whole value={value}>{(full) => <Value value={full} />}</Whole>;
-  if (typeof value === "string") return <span className={styles.text}>{value || "“”"}</span>;
-  return <code className={styles.json}>{jsonOf(value)}</code>;
+  if (typeof value === "string") return <span className="anywhere">{value || "“”"}</span>;
+  return <code className="code anywhere">{jsonOf(value)}</code>;
 }
 
 /** Named values, each below the one before. */
@@ -43,7 +43,7 @@ export function Values({ values }: { values: Readonly<Record<string, unknown>> }
 
 /** Stands where there is nothing to show. */
 export function Nothing({ children }: { children: ReactNode }) {
-  return <p className={styles.nothing}>{children}</p>;
+  return <p className="faint">{children}</p>;
 }
 
 const shortest = 72;
@@ -89,7 +89,7 @@ function Whole({ value, children }: WholeProps) {
   const all = `(${size(value.length)})`;
   return (
     <div className={styles.start}>
-      <code className={styles.json}>{value.preview}</code>
+      <code className="code anywhere">{value.preview}</code>
       {!isOpen && address !== null && (
         <a href={address} target="_blank" rel="noreferrer">
           Open all of it {all}

@@ -39,7 +39,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
     <div ref={box} className={styles.answer}>
       <Form question={question} isBusy={send.isPending} onAnswer={(value) => send.mutate(value)} />
       {expiresAt !== null && (
-        <p className={styles.note}>Answers are taken until {moment(expiresAt)}.</p>
+        <p className="caption">Answers are taken until {moment(expiresAt)}.</p>
       )}
       {send.error && <FailureNotice error={send.error} />}
     </div>

@@ -68,7 +68,7 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
     <form onSubmit={submit} className={styles.form} noValidate>
       <DialogBody>
         {within !== null && (
-          <p className={styles.within}>
+          <p className="muted">
             This step is of the workflow that <code>{within}</code> runs. The values are that
             workflow's own.
           </p>
@@ -77,7 +77,7 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
         <ValueList title="Locals" values={localVars} {...listed} />
         <ValueList title="Params" values={params} {...listed} />
         {Object.keys(all).length === 0 && (
-          <p className={styles.within}>The workflow declares no variables and no params.</p>
+          <p className="muted">The workflow declares no variables and no params.</p>
         )}
         <details className={styles.more}>
           <summary>Version and rounds</summary>

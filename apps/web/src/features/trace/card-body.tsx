@@ -237,11 +237,11 @@ function Tools({ calls }: { calls: readonly ToolCall[] }) {
             <ToolState status={call.status} />
             <code>{call.name}</code>
           </div>
-          <div className={styles.value}>
+          <div className="muted">
             <Value value={call.input} />
           </div>
           {call.messages.length > 0 && (
-            <ul className={styles.toolNotes}>
+            <ul className="hint">
               {call.messages.map((message, line) => (
                 <li key={line}>{message}</li>
               ))}

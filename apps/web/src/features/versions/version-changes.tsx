@@ -17,7 +17,7 @@ type Props = { hash: string; before: string | null };
 /** What a version changed: its descriptor at once, its source when it is asked for. */
 export function VersionChanges({ hash, before }: Props) {
   const [isWhole, setWhole] = useState(false);
-  if (before === null) return <p className={styles.note}>The first version.</p>;
+  if (before === null) return <p className="muted">The first version.</p>;
   return (
     <>
       <DescriptorChanges hash={hash} before={before} />
@@ -46,11 +46,11 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
   if (error) return <FailureNotice error={error} />;
   if (!now.data || !then.data) return <Skeleton lines={2} />;
   if (!now.data.descriptor || !then.data.descriptor) {
-    return <p className={styles.note}>One of the two has no descriptor that can be read.</p>;
+    return <p className="muted">One of the two has no descriptor that can be read.</p>;
   }
   const changes = changesOf(then.data.descriptor, now.data.descriptor);
   if (changes.length === 0) {
-    return <p className={styles.note}>Its descriptor is as before; its source is not.</p>;
+    return <p className="muted">Its descriptor is as before; its source is not.</p>;
   }
   return (
     <ul className={styles.changes}>
@@ -79,7 +79,7 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
     return (
       <li className={styles.change}>
         <span>
-          {words}: <del>{before}</del> <ArrowRight aria-label="to" className={styles.arrow} />{" "}
+          {words}: <del>{before}</del> <ArrowRight aria-label="to" className="faint" />{" "}
           <ins>{after}</ins>
         </span>
       </li>

@@ -78,7 +78,7 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
               <CircleCheck aria-hidden /> current
             </span>
           )}
-          <span className={styles.when} title={moment(timestamp)}>
+          <span className="muted" title={moment(timestamp)}>
             {ago(timestamp, now)}
           </span>
           <Link to="/" search={{ workflow: hash }} className={styles.threads}>

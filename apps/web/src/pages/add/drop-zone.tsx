@@ -38,7 +38,7 @@ export function DropZone({ files, onFiles }: Props) {
         {titleOf(files)}
       </label>
       <input id={id} type="file" multiple className={styles.input} onChange={change} />
-      <p className={styles.kinds}>
+      <p className="muted">
         {files.size > 0 ? (
           `${sizeOf(files)}. Drop or choose more: a file of the same name replaces the one before.`
         ) : (

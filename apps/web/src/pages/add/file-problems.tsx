@@ -22,7 +22,7 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
         <CircleX aria-hidden />
         {workflow} was not added: {counted(problems.length, "error")}
       </h2>
-      {hint && <p className={styles.hint}>{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
+      {hint && <p className="muted">{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
       <ul>
         {problems
           .filter((problem) => !located.includes(problem))

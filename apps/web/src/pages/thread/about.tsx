@@ -83,7 +83,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
         </tfoot>
       </table>
       {ledger.saved.tokens > 0 && (
-        <p className={styles.saved}>
+        <p className="hint">
           {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved: a fork
           brought those steps along.
         </p>

@@ -134,7 +134,7 @@ function EndNote({ thread, status, onRerun }: EndNoteProps) {
       </h3>
       {result.summary && <Prose text={result.summary} />}
       {failure && (
-        <p className={styles.failure}>
+        <p className="muted">
           {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
           again; a rerun does so with other values.
         </p>

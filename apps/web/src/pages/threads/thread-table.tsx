@@ -52,7 +52,7 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   useRowKeys(body, (index) => virtual.scrollToIndex(index), rows.length);
   return (
     <div
-      className={styles.table}
+      className="raised"
       role="table"
       aria-label="Threads"
       aria-rowcount={hasMore ? -1 : rows.length + 1}
@@ -134,7 +134,7 @@ function TableRow({ ref, row, now, index, top }: TableRowProps) {
         <StatusBadge status={status} />
       </div>
       <div role="cell" className={styles.workflow}>
-        <span className={styles.name}>{workflow}</span>
+        <span className="strong">{workflow}</span>
         <span className={styles.hash} title={hash}>
           {hash.slice(0, 6)}
         </span>

@@ -81,7 +81,7 @@ function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
   };
   useKeys({ j: () => go(1), k: () => go(-1) });
   return (
-    <ul ref={list} className={styles.list}>
+    <ul ref={list} className="raised">
       {rows.map(({ name, description, hash, timestamp, versions }) => (
         <li key={name} className={styles.row}>
           <div className={styles.what}>
