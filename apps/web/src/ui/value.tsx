@@ -5,6 +5,7 @@ import { size } from "../lib/format.ts";
 import { laidOut } from "../lib/json.ts";
 import { filePathOf, isTruncated, type Truncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
+import { type Fact, Facts } from "./facts.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 import styles from "./value.module.css";
 
@@ -27,18 +28,10 @@ export function Value({ value }: { value: unknown }) {
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return <Nothing>Nothing.</Nothing>;
-  return (
-    <dl className={styles.values}>
-      {entries.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <Value value={value} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+  const facts = entries.map(
+    ([name, value]): Fact => [<code key={name}>{name}</code>, <Value key={name} value={value} />],
   );
+  return <Facts facts={facts} look="list" />;
 }
 
 /** Stands where there is nothing to show. */

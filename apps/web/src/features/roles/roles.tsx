@@ -1,6 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { Users } from "lucide-react";
 import { isRecord, ownIn } from "../../lib/json.ts";
+import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
 import styles from "./roles.module.css";
 
@@ -26,7 +27,7 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
       {roles.map(([name, { description, schema }]) => (
         <section key={name} className={styles.role}>
           <h2>{name}</h2>
-          {description && <p className={styles.description}>{description}</p>}
+          {description && <p className="muted">{description}</p>}
           <SchemaTable schema={schema} />
         </section>
       ))}
@@ -42,25 +43,12 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
 /** What a schema asks for, field by field, and as it is written. */
 function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
-    return <p className={styles.any}>{schema === false ? "No values." : "Any values."}</p>;
+    return <p className="muted">{schema === false ? "No values." : "Any values."}</p>;
   }
   const properties = propertiesOf(schema);
   return (
     <>
-      {properties.length > 0 && (
-        <dl className={styles.fields}>
-          {properties.map(({ name, type, isRequired, description }) => (
-            <div key={name}>
-              <dt className="mono">{name}</dt>
-              <dd>
-                {type}
-                {!isRequired && <span className={styles.optional}> (optional)</span>}
-                {description && <span className={styles.hint}>{description}</span>}
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
+      {properties.length > 0 && <Facts look="list" facts={properties.map(factOf)} />}
       <details className={styles.raw}>
         <summary>JSON Schema</summary>
         <pre tabIndex={0}>{JSON.stringify(schema, null, 2)}</pre>
@@ -68,6 +56,15 @@ function SchemaTable({ schema }: { schema: unknown }) {
     </>
   );
 }
+
+const factOf = ({ name, type, isRequired, description }: Property): Fact => [
+  <code key={name}>{name}</code>,
+  <>
+    {type}
+    {!isRequired && <span className="faint"> (optional)</span>}
+    {description && <div className="hint">{description}</div>}
+  </>,
+];
 
 /** A field that a schema declares. */
 type Property = {

@@ -16,6 +16,7 @@ import { cost, count, counted, duration, moment, tokens } from "../../lib/format
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
+import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
@@ -271,35 +272,17 @@ function ToolState({ status }: { status: ToolCall["status"] }) {
 /** What an attempt spent on models, kind by kind. */
 function SpendingTable({ spending }: { spending: Spending }) {
   const { models, latencyMs, tokens: used, cost: dollars } = spending;
+  const kinds = Object.entries(used).filter(([, value]) => value > 0);
   return (
-    <dl className={styles.usage}>
-      {Object.entries(used)
-        .filter(([, value]) => value > 0)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{wordsOf(name)}</dt>
-            <dd>{count(value)}</dd>
-          </div>
-        ))}
-      {models.length > 0 && (
-        <div>
-          <dt>Model</dt>
-          <dd>{models.join(", ")}</dd>
-        </div>
-      )}
-      {latencyMs !== null && (
-        <div>
-          <dt>Latency</dt>
-          <dd>{duration(latencyMs)}</dd>
-        </div>
-      )}
-      {dollars !== null && (
-        <div>
-          <dt>Cost</dt>
-          <dd>{cost(dollars)}</dd>
-        </div>
-      )}
-    </dl>
+    <Facts
+      look="row"
+      facts={[
+        ...kinds.map(([name, value]): Fact => [wordsOf(name), count(value)]),
+        ["Model", models.join(", ") || null],
+        ["Latency", latencyMs === null ? null : duration(latencyMs)],
+        ["Cost", dollars === null ? null : cost(dollars)],
+      ]}
+    />
   );
 }
 

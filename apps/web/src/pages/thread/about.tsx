@@ -4,6 +4,7 @@ import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-type
 import { StatusIcon } from "../../features/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 import { Nothing } from "../../ui/value.tsx";
@@ -13,6 +14,18 @@ import styles from "./about.module.css";
 export function About({ thread }: { thread: Thread }) {
   const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
+  const facts: Fact[] = [
+    [
+      "Workflow",
+      <Link key="workflow" to="/workflows/$name" params={{ name: workflow }}>
+        {workflow}
+      </Link>,
+    ],
+    ["Version", <code key="version">{hash}</code>],
+    ["Started", moment(createdAt)],
+    ["Max rounds", count(maxRounds)],
+    ["Worker", pid === null ? null : `process ${pid}`],
+  ];
   return (
     <div className={styles.about}>
       <section>
@@ -21,26 +34,7 @@ export function About({ thread }: { thread: Thread }) {
       </section>
       <section>
         <h2>Thread</h2>
-        <dl className={styles.facts}>
-          <dt>Workflow</dt>
-          <dd>
-            <Link to="/workflows/$name" params={{ name: workflow }}>
-              {workflow}
-            </Link>
-          </dd>
-          <dt>Version</dt>
-          <dd className="mono">{hash}</dd>
-          <dt>Started</dt>
-          <dd>{moment(createdAt)}</dd>
-          <dt>Max rounds</dt>
-          <dd>{count(maxRounds)}</dd>
-          {pid !== null && (
-            <>
-              <dt>Worker</dt>
-              <dd>process {pid}</dd>
-            </>
-          )}
-        </dl>
+        <Facts look="list" facts={facts} />
       </section>
       <Spending ledger={ledger} />
       <section>

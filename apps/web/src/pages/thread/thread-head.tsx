@@ -9,6 +9,7 @@ import type { ThreadLog } from "../../lib/thread-log.ts";
 import { isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { Controls } from "./controls.tsx";
+import { Facts } from "../../ui/facts.tsx";
 import styles from "./thread-head.module.css";
 
 type Props = {
@@ -45,12 +46,12 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
       <p role="status" className="unseen">
         The thread is {status}.
       </p>
-      <Facts thread={thread} status={status} log={log} />
+      <ThreadFacts thread={thread} status={status} log={log} />
     </header>
   );
 }
 
-function Facts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
+function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const { createdAt, threadId, maxRounds } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const now = useNow(isLive(status) ? 1_000 : 30_000);
@@ -58,33 +59,18 @@ function Facts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const elapsed = (isLive(status) ? now : lastAt) - createdAt;
   const steps = Math.max(log.steps.length, thread.stepCount);
   const { total } = ledger ?? {};
+  const noPrice = total && total.unpriced > 0 ? `${total.unpriced} steps have no known price` : "";
   return (
-    <dl className={styles.facts}>
-      <div>
-        <dt>Steps</dt>
-        <dd title={`At most ${count(maxRounds)}`}>{count(steps)}</dd>
-      </div>
-      <div>
-        <dt>Elapsed</dt>
-        <dd>{duration(elapsed)}</dd>
-      </div>
-      <div>
-        <dt>Tokens</dt>
-        <dd>{total ? tokens(total.tokens) : "…"}</dd>
-      </div>
-      <div>
-        <dt>Cost</dt>
-        <dd
-          title={total && total.unpriced > 0 ? `${total.unpriced} steps have no known price` : ""}
-        >
-          {total ? cost(total.cost) : "…"}
-          {total && total.unpriced > 0 && "+"}
-        </dd>
-      </div>
-      <div>
-        <dt>Started</dt>
-        <dd title={moment(createdAt)}>{ago(createdAt, now)}</dd>
-      </div>
-    </dl>
+    <Facts
+      look="row"
+      className={styles.facts}
+      facts={[
+        ["Steps", count(steps), `At most ${count(maxRounds)}`],
+        ["Elapsed", duration(elapsed)],
+        ["Tokens", total ? tokens(total.tokens) : "…"],
+        ["Cost", total ? `${cost(total.cost)}${noPrice && "+"}` : "…", noPrice],
+        ["Started", ago(createdAt, now), moment(createdAt)],
+      ]}
+    />
   );
 }

@@ -7,6 +7,7 @@ import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { useHostEvents } from "../../lib/lists.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
 import { buttonClass, Command } from "../../ui/button.tsx";
+import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
@@ -90,20 +91,15 @@ function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
             </Link>
             <p className={styles.description}>{description}</p>
           </div>
-          <dl className={styles.facts}>
-            <div>
-              <dt>Version</dt>
-              <dd className="mono">{hash}</dd>
-            </div>
-            <div>
-              <dt>Versions</dt>
-              <dd>{count(versions)}</dd>
-            </div>
-            <div>
-              <dt>Changed</dt>
-              <dd title={moment(timestamp)}>{ago(timestamp, now)}</dd>
-            </div>
-          </dl>
+          <Facts
+            look="row"
+            className={styles.facts}
+            facts={[
+              ["Version", <code key="hash">{hash}</code>],
+              ["Versions", count(versions)],
+              ["Changed", ago(timestamp, now), moment(timestamp)],
+            ]}
+          />
           <Link to="/" search={{ start: name }} className={`${buttonClass()} ${styles.start}`}>
             <Play aria-hidden />
             Start<span className="unseen"> {name}</span>
