@@ -1,4 +1,10 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+} from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import type {
   AnswerThread,
   Controlled,
@@ -165,3 +171,21 @@ export const isLive = (status: Status): boolean => status === "running" || statu
 /** Whether its log is final. */
 export const isEnded = (status: Status): boolean =>
   status === "completed" || status === "failed" || status === "killed";
+
+/** Makes a thread and goes to it; `make` resolves to its id. */
+export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: make,
+    onSuccess: (id) => {
+      onMade?.();
+      void navigate({ to: "/threads/$id", params: { id } });
+    },
+  });
+}
+
+/** What is wrong with a text as the most rounds of a thread; empty, it sets none. */
+export function problemOfRounds(text: string): { maxRounds?: string } {
+  const isFine = text.trim() === "" || (Number.isInteger(Number(text)) && Number(text) > 0);
+  return isFine ? {} : { maxRounds: "This must be a whole number from 1 on." };
+}

@@ -1,7 +1,6 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
 import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
-import { type SubmitEvent, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { forkThread } from "../../lib/threads.ts";
@@ -9,11 +8,10 @@ import { bundleQuery } from "../../lib/workflows.ts";
 import { Dialog, DialogBody } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { ForkButtons, LimitFields } from "./fork-fields.tsx";
-import styles from "./fork.module.css";
+import { NewThreadForm } from "./new-thread-form.tsx";
 import {
-  type Beginning,
-  beginningQuery,
+  type PointValues,
+  valuesQuery,
   draftAt,
   type ForkDraft,
   forkOf,
@@ -41,7 +39,7 @@ function OpenDialog({ thread, steps, point, onClose }: Props & { point: ForkPoin
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   const { data: begin, error } = useQuery({
-    ...beginningQuery(thread.threadId, point),
+    ...valuesQuery(thread.threadId, point),
     enabled: isOfSteps,
   });
   const role = begin?.stepID ?? steps[point.number - 1]?.role ?? "";
@@ -76,7 +74,7 @@ function whatHappens(point: ForkPoint, length: number): string {
   return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread stays as it is.`;
 }
 
-function whatBegins({ steps, stepID }: Beginning): string {
+function whatBegins({ steps, stepID }: PointValues): string {
   const values =
     stepID === null
       ? "These are the values that it goes on with."
@@ -99,24 +97,11 @@ type ForkFormProps = {
 /** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
 function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
   const { threadId, prompt } = thread;
-  const navigate = useNavigate();
   // The dialog keeps what it showed when it was opened, also while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
   const problems = useMemo(() => problemsIn(draft), [draft]);
-  const hasProblem = Object.keys(problems).length > 0;
-  const fork = useMutation({
-    mutationFn: () => forkThread(threadId, forkOf(point, before, draft)),
-    onSuccess: ({ threadId: id }) => {
-      onClose();
-      void navigate({ to: "/threads/$id", params: { id } });
-    },
-  });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!hasProblem) fork.mutate();
-  };
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
   const promptField = (
     <TextArea
@@ -128,29 +113,22 @@ function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
     />
   );
   return (
-    <form onSubmit={submit} className={styles.form} noValidate>
-      <DialogBody>
-        {kept ? (
-          <StepFields draft={draft} problem={problems.meta} kept={kept} set={set} />
-        ) : (
-          promptField
-        )}
-        <details className={styles.more}>
-          <summary>{kept ? "Prompt, version and rounds" : "Version and rounds"}</summary>
-          <div className={styles.fields}>
-            {kept && promptField}
-            <LimitFields thread={thread} limits={draft} onChange={set} />
-          </div>
-        </details>
-        {fork.error && <FailureNotice error={fork.error} />}
-      </DialogBody>
-      <ForkButtons
-        point={point}
-        isBusy={fork.isPending}
-        isDisabled={hasProblem}
-        onClose={onClose}
-      />
-    </form>
+    <NewThreadForm
+      thread={thread}
+      point={point}
+      limits={draft}
+      onLimits={set}
+      seldom={kept && promptField}
+      hasProblem={Object.keys(problems).length > 0}
+      make={async () => (await forkThread(threadId, forkOf(point, before, draft))).threadId}
+      onClose={onClose}
+    >
+      {kept ? (
+        <StepFields draft={draft} problem={problems.meta} kept={kept} set={set} />
+      ) : (
+        promptField
+      )}
+    </NewThreadForm>
   );
 }
 

@@ -6,10 +6,10 @@ import type {
   RunValues,
 } from "@uncaged/workflow-server/api-types";
 import { isRecord, laidOut, ownIn, readJson, readObject } from "../../lib/json.ts";
-import { readCheckpoint, readValues } from "../../lib/threads.ts";
+import { problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 /**
- * Where a new thread begins: after a step that is kept, or at a step that is done again. What failed has
+ * Where a new thread starts: after a step that is kept, or at a step that is done again. What failed has
  * the number behind the last step.
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
@@ -45,7 +45,7 @@ export function draftAt(
 /** What is wrong with a draft, by its parts. */
 export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, string>> {
   const meta = readObject(draft.meta).problem;
-  return { ...(meta !== null && { meta }), ...problemsInLimits(draft) };
+  return { ...(meta !== null && { meta }), ...problemOfRounds(draft.maxRounds) };
 }
 
 /** The request for a new thread: the steps to keep, and what was changed, no more. */
@@ -74,13 +74,6 @@ export type Limits = {
   maxRounds: string;
 };
 
-/** What is wrong with them, by their parts. */
-export function problemsInLimits({ maxRounds }: Limits): { maxRounds?: string } {
-  const rounds = Number(maxRounds);
-  const isFine = maxRounds.trim() === "" || (Number.isInteger(rounds) && rounds > 0);
-  return isFine ? {} : { maxRounds: "This must be a whole number from 1 on." };
-}
-
 /** Those that were changed, for a request. */
 export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
   ...(on !== "" && { on }),
@@ -88,10 +81,10 @@ export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: 
 });
 
 /** Where a new thread of a step workflow starts, and the values in force there. */
-export type Beginning = RunValues;
+export type PointValues = RunValues;
 
 /** The values at a point. They never change, for the steps before it don't. */
-export const beginningQuery = (threadId: string, { kind, number }: ForkPoint) =>
+export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
     queryKey: ["runs", threadId, kind, number],
     queryFn: ({ signal }) =>
@@ -107,7 +100,7 @@ async function valuesAfter(
   threadId: string,
   steps: number,
   signal: AbortSignal,
-): Promise<Beginning> {
+): Promise<PointValues> {
   const { params, variables, localVars } = await readCheckpoint(threadId, steps, signal);
   return { steps, stepID: null, path: [], within: null, params, variables, localVars };
 }
@@ -115,7 +108,7 @@ async function valuesAfter(
 /** The request for a rerun from there, with what was changed. */
 export function rerunOf(
   threadId: string,
-  { path, stepID, steps }: Beginning,
+  { path, stepID, steps }: PointValues,
   overrides: Record<string, unknown>,
   limits: Limits,
 ): Rerun {

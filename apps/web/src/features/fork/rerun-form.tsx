@@ -1,20 +1,15 @@
-import { useMutation } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
-import { type SubmitEvent, useId, useRef, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { size } from "../../lib/format.ts";
 import { laidOut, ownIn } from "../../lib/json.ts";
-import { forkThread, startRerun } from "../../lib/threads.ts";
+import { forkThread, problemOfRounds, startRerun } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
-import { DialogBody } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
-import { ForkButtons, LimitFields } from "./fork-fields.tsx";
 import styles from "./fork.module.css";
 import {
-  type Beginning,
+  type PointValues,
   type Edit,
   editOf,
   type Edits,
@@ -25,79 +20,57 @@ import {
   mostShown,
   overridesOf,
   problemOf,
-  problemsInLimits,
   rerunOf,
   switched,
   valueOf,
 } from "./fork.ts";
+import { NewThreadForm } from "./new-thread-form.tsx";
 
-type Props = { thread: Thread; point: ForkPoint; begin: Beginning; onClose: () => void };
+type Props = { thread: Thread; point: ForkPoint; begin: PointValues; onClose: () => void };
 
 /** The values that a new thread of a step workflow goes on with, each edited on its own. */
 export function RerunForm({ thread, point, begin, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;
-  const navigate = useNavigate();
   const [edits, setEdits] = useState<Edits>({});
   const [limits, setLimits] = useState<Limits>({ on: "", maxRounds: "" });
   const all = { ...params, ...variables, ...localVars };
-  const rerun = useMutation({
-    mutationFn: async () => {
-      const overrides = overridesOf(all, edits);
-      if (point.kind === "rerun" || Object.keys(overrides).length > 0) {
-        return (await startRerun(rerunOf(threadId, begin, overrides, limits))).runID;
-      }
-      const keep = { atStep: begin.steps };
-      return (await forkThread(threadId, { keep, ...limitsOf(limits) })).threadId;
-    },
-    onSuccess: (id) => {
-      onClose();
-      void navigate({ to: "/threads/$id", params: { id } });
-    },
-  });
+  const make = async () => {
+    const overrides = overridesOf(all, edits);
+    if (point.kind === "rerun" || Object.keys(overrides).length > 0) {
+      return (await startRerun(rerunOf(threadId, begin, overrides, limits))).runID;
+    }
+    const keep = { atStep: begin.steps };
+    return (await forkThread(threadId, { keep, ...limitsOf(limits) })).threadId;
+  };
   const hasProblem =
     Object.values(edits).some((edit) => problemOf(edit) !== null) ||
-    Object.keys(problemsInLimits(limits)).length > 0;
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!hasProblem) rerun.mutate();
-  };
+    problemOfRounds(limits.maxRounds).maxRounds !== undefined;
   const [first] = Object.keys({ ...variables, ...localVars, ...params });
   const listed = { edits, first, onChange: setEdits };
   return (
-    <form onSubmit={submit} className={styles.form} noValidate>
-      <DialogBody>
-        {within !== null && (
-          <p className="muted">
-            This step is of the workflow that <code>{within}</code> runs. The values are that
-            workflow's own.
-          </p>
-        )}
-        <ValueList title="Variables" values={variables} {...listed} />
-        <ValueList title="Locals" values={localVars} {...listed} />
-        <ValueList title="Params" values={params} {...listed} />
-        {Object.keys(all).length === 0 && (
-          <p className="muted">The workflow declares no variables and no params.</p>
-        )}
-        <details className={styles.more}>
-          <summary>Version and rounds</summary>
-          <div className={styles.fields}>
-            <LimitFields
-              thread={thread}
-              limits={limits}
-              onChange={(change) => setLimits((now) => ({ ...now, ...change }))}
-            />
-          </div>
-        </details>
-        {rerun.error && <FailureNotice error={rerun.error} />}
-      </DialogBody>
-      <ForkButtons
-        point={point}
-        isBusy={rerun.isPending}
-        isDisabled={hasProblem}
-        onClose={onClose}
-      />
-    </form>
+    <NewThreadForm
+      thread={thread}
+      point={point}
+      limits={limits}
+      onLimits={(change) => setLimits((now) => ({ ...now, ...change }))}
+      hasProblem={hasProblem}
+      make={make}
+      onClose={onClose}
+    >
+      {within !== null && (
+        <p className="muted">
+          This step is of the workflow that <code>{within}</code> runs. The values are that
+          workflow's own.
+        </p>
+      )}
+      <ValueList title="Variables" values={variables} {...listed} />
+      <ValueList title="Locals" values={localVars} {...listed} />
+      <ValueList title="Params" values={params} {...listed} />
+      {Object.keys(all).length === 0 && (
+        <p className="muted">The workflow declares no variables and no params.</p>
+      )}
+    </NewThreadForm>
   );
 }
 

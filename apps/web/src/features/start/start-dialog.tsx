@@ -1,10 +1,10 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
 import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
-import { startThread } from "../../lib/threads.ts";
+import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { Button, buttonClass, Command } from "../../ui/button.tsx";
 import { Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
@@ -79,7 +79,6 @@ type StartFormProps = { workflow: string; choice: ReactNode; onClose: () => void
 
 /** The input of a new thread: the prompt, the workflow's own params, and limits. */
 function StartForm({ workflow, choice, onClose }: StartFormProps) {
-  const navigate = useNavigate();
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
   const fields = useMemo(() => (schema === null ? [] : fieldsOf(schema)), [schema]);
@@ -94,14 +93,10 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const [isChecked, setChecked] = useState(false);
   const answer = answerOf(fields, drafts);
   const problems = { ...(fields.length > 0 && answer.problems), ...problemsIn(limits) };
-  const start = useMutation({
-    mutationFn: () =>
-      startThread(startOf(workflow, prompt, schema === null ? undefined : answer.value, limits)),
-    onSuccess: ({ threadId }) => {
-      onClose();
-      void navigate({ to: "/threads/$id", params: { id: threadId } });
-    },
-  });
+  const start = useNewThread(async () => {
+    const params = schema === null ? undefined : answer.value;
+    return (await startThread(startOf(workflow, prompt, params, limits))).threadId;
+  }, onClose);
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     if (Object.keys(problems).length === 0) start.mutate();
@@ -167,17 +162,11 @@ type Limits = { maxRounds: string; maxCost: string };
 
 /** What is wrong with the limits, by their names. */
 export function problemsIn({ maxRounds, maxCost }: Limits): Record<string, string> {
-  const rounds = Number(maxRounds);
   const dollars = Number(maxCost);
+  const isFine = maxCost.trim() === "" || (dollars > 0 && Number.isFinite(dollars));
   return {
-    ...(maxRounds.trim() !== "" &&
-      (!Number.isInteger(rounds) || rounds < 1) && {
-        maxRounds: "This must be a whole number from 1 on.",
-      }),
-    ...(maxCost.trim() !== "" &&
-      !(dollars > 0 && Number.isFinite(dollars)) && {
-        maxCost: "This must be a number greater than 0.",
-      }),
+    ...problemOfRounds(maxRounds),
+    ...(!isFine && { maxCost: "This must be a number greater than 0." }),
   };
 }
 

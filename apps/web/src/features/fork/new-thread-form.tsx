@@ -1,0 +1,103 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { GitFork, RotateCcw } from "lucide-react";
+import type { ReactNode, SubmitEvent } from "react";
+import { moment } from "../../lib/format.ts";
+import { problemOfRounds, useNewThread } from "../../lib/threads.ts";
+import { historyQuery } from "../../lib/workflows.ts";
+import { Button } from "../../ui/button.tsx";
+import { DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import styles from "./fork.module.css";
+import type { ForkPoint, Limits } from "./fork.ts";
+
+type Props = {
+  thread: Thread;
+  point: ForkPoint;
+  limits: Limits;
+  onLimits: (change: Partial<Limits>) => void;
+  /** What can be changed beside the limits, where it is seldom changed. */
+  seldom?: ReactNode;
+  hasProblem: boolean;
+  /** Resolves to the new thread's id. */
+  make: () => Promise<string>;
+  onClose: () => void;
+  children: ReactNode;
+};
+
+/** The form of a new thread from the steps of one: its values, its version and rounds, its buttons. */
+export function NewThreadForm(props: Props) {
+  const { thread, point, limits, onLimits, seldom, hasProblem, make, onClose, children } = props;
+  const made = useNewThread(make, onClose);
+  const isFork = point.kind === "fork";
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!hasProblem) made.mutate();
+  };
+  return (
+    <form onSubmit={submit} className={styles.form} noValidate>
+      <DialogBody>
+        {children}
+        <details className={styles.more}>
+          <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
+          <div className={styles.fields}>
+            {seldom}
+            <LimitFields thread={thread} limits={limits} onChange={onLimits} />
+          </div>
+        </details>
+        {made.error && <FailureNotice error={made.error} />}
+      </DialogBody>
+      <DialogButtons>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          look="solid"
+          type="submit"
+          icon={isFork ? <GitFork /> : <RotateCcw />}
+          isBusy={made.isPending}
+          disabled={hasProblem}
+        >
+          {isFork ? "Fork" : "Rerun"}
+        </Button>
+      </DialogButtons>
+    </form>
+  );
+}
+
+type LimitFieldsProps = {
+  thread: Thread;
+  limits: Limits;
+  onChange: (change: Partial<Limits>) => void;
+};
+
+function LimitFields({ thread, limits, onChange }: LimitFieldsProps) {
+  const { data: versions = [] } = useQuery({ ...historyQuery(thread.workflow), retry: false });
+  const others = versions.filter(({ hash }) => hash !== thread.hash);
+  return (
+    <>
+      <SelectField
+        label="Version"
+        value={limits.on}
+        hint="The new thread may go on with another version of the workflow."
+        onChange={({ target }) => onChange({ on: target.value })}
+      >
+        <option value="">{thread.hash}, as before</option>
+        {others.map(({ hash, timestamp, current }) => (
+          <option key={hash} value={hash}>
+            {hash}, {moment(timestamp)}
+            {current ? ", current" : ""}
+          </option>
+        ))}
+      </SelectField>
+      <TextField
+        label="Max rounds"
+        inputMode="numeric"
+        placeholder={`as before: ${thread.maxRounds}`}
+        hint="It counts all steps, those that are kept included."
+        value={limits.maxRounds}
+        problem={problemOfRounds(limits.maxRounds).maxRounds}
+        onChange={({ target }) => onChange({ maxRounds: target.value })}
+      />
+    </>
+  );
+}
