@@ -96,12 +96,12 @@ export const failedAmong = (cards: readonly Card[]): Card[] =>
     .filter(({ attempt }) => attempt.status === "failed");
 
 /** A plain bundle's attempt has no name and nothing to show until it reports or commits something. */
-const isShown = ({ role, step, stepID, turns, notes, error }: Attempt): boolean =>
+const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean =>
   role !== null ||
   step !== null ||
-  stepID !== null ||
   error !== null ||
-  turns.length + notes.length > 0;
+  turns.length > 0 ||
+  (stepID !== null && status !== "committed");
 
 /** The role of an attempt; of one without a role, the name under which it publishes. */
 export const nameOf = ({ role, stepID }: Attempt): string => role ?? stepID ?? "unnamed";
