@@ -20,9 +20,9 @@ const everyFile = [
   .map((path) => `./${path}`)
   .filter((path) => path !== packTest && !path.startsWith(browserTests));
 
-/** A file whose comment has this word measures time or memory: nothing else may run beside it. */
+/** A file with such a comment measures time or memory: nothing else may run beside it. */
 const isAlone = (path: string): boolean =>
-  /^[ /]\*.*@alone\b/m.test(readFileSync(join(top, path), "utf8"));
+  /^\/\/ @alone\b/m.test(readFileSync(join(top, path), "utf8"));
 
 export const aloneFiles = everyFile.filter(isAlone);
 export const parallelFiles = everyFile.filter((path) => !aloneFiles.includes(path));

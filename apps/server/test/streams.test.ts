@@ -1,3 +1,4 @@
+// @alone: a thousand clients receive a step within three seconds.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   appendFileSync,

@@ -1,3 +1,4 @@
+// @alone: a registry of 20,000 versions is read within a second.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { readCanonical } from "./canonical.ts";
