@@ -1,4 +1,4 @@
-// 3. Durable: imperative code whose steps are never done twice. Work side by side, and a question to
+// 3. Durable: imperative code whose steps are never executed twice. Concurrent work, and a question to
 // a person: the thread then waits, for days if need be, without a process.
 //
 //     npx uncaged-workflow add inventory examples/03-durable.ts

@@ -123,7 +123,7 @@ test("each workflow of the guide can be added", async () => {
 }, 60_000);
 
 describe("the repository reviewer", () => {
-  test("plans, reads the busiest files one by one, and reports what to mend", async () => {
+  test("plans, reads the busiest files one by one, and reports what to fix", async () => {
     const cwd = faulty("faulty");
     const thread = await run("review", { cwd });
     expect(rolesOf(thread)).toEqual(["planner", ...Array<string>(5).fill("reader"), "reporter"]);

@@ -18,7 +18,7 @@ const writer = role({
   description: "Writes the announcement",
   // A model instead: anthropicAgent({ model: "claude-opus-5-5" })
   agent: scriptedAgent({ "You write": announcement }),
-  systemPrompt: "You write the announcement of a release, and mend it as the person asks.",
+  systemPrompt: "You write the announcement of a release, and change it as the person asks.",
   schema: z.object({}),
 });
 

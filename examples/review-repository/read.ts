@@ -3,7 +3,7 @@ import { counted } from "./counted.ts";
 import { git } from "./git.ts";
 import type { HotSpot } from "./plan.ts";
 
-/** Something to mend. An urgent one should not wait for the next release. */
+/** Something to fix. An urgent one should not wait for the next release. */
 export type Finding = { line: number; what: string; urgent: boolean };
 export type Reading = { path: string; lines: number; findings: Finding[] };
 

@@ -14,7 +14,7 @@ export const script = scriptedAgent({
   },
   "You review": answer("It does what the issue asks for, and no more.", {
     approved: true,
-    mend: [],
+    fix: [],
   }),
 });
 

@@ -5,7 +5,7 @@ const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
 
 /**
  * Runs the tests of the repository that the thread was started in. No model is asked whether they
- * pass: the exit code tells it. `--option 'test=["make","test"]'` says how; else it is `node --test`.
+ * pass: the exit code decides. `--option 'test=["make","test"]'` sets the command; the default is `node --test`.
  */
 export const tester: Role<{ passed: boolean }> = async (ctx) => {
   const { cwd = ".", env = {}, signal = new AbortController().signal, options = {} } = ctx;

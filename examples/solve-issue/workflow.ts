@@ -26,17 +26,17 @@ const coder = role({
   description: "Changes the files",
   agent: player("writes"),
   systemPrompt: `You solve the issue by changing files in your working directory, as planned. Keep the change small.
-Tests are not to be changed. When the tests failed or the reviewer was not content, mend what they name.
+Tests are not to be changed. When the tests failed or the reviewer was not content, fix what they name.
 Say in a few lines what you changed.`,
   schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
 });
 
 const reviewer = role({
-  description: "Reads the change and approves it or says what is to be mended",
+  description: "Reads the change and approves it or names what must be fixed",
   agent: player("reads"),
   systemPrompt: `You review the change that the coder made in your working directory: see it with git diff. The tests pass.
-Approve it when it solves the issue and nothing else; otherwise name what is to be mended.`,
-  schema: z.object({ approved: z.boolean(), mend: z.array(z.string()) }),
+Approve it when it solves the issue and nothing else; otherwise name what must be fixed.`,
+  schema: z.object({ approved: z.boolean(), fix: z.array(z.string()) }),
 });
 
 export const descriptor = describe("Solves an issue in a git repository", {

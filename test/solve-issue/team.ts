@@ -36,7 +36,7 @@ export function team({ read, write, run }: Hands, slow: () => number) {
     }
     if (asked.includes("You review the change")) {
       if (!isAnswered) return { tools: [run("git diff")] };
-      return { text: `Good.${json({ approved: true, mend: [] })}` };
+      return { text: `Good.${json({ approved: true, fix: [] })}` };
     }
     if (isAnswered) return { text: `Done.${json({ changed: ["median.mjs"] })}` };
     const again = asked.includes("The tests fail");
