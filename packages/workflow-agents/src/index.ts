@@ -63,7 +63,7 @@ export type {
 export type { Access } from "./llm/access.ts";
 
 // Tools
-export type { McpOptions } from "./mcp/connection.ts";
+export type { McpOptions } from "./mcp/options.ts";
 export { mcpTools } from "./mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "./tools/file-tools.ts";
 export { type ToolLimits, type ToolRegistry, toolRegistry } from "./tools/registry.ts";

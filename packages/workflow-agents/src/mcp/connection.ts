@@ -15,25 +15,8 @@ import { Lines } from "../child/output.ts";
 import { failure, oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
+import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
-
-/**
- * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
- * besides those that hold no secret. `headers` may be made of the thread's environment.
- */
-type Address =
-  | { command: string; args?: readonly string[]; env?: readonly string[] }
-  | { url: string; headers?: Headers };
-
-type Headers =
-  | Readonly<Record<string, string>>
-  | ((env: Readonly<Record<string, string>>) => Record<string, string>);
-
-/**
- * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
- * named `name__tool`; `only` leaves out the others.
- */
-export type McpOptions = Address & { name: string; only?: readonly string[] };
 
 const connectMs = 30_000;
 const probeMs = 3000;

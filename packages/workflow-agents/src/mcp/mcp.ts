@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import { misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
-import { Connection, mcpError, type McpOptions } from "./connection.ts";
+import { Connection, mcpError } from "./connection.ts";
+import { checkOptions, type McpOptions } from "./options.ts";
 
 /**
  * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
@@ -28,16 +28,6 @@ export function mcpTools(options: McpOptions): ToolSource {
       return thread.list();
     },
   };
-}
-
-function checkOptions(options: McpOptions): void {
-  const problem = !/^[A-Za-z0-9-]{1,32}$/.test(options.name)
-    ? `${JSON.stringify(options.name)} is no name: letters, digits and - only, 32 at most`
-    : "url" in options && !URL.canParse(options.url)
-      ? `${JSON.stringify(options.url)} is no URL`
-      : null;
-  if (problem === null) return;
-  throw misuse("BAD_MCP", problem, "fix mcpTools' options");
 }
 
 /** One thread's tools of one server. The list outlives a connection. */

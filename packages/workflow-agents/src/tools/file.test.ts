@@ -19,7 +19,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { editFile, readFile, writeFile } from "./file-tools.ts";
-import { confinedPath, Folder, openConfined } from "./path.ts";
+import { Folder, openConfined } from "./open.ts";
+import { confinedPath } from "./path.ts";
 import { toolRegistry } from "./registry.ts";
 import { listFiles, search } from "./search.ts";
 

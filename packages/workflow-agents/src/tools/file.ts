@@ -2,14 +2,8 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import {
-  type ConfinedPath,
-  confinedPath,
-  Folder,
-  nearestConfined,
-  openConfined,
-  pathError,
-} from "./path.ts";
+import { Folder, openConfined } from "./open.ts";
+import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./path.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
 export const longestFile = 10 * 1024 * 1024;

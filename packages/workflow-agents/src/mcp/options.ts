@@ -1,0 +1,31 @@
+import { misuse } from "../run/error.ts";
+
+// A file of its own, so that the types of who imports it do not need those of the MCP client.
+
+/**
+ * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
+ * besides those that hold no secret. `headers` may be made of the thread's environment.
+ */
+export type Address =
+  | { command: string; args?: readonly string[]; env?: readonly string[] }
+  | { url: string; headers?: Headers };
+
+type Headers =
+  | Readonly<Record<string, string>>
+  | ((env: Readonly<Record<string, string>>) => Record<string, string>);
+
+/**
+ * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
+ * named `name__tool`; `only` leaves out the others.
+ */
+export type McpOptions = Address & { name: string; only?: readonly string[] };
+
+export function checkOptions(options: McpOptions): void {
+  const problem = !/^[A-Za-z0-9-]{1,32}$/.test(options.name)
+    ? `${JSON.stringify(options.name)} is no name: letters, digits and - only, 32 at most`
+    : "url" in options && !URL.canParse(options.url)
+      ? `${JSON.stringify(options.url)} is no URL`
+      : null;
+  if (problem === null) return;
+  throw misuse("BAD_MCP", problem, "fix mcpTools' options");
+}
