@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { loadBundle } from "../packages/workflow/src/bundle/load.ts";
+import { loadBundle } from "../packages/workflow/src/bundle/store.ts";
 import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
 import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
 import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
-import { crockford } from "../packages/workflow/src/bundle/crockford.ts";
+import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { idleVariable } from "../packages/workflow/src/local/spawn.ts";
 import { openRoot, type Root, startThread } from "../packages/workflow/src/host.ts";

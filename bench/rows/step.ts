@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { loadBundle } from "../../packages/workflow/src/bundle/load.ts";
+import { loadBundle } from "../../packages/workflow/src/bundle/store.ts";
 import type { Durability } from "../../packages/workflow/src/control/control.ts";
 import { engineOf } from "../engine.ts";
 import { bareLoop, type Way } from "../floor/loops.ts";

@@ -3,7 +3,7 @@
 // <url> <root> <hash>`. The stream at the URL `short` is read first, for what is loaded and compiled. It
 // prints what the other took, as JSON.
 import Anthropic from "@anthropic-ai/sdk";
-import { loadBundle } from "../../workflow/src/bundle/load.ts";
+import { loadBundle } from "../../workflow/src/bundle/store.ts";
 import { dataPath } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { durableWriting } from "../../workflow/src/log/append.ts";

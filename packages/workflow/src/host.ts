@@ -58,7 +58,7 @@ export { checkWorkflowName, threadIdPattern } from "./storage/names.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Sources and the server
-export type { SourceKind, SourceModule } from "./bundle/source-kind.ts";
+export type { SourceKind, SourceModule } from "./bundle/build.ts";
 export { type BuiltBundle, buildSource } from "./local/build.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
 

@@ -3,9 +3,8 @@ import { chmod, mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "../src/bundle/hash.ts";
-import { loadBundle } from "../src/bundle/load.ts";
+import { loadBundle, putBundle } from "../src/bundle/store.ts";
 import { prepareBundle } from "../src/bundle/prepare.ts";
-import { putBundle } from "../src/bundle/store.ts";
 import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
 import { openRoot } from "../src/storage/root.ts";
 

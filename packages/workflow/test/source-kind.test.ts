@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareBundle } from "../src/bundle/prepare.ts";
-import type { SourceKind } from "../src/bundle/source-kind.ts";
+import type { SourceKind } from "../src/bundle/build.ts";
 import { WorkflowError } from "../src/contract/error.ts";
 import { addWorkflow, buildSource, openRoot, showWorkflow } from "../src/host.ts";
 

@@ -5,10 +5,8 @@ import { join } from "node:path";
 import type { BuildArtifact } from "bun";
 import { isWorkflowError, messageOf, toErrorRecord } from "../contract/error.ts";
 import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
-import { bunFlags } from "./child.ts";
-import { openChannel } from "./child-channel.ts";
-import { finishBuild, portableNames } from "./finish.ts";
-import { ownName, ownPackages } from "./own-package.ts";
+import { bunFlags, openChannel } from "./child.ts";
+import { finishBuild, ownName, ownPackages, portableNames } from "./finish.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve } = request as BuildRequest;
@@ -30,7 +28,7 @@ try {
 }
 
 // A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
-// it builds first, to nowhere, and tells of macros and of every plain mistake.
+// it builds first, to nowhere, and reports macros and every plain mistake.
 function refuseMacros(): void {
   const defines = Object.entries(define).flatMap(([name, value]) => [
     "--define",
@@ -66,7 +64,9 @@ function refuseMacros(): void {
 /** `file:line:column: message` of each error that Bun's command printed. */
 function problemsIn(printed: string): string[] {
   const found = printed.matchAll(/^error: (.*)\n(?: {4}at (.+))?/gm);
-  return [...found].map(([, message = "", place]) => `${place ?? source}: ${inOurWords(message)}`);
+  return [...found].map(
+    ([, message = "", position]) => `${position ?? source}: ${inOurWords(message)}`,
+  );
 }
 
 function inOurWords(message: string): string {

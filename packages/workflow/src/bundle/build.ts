@@ -1,11 +1,20 @@
-import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import {
+  type FileHandle,
+  mkdtemp,
+  open,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type ErrorRecord, fromErrorRecord, WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError, fromErrorRecord } from "../contract/error.ts";
 import { runChild } from "./child.ts";
-import { projectConfig } from "./project.ts";
-import { statSource } from "./source-file.ts";
-import type { SourceModule } from "./source-kind.ts";
+import { type Stats, constants, existsSync } from "node:fs";
+import { show } from "../contract/show.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 
 /** A built bundle: `map` is its source map; its sources are named from the source's folder. */
 export type Built = { code: Uint8Array; map: string };
@@ -124,4 +133,130 @@ export function buildFailed(problems: string[], hint?: string): WorkflowError {
     hint: hint ?? "mend the source; what it imports must be installed beside it",
     ...(problems.length > 1 && { details: problems }),
   });
+}
+
+/**
+ * The `tsconfig.json` that belongs to a source: the nearest one between it and its project's
+ * `package.json`, both included; null when there is none.
+ *
+ * What lies above the project is another's: it would make the bytes depend on the folder.
+ */
+export function projectConfig(source: string): string | null {
+  const folders = projectFolders(dirname(source));
+  return folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
+}
+
+// From the source up to the folder with package.json; only the source's own when there is none.
+function projectFolders(start: string): string[] {
+  const folders = [start];
+  for (let folder = start; !existsSync(join(folder, "package.json")); ) {
+    const above = dirname(folder);
+    if (above === folder) return [start];
+    folders.push(above);
+    folder = above;
+  }
+  return folders;
+}
+
+/**
+ * A source's text as a module that can be built. `resolve` maps each package to its file
+ * that the module imports by its name: those of the program that is running, for the source's own
+ * folder need have none. What those files import is found from where they lie.
+ */
+export type SourceModule = { code: string; resolve: Readonly<Record<string, string>> };
+
+/**
+ * A kind of source beside TypeScript, brought by the program that adds it.
+ *
+ * `module` must depend on the text alone and not on where the file lies: the same source then gives
+ * the same hash everywhere. What is wrong with the text it throws, with the position in the text.
+ * @example const sources = [{ matches: (file) => file.endsWith(".json"), module: toModule }];
+ */
+export type SourceKind = {
+  matches(file: string): boolean;
+  module(text: string, file: string): Promise<SourceModule>;
+};
+
+/**
+ * What a file that the user named is, with a sentence for each way in which it is none.
+ *
+ * @throws WorkflowError `NO_SUCH_FILE` (missing), `NOT_A_FILE`, `BAD_PATH` (usage), `EMPTY_FILE`, and
+ * what the disk refuses.
+ */
+export async function statSource(path: string): Promise<Stats> {
+  try {
+    return checkStats(path, await stat(path));
+  } catch (error) {
+    throw pathError(path, error);
+  }
+}
+
+/**
+ * The bytes of a file that the user named, at most `maxBytes`. Waits at no FIFO.
+ *
+ * @throws WorkflowError as {@link statSource}, and `FILE_TOO_LARGE`.
+ */
+export async function readSource(path: string, maxBytes: number): Promise<Uint8Array> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const { size } = checkStats(path, await file.stat());
+    if (size > maxBytes) throw tooLarge(path, size, maxBytes);
+    const bytes = new Uint8Array(await file.readFile());
+    if (bytes.length > maxBytes) throw tooLarge(path, bytes.length, maxBytes);
+    return bytes;
+  } catch (error) {
+    throw pathError(path, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+function checkStats(path: string, stats: Stats): Stats {
+  if (!stats.isFile()) {
+    throw new WorkflowError({
+      code: "NOT_A_FILE",
+      kind: "usage",
+      message: `${show(path)} is ${stats.isDirectory() ? "a folder" : "no regular file"}`,
+      hint: "name the file itself",
+    });
+  }
+  if (stats.size > 0) return stats;
+  throw new WorkflowError({
+    code: "EMPTY_FILE",
+    kind: "failed",
+    message: `${show(path)} is empty`,
+    hint: "build it again, and see that the disk is not full",
+  });
+}
+
+function tooLarge(path: string, size: number, maxBytes: number): WorkflowError {
+  return new WorkflowError({
+    code: "FILE_TOO_LARGE",
+    kind: "failed",
+    message: `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
+    hint: "keep data out of the file and read it in run",
+  });
+}
+
+function pathError(path: string, error: unknown): unknown {
+  if (error instanceof WorkflowError) return error;
+  const system = systemCode(error);
+  if (system === "ENOENT" || system === "ENOTDIR") {
+    return new WorkflowError({
+      code: "NO_SUCH_FILE",
+      kind: "missing",
+      message: `there is no file ${show(path)}`,
+      hint: "check the path; it counts from the folder that you are in",
+    });
+  }
+  if (system === "ENAMETOOLONG" || system?.startsWith("ERR_INVALID_ARG")) {
+    return new WorkflowError({
+      code: "BAD_PATH",
+      kind: "usage",
+      message: `${show(path)} can't be a path`,
+      hint: "check the path",
+    });
+  }
+  return diskError(error, "read", path);
 }

@@ -1,8 +1,7 @@
 import type { AnyNode, Program } from "acorn";
 import { messageOf } from "../contract/error.ts";
-import { isBuiltin } from "./builtins.ts";
+import { type Syntax, isBuiltin, parseModule, positionOf } from "./syntax.ts";
 import { checkRequire, type Report } from "./require-rule.ts";
-import { parseModule, placeOf, type Syntax } from "./syntax.ts";
 
 /** The rules that a bundle's source must keep. */
 export type Rule =
@@ -18,7 +17,7 @@ export type Rule =
 export type Finding = { rule: Rule; message: string; file: string; line: number; column: number };
 
 /**
- * What in a bundle's bytes breaks the rules, in order of place; nothing when it is sound.
+ * What in a bundle's bytes breaks the rules, in order of position; nothing when it is sound.
  *
  * It reads and never runs the bundle, and throws nothing, whatever the bytes are.
  */
@@ -28,7 +27,7 @@ export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
   if (bad === -1) return checkSource(source, file);
   const before = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, bad));
   const message = `byte ${bad} is no UTF-8`;
-  return [{ rule: "utf-8", message, file, ...placeOf(before, before.length) }];
+  return [{ rule: "utf-8", message, file, ...positionOf(before, before.length) }];
 }
 
 /** As {@link checkBytes}, of a source that is text already. */
@@ -52,7 +51,7 @@ export function checkSource(source: string, file: string): Finding[] {
   }
   found.sort((a, b) => a.offset - b.offset);
   return found.map(({ rule, message, offset }) => {
-    return { rule, message, file, ...placeOf(source, offset) };
+    return { rule, message, file, ...positionOf(source, offset) };
   });
 }
 
@@ -85,7 +84,7 @@ function checkDefaultExport(program: Program, report: Report): void {
 }
 
 function missingExports(program: Program): string[] {
-  // `export * from` a built-in may bring in any name: the loaded module tells.
+  // `export * from` a built-in may bring in any name: the loaded module shows.
   if (program.body.some((node) => node.type === "ExportAllDeclaration" && !node.exported))
     return [];
   const names = new Set(exportsOf(program).map(({ name }) => name));

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { fileURLToPath } from "node:url";
 
@@ -13,7 +13,7 @@ export type ChildTask = {
   cwd: string;
   env?: Record<string, string>;
   timeoutMs: number;
-  /** The most resident memory, in bytes. Watched where the system tells it (Linux). */
+  /** The most resident memory, in bytes. Watched where the system reports it (Linux). */
   maxMemory: number;
 };
 
@@ -111,4 +111,30 @@ async function killGroup(child: ChildProcess): Promise<void> {
     // Nothing of the group is left.
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}
+
+const channel = 3;
+
+/**
+ * What the parent asks of this child, and the way to answer it: once, with JSON.
+ *
+ * To be called before any foreign code runs. It takes the request out of what such code can see,
+ * and keeps the functions that the answer needs, for a bundle may replace them.
+ */
+export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
+  const [token, request] = process.argv.splice(2);
+  delete process.env.BUN_FEATURE_FLAG_NO_ORPHANS;
+  const write = writeSync;
+  const stringify = JSON.stringify;
+  const toBytes = Buffer.from.bind(Buffer);
+  let answered = false;
+  return {
+    request: JSON.parse(request ?? "null"),
+    answer(value) {
+      if (answered) return;
+      answered = true;
+      const bytes = toBytes(`${token}${stringify(value)}\n`);
+      for (let done = 0; done < bytes.length; ) done += write(channel, bytes, done);
+    },
+  };
 }

@@ -3,8 +3,7 @@ import { messageOf, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, kindOf } from "../contract/show.ts";
 import { isRounds, mostRounds } from "../control/control.ts";
-import { type JsonPath, showPath } from "./json-path.ts";
-import { compileSchema } from "./schema.ts";
+import { type JsonPath, compileSchema, showPath } from "./schema.ts";
 
 /** The longest descriptor, in characters of JSON. */
 export const maxDescriptorLength = 1 << 20;
@@ -13,7 +12,7 @@ export const maxDescriptorLength = 1 << 20;
  * The descriptor that a bundle exports, as data: a deep copy, its JSON Schemas compiled once.
  *
  * Keys that the contract does not name are kept.
- * @throws WorkflowError `BAD_DESCRIPTOR`, naming the place: `descriptor.roles.planner.schema …`.
+ * @throws WorkflowError `BAD_DESCRIPTOR`, naming the path: `descriptor.roles.planner.schema …`.
  */
 export async function checkDescriptor(value: unknown): Promise<Descriptor> {
   const descriptor = toDescriptor(value);
@@ -50,7 +49,7 @@ export function toDescriptor(value: unknown): Descriptor {
   };
 }
 
-/** The descriptor as the YAML text that stands beside its bundle. */
+/** The descriptor as the YAML text beside its bundle. */
 export async function descriptorYaml(descriptor: Descriptor): Promise<string> {
   const { stringify } = await import("yaml");
   return stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { isHash } from "../storage/names.ts";
-import { crockford } from "./crockford.ts";
-import { hashOf } from "./hash.ts";
+import { crockford, hashOf } from "./hash.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 

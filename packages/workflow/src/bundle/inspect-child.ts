@@ -1,11 +1,10 @@
 // The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import { toBundle } from "./bundle.ts";
-import { openChannel } from "./child-channel.ts";
+import { loadProblem, toBundle } from "./module.ts";
+import { openChannel } from "./child.ts";
 import { checkDescriptor } from "./descriptor.ts";
 import type { InspectAnswer, InspectRequest } from "./inspect.ts";
-import { loadProblem } from "./load-error.ts";
 
 const { request: asked, answer } = openChannel();
 const request = asked as InspectRequest;
@@ -23,7 +22,7 @@ process.on("unhandledRejection", answerError);
 
 try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
-  // A rejection that nobody handles is told a turn later.
+  // A rejection that nobody handles is reported a turn later.
   await nextTurn();
   const { descriptor } = toBundle(module);
   const verdict: InspectAnswer = { descriptor: await checkDescriptor(descriptor) };

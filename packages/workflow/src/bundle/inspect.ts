@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, fromErrorRecord } from "../contract/error.ts";
 import { type ChildEnd, runChild } from "./child.ts";
-import { type LoadProblem, loadFailed, type SourceMap } from "./load-error.ts";
+import { type LoadProblem, loadFailed, type SourceMap } from "./module.ts";
 
 /** What `inspect-child` is asked. */
 export type InspectRequest = { path: string };
@@ -36,7 +36,10 @@ export async function inspectBundle(
     const entry = "inspect-child";
     const end = await runChild({ entry, request, cwd, timeoutMs, maxMemory });
     if (end.by !== "answer") {
-      throw await loadFailed({ message: describe(end, timeoutMs, maxMemory), place: null }, file);
+      throw await loadFailed(
+        { message: describe(end, timeoutMs, maxMemory), position: null },
+        file,
+      );
     }
     const answer = end.answer as InspectAnswer;
     if ("problem" in answer) throw await loadFailed(answer.problem, file, map);

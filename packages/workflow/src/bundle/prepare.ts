@@ -4,12 +4,17 @@ import { dirname, join } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { type Built, buildBundle, buildModule } from "./build.ts";
+import {
+  type Built,
+  type SourceKind,
+  buildBundle,
+  buildModule,
+  readSource,
+  statSource,
+} from "./build.ts";
 import { checkBytes, type Finding } from "./check.ts";
 import { inspectBundle } from "./inspect.ts";
-import { originalPlace, type SourceMap } from "./load-error.ts";
-import { readSource, statSource } from "./source-file.ts";
-import type { SourceKind } from "./source-kind.ts";
+import { originalPosition, type SourceMap } from "./module.ts";
 import { maxBundleSize } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
@@ -24,7 +29,7 @@ const maxTypesSize = 16 << 20;
 const maxTextSize = 16 << 20;
 const maxDetails = 1000;
 
-/** What `prepareBundle` may be told. */
+/** The options of `prepareBundle`. */
 export type PrepareOptions = {
   /** The path of a `.d.ts` file to keep beside the bundle. */
   types?: string;
@@ -119,7 +124,7 @@ function notABundle(file: string): WorkflowError {
 async function refuse(file: string, findings: Finding[], map?: SourceMap): Promise<WorkflowError> {
   const lines: string[] = [];
   for (const finding of findings.slice(0, maxDetails)) {
-    lines.push(`${await placeOf(finding, file, map)}: ${finding.message} (${finding.rule})`);
+    lines.push(`${await positionOf(finding, file, map)}: ${finding.message} (${finding.rule})`);
   }
   const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
   return new WorkflowError({
@@ -132,7 +137,7 @@ async function refuse(file: string, findings: Finding[], map?: SourceMap): Promi
 }
 
 // In built code a line means nothing to the author: the source's line, or the file alone.
-async function placeOf(finding: Finding, file: string, map?: SourceMap): Promise<string> {
+async function positionOf(finding: Finding, file: string, map?: SourceMap): Promise<string> {
   if (!map) return `${file}:${finding.line}:${finding.column}`;
-  return (await originalPlace(map, finding)) ?? file;
+  return (await originalPosition(map, finding)) ?? file;
 }

@@ -2,7 +2,6 @@ import type { Ajv, ErrorObject, Options } from "ajv";
 import type { JsonSchema } from "../contract/contract.ts";
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import type { JsonPath } from "./json-path.ts";
 
 /** Why a value does not fit the schema, on one line; null when it does. */
 export type Validate = (value: unknown) => string | null;
@@ -26,9 +25,9 @@ const drafts = new Map<string, Promise<Ajv>>();
 
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
- * `all` it tells each reason why a value does not fit, else the first; `name` is what a reason calls it.
+ * `all` it gives each reason why a value does not fit, else the first; `name` is what a reason calls it.
  *
- * Every `$ref` must lead to a place in the schema itself: nothing is fetched.
+ * Every `$ref` must lead to a path in the schema itself: nothing is fetched.
  */
 export async function compileSchema(
   schema: JsonSchema,
@@ -112,3 +111,17 @@ const keysOf = (pointer: string) =>
     .split("/")
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+
+/** The keys and indices that lead to a position in a JSON value. */
+export type JsonPath = readonly (string | number)[];
+
+/** A path as a person reads it: `roles.planner.schema.anyOf[0]["a b"]`. */
+export function showPath(path: JsonPath): string {
+  return path
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      return /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+    })
+    .join("")
+    .replace(/^\./, "");
+}

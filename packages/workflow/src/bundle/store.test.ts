@@ -8,8 +8,7 @@ import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "..
 import { openRoot } from "../storage/root.ts";
 import { readDescriptor } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
-import { loadBundle } from "./load.ts";
-import { putBundle, readBundle } from "./store.ts";
+import { loadBundle, putBundle, readBundle } from "./store.ts";
 
 let root: Root;
 beforeEach(async () => {

@@ -1,31 +1,37 @@
-import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import type { Bundle, Descriptor } from "../contract/contract.ts";
+import {
+  WorkflowError,
+  fromErrorRecord,
+  isWorkflowError,
+  toErrorRecord,
+} from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/atomic.ts";
 import {
+  type Root,
   bundlePath,
   bundlesDir,
   descriptorPath,
   mapPath,
-  type Root,
   typesPath,
 } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
 import { makeFolder } from "../storage/root.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
+import { loadFailed, loadProblem, readMap, toBundle } from "./module.ts";
 
 /** The largest bundle, in bytes. */
 export const maxBundleSize = 64 << 20;
 const maxSideFileSize = 1 << 30;
 
-/** What stands beside a bundle: its descriptor, the author's type declarations, its source map. */
+/** The files beside a bundle: its descriptor, the author's type declarations, its source map. */
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
 
 /**
  * Stores a bundle under its hash and gives the hash. Bytes that are there already stay as they are;
  * a file that no longer has the bytes of its name gets them back.
  *
- * The bundle comes last: once it is there, all that stands beside it is there, on disk.
+ * The bundle comes last: once it is there, all files beside it are there, on disk.
  * @throws WorkflowError `HASH_COLLISION`, and what the disk refuses.
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
@@ -81,3 +87,27 @@ function putFile(path: string, bytes: Uint8Array): void {
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
+
+/**
+ * Loads a stored bundle into this process, after its bytes were hashed again. Its top level runs.
+ *
+ * For a worker, which runs what was judged when it was added (`inspect.ts`).
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`; `BUNDLE_LOAD_FAILED` with the line and
+ * column, by its source map those of the author's source; `BUNDLE_REFUSED`.
+ */
+export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
+  await readBundle(root, hash);
+  const path = bundlePath(root, hash);
+  let module: object;
+  try {
+    module = (await import(Bun.pathToFileURL(path).href)) as object;
+  } catch (thrown) {
+    throw await loadFailed(loadProblem(thrown, path), path, await readMap(mapPath(root, hash)));
+  }
+  try {
+    return toBundle(module);
+  } catch (error) {
+    if (!isWorkflowError(error)) throw error;
+    throw fromErrorRecord({ ...toErrorRecord(error), message: `${path}: ${error.message}` });
+  }
+}

@@ -1,8 +1,8 @@
-import { type AnyNode, getLineInfo, type Identifier, type Program, parse } from "acorn";
-import { analyze, type Reference, type ScopeManager, type Variable } from "eslint-scope";
+import { type AnyNode, type Identifier, type Program, getLineInfo, parse } from "acorn";
+import { type Reference, type ScopeManager, type Variable, analyze } from "eslint-scope";
 
-/** A place in a source text; both count from 1, columns in UTF-16 code units. */
-export type Place = { line: number; column: number };
+/** A position in a source text; both count from 1, columns in UTF-16 code units. */
+export type SourcePosition = { line: number; column: number };
 
 /** An ES module taken apart: its tree, who is whose parent, and what each name refers to. */
 export type Syntax = {
@@ -46,7 +46,7 @@ export function parseModule(source: string): Syntax {
 }
 
 /** The line and column of an offset. */
-export function placeOf(source: string, offset: number): Place {
+export function positionOf(source: string, offset: number): SourcePosition {
   const { line, column } = getLineInfo(source, offset);
   return { line, column: column + 1 };
 }
@@ -88,3 +88,29 @@ function referencesOf(scopes: ScopeManager): Map<Identifier, Reference> {
   }
   return found;
 }
+
+/** Modules that may be imported with and without the prefix `node:`. */
+const named = `
+  assert assert/strict async_hooks buffer child_process cluster console constants crypto dgram
+  diagnostics_channel dns dns/promises domain events fs fs/promises http http2 https inspector
+  inspector/promises module net os path path/posix path/win32 perf_hooks process punycode
+  querystring readline readline/promises repl stream stream/consumers stream/promises stream/web
+  string_decoder sys timers timers/promises tls trace_events tty url util util/types v8 vm wasi
+  worker_threads zlib`;
+/** Modules that Node has under the prefix `node:` only. */
+const prefixed = "sea sqlite test test/reporters";
+
+const words = (text: string) => text.trim().split(/\s+/);
+const builtins: ReadonlySet<string> = new Set([
+  ...words(named).flatMap((name) => [name, `node:${name}`]),
+  ...words(prefixed).map((name) => `node:${name}`),
+]);
+
+/**
+ * Whether a bundle may import this module: it is one of Node's own.
+ *
+ * The list is that of https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules and
+ * is listed here in full. It is not taken from the runtime, which offers more (`bun:sqlite`, `ws`) and
+ * would make one bundle right on one machine and wrong on another.
+ */
+export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);

@@ -1,4 +1,4 @@
-import type { SourceKind } from "../bundle/source-kind.ts";
+import type { SourceKind } from "../bundle/build.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
 import type { EventRecord } from "../contract/event.ts";

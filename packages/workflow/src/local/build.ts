@@ -1,5 +1,5 @@
 import { hashOf } from "../bundle/hash.ts";
-import type { SourceKind } from "../bundle/source-kind.ts";
+import type { SourceKind } from "../bundle/build.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 

@@ -8,7 +8,7 @@
  * once, and again for each request that needs one that could not be loaded: that is then its answer.
  */
 import { join } from "node:path";
-import { loadBundle } from "../bundle/load.ts";
+import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
