@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { idleVariable } from "../packages/workflow/src/local/spawn.ts";
-import { openRoot, type Root, startThread } from "../packages/workflow/src/host.ts";
+import { type Host, openLocalHost, openRoot, type Root } from "../packages/workflow/src/host.ts";
 import { runDir } from "../packages/workflow/src/storage/paths.ts";
 import { textOf } from "../packages/workflow/src/log/record.ts";
 import { descriptor } from "./bundle/steps.esm.js";
@@ -16,14 +16,14 @@ export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.
 export type Report = { began: number; ended: number; rss: number; marks: number[] };
 
 /** A storage root that holds the bundle and nothing else. */
-export type Store = { root: Root; hash: string; folder: string };
+export type Store = { host: Host; root: Root; hash: string; folder: string };
 
 /** Makes a storage root of its own in a folder. */
 export async function makeStore(folder: string): Promise<Store> {
   const own = mkdtempSync(join(folder, "root-"));
   const root = openRoot({ path: own });
   const hash = await putBundle(root, readFileSync(bundlePath), { descriptor });
-  return { root, hash, folder: own };
+  return { host: openLocalHost({ path: own }), root, hash, folder: own };
 }
 
 /** The nth of a row of thread ids, each newer than the one before. */
@@ -48,7 +48,7 @@ export async function start(
   options: Record<string, unknown>,
   maxRounds = 1_000_000,
 ): Promise<string> {
-  const { threadId } = await startThread(store.root, {
+  const { threadId } = await store.host.start({
     workflow: store.hash,
     maxRounds,
     options,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { addWorkflow, openRoot, readInfo, startThread, waitThread } from "@uncaged/workflow/host";
+import { openLocalHost, settled, threadJson } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { obliging } from "./agents-docs/obliging.ts";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
@@ -10,7 +10,7 @@ import { top } from "./source.ts";
 
 /* Every snippet of the agents' guide, type-checked, built into a bundle and run. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
-const root = openRoot({ path: join(folder, "root") });
+const host = openLocalHost({ path: join(folder, "root") });
 const sources = join(top, ".cache/agents-docs");
 const guide = readFileSync(join(top, "docs/agents.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-agents/README.md"), "utf8");
@@ -57,25 +57,25 @@ describe("each workflow of the guide", () => {
   test.each(workflows)(
     "$name is built and runs to its end",
     async ({ name, text }) => {
-      await addWorkflow(root, name, join(sources, `${name}.ts`));
+      await host.register(name, join(sources, `${name}.ts`));
       const env = {
         PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
         HOME: folder,
         ANTHROPIC_API_KEY: server.key,
         ANTHROPIC_BASE_URL: server.url,
       };
-      const started = await startThread(root, {
+      const started = await host.start({
         workflow: name,
         prompt: "one two",
         cwd: folder,
         env,
       });
       const ref = { threadId: started.threadId, hash: started.hash };
-      const thread = await waitThread(root, ref);
+      const thread = threadJson(await settled(host, ref));
       expect(thread).toMatchObject({ status: "completed", result: { returnCode: 0 } });
       expect(thread.steps.length).toBeGreaterThan(0);
       const events: (string | undefined)[] = [];
-      for await (const { type } of readInfo(root, ref)) events.push(type);
+      for await (const { record } of host.log(ref)) events.push(record.type);
       expect(events).toContain("step_done");
       if (text.includes("toolRegistry")) expect(events).toContain("tool_done");
     },

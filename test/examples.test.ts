@@ -3,29 +3,21 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorkflowFn } from "@uncaged/workflow";
-import {
-  addWorkflow,
-  forkThread,
-  openRoot,
-  resumeThread,
-  startThread,
-  type ThreadJson,
-  waitThread,
-} from "@uncaged/workflow/host";
+import { openLocalHost, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { replayEverywhere } from "@uncaged/workflow/testing";
 import { makeRepository } from "./repository.ts";
 import { top } from "./source.ts";
 
 /* The examples, added and run as a person would, through the engine. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-examples-"));
-const root = openRoot({ path: join(folder, "root") });
+const host = openLocalHost({ path: join(folder, "root") });
 const { env } = process;
 const idleBefore = env.UNCAGED_WORKFLOW_IDLE_MS;
 
 beforeAll(async () => {
   env.UNCAGED_WORKFLOW_IDLE_MS = "500";
   for (const [name, file] of Object.entries(sources)) {
-    await addWorkflow(root, name, join(top, "examples", file));
+    await host.register(name, join(top, "examples", file));
   }
 }, 60_000);
 
@@ -46,8 +38,8 @@ const sources = {
 type Given = { prompt?: string; cwd?: string; params?: unknown; env?: typeof env };
 
 async function run(workflow: keyof typeof sources, given: Given = {}): Promise<ThreadJson> {
-  const { threadId, hash } = await startThread(root, { workflow, cwd: folder, env, ...given });
-  return await waitThread(root, { threadId, hash });
+  const { threadId, hash } = await host.start({ workflow, cwd: folder, env, ...given });
+  return threadJson(await settled(host, { threadId, hash }));
 }
 
 const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
@@ -73,8 +65,8 @@ describe("the course", () => {
     const asked = await run("inventory", { prompt: "OUT.md", cwd });
     expect(asked.status).toBe("waiting");
     expect(asked.steps.at(-1)?.content).toContain("Write the inventory into OUT.md");
-    await resumeThread(root, asked, { env, input: { content: "true", value: true } });
-    const done = await waitThread(root, asked);
+    await host.control(asked, { kind: "answer", env, input: { content: "true", value: true } });
+    const done = threadJson(await settled(host, asked));
     expect(done.result).toEqual({ returnCode: 0, summary: "wrote OUT.md" });
     expect(readFileSync(join(cwd, "OUT.md"), "utf8")).toContain("- a.txt: 4 bytes");
   });
@@ -118,7 +110,7 @@ test("each workflow of the guide can be added", async () => {
   for (const [index, [, kind, code = ""]] of whole.entries()) {
     const path = join(folder, `guide-${index}.${kind === "js" ? "esm.js" : "ts"}`);
     writeFileSync(path, code);
-    expect(await addWorkflow(root, `guide-${index}`, path)).toMatchObject({ unchanged: false });
+    expect(await host.register(`guide-${index}`, path)).toMatchObject({ unchanged: false });
   }
 }, 60_000);
 
@@ -186,12 +178,12 @@ describe("the repository reviewer", () => {
 
   test("goes on with its second version from the first one's plan", async () => {
     const first = await run("review", { cwd: faulty("versions") });
-    const { threadId, hash } = await forkThread(root, first, {
+    const { threadId, hash } = await host.fork(first, {
       env,
       keep: { fromRole: "planner" },
       on: "review-2",
     });
-    const second = await waitThread(root, { threadId, hash });
+    const second = threadJson(await settled(host, { threadId, hash }));
     expect(second.steps[0]).toEqual(first.steps[0] as never);
     const readers = Array<string>(5).fill("reader");
     expect(rolesOf(second).sort()).toEqual(["historian", "planner", ...readers, "reporter"]);

@@ -97,53 +97,27 @@ describe("the exported names", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
       "AttemptLog
       WorkflowError
-      addWorkflow
       buildSource
       checkWorkflowName
-      collectGarbage
       createRoot
       defaultMaxRounds
-      descriptorOf
-      diffThreads
       endedStatus
-      findThread
       follow
-      followThread
-      forkThread
-      historyOf
       isMoving
       isWorkflowError
       keptSteps
-      killThread
       knownEvent
-      listLive
-      listThreads
-      listWorkers
-      listWorkflows
       maxJsonDepth
       mostRounds
       openLocalHost
       openRoot
-      pauseThread
       prewarmWorker
       readEvent
-      readFailure
-      readInfo
       readServerAddress
-      readThread
-      readValue
-      removeThread
-      removeWorkflow
-      resolveWorkflow
-      resumeThread
       retryOptions
-      retryThread
-      rollbackWorkflow
       rootVariable
       settled
       show
-      showWorkflow
-      startThread
       statuses
       threadDiff
       threadIdPattern
@@ -163,7 +137,6 @@ describe("the exported names", () => {
       type ErrorRecord
       type EventRecord
       type FailureRecord
-      type FollowItem
       type ForkFrom
       type ForkOptions
       type Forked
@@ -212,8 +185,6 @@ describe("the exported names", () => {
       type WorkerState
       type WorkflowRow
       type WorkflowView
-      verifyStore
-      waitThread
       writeServerAddress"
     `);
   });

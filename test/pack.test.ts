@@ -101,10 +101,10 @@ export const runOnce = async (text: string): Promise<string> => {
 };
 `;
 
-const reader = `import { readThread, type Root } from "@uncaged/workflow/host";
+const reader = `import type { Host } from "@uncaged/workflow/host";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-export const costOf = async (root: Root, hash: string, threadId: string): Promise<number> => {
-  const { steps } = await readThread(root, { hash, threadId });
+export const costOf = async (host: Host, hash: string, threadId: string): Promise<number> => {
+  const { steps } = await host.read({ hash, threadId });
   const { total }: Ledger = ledgerOf(steps);
   return total.cost;
 };

@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import {
-  forkThread,
-  readThread,
-  resumeThread,
-  retryThread,
-  type ThreadJson,
-  waitThread,
-} from "@uncaged/workflow/host";
+import { retryOptions, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { git } from "./repository.ts";
 import { top } from "./source.ts";
@@ -112,11 +105,11 @@ describe("with a model", () => {
     );
     expect(server.came).toHaveLength(2);
 
-    const again = await forkThread(house.root, thread, {
+    const again = await house.host.fork(thread, {
       keep: { atStep: rolesOf(thread).indexOf("Loop_Summaries") + 1 },
       env,
     });
-    const forked = await waitThread(house.root, { ...again });
+    const forked = threadJson(await settled(house.host, { ...again }));
     expect(forked.status).toBe("completed");
     // The lines that a fork brought along are not asked for again.
     expect(server.came).toHaveLength(2);
@@ -140,8 +133,9 @@ describe("with a model", () => {
     const asked = server.came.length;
 
     isDown = false;
-    const again = await retryThread(house.root, failed, { env: house.env(env) });
-    const thread = await waitThread(house.root, { ...again });
+    const retry = retryOptions(await house.host.read(failed), { env: house.env(env) });
+    const again = await house.host.fork(failed, retry);
+    const thread = threadJson(await settled(house.host, { ...again }));
     expect(thread.status).toBe("completed");
     expect(server.came).toHaveLength(asked + 2 - written);
     expect(notesIn(cwd)).toContain("## New\n\n- There is a door. (id)\n");
@@ -158,18 +152,18 @@ describe("with a model", () => {
     const cwd = repository("a door", "a window");
     const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
     const ref = await house.start("release-notes", { cwd, params: { approve: false, model }, env });
-    let thread = await readThread(house.root, ref);
+    let thread = threadJson(await house.host.read(ref));
     while (!rolesOf(thread).includes("LLM_Line") || server.came.length < 2) {
       await Bun.sleep(10);
-      thread = await readThread(house.root, ref);
+      thread = threadJson(await house.host.read(ref));
     }
     process.kill(thread.pid ?? 0, "SIGKILL");
-    const killed = await waitThread(house.root, ref);
+    const killed = threadJson(await settled(house.host, ref));
     expect(killed.status).toBe("interrupted");
 
     hangs = false;
-    await resumeThread(house.root, ref, { env: house.env(env) });
-    const resumed = await waitThread(house.root, ref);
+    await house.host.control(ref, { kind: "resume", env: house.env(env) });
+    const resumed = threadJson(await settled(house.host, ref));
     expect(resumed.status).toBe("completed");
     expect(resumed.steps.slice(0, killed.steps.length)).toEqual(killed.steps);
     expect(rolesOf(resumed).filter((role) => role === "LLM_Line")).toHaveLength(2);

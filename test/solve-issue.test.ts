@@ -3,17 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
-import {
-  addWorkflow,
-  followThread,
-  openLocalHost,
-  openRoot,
-  readThread,
-  resumeThread,
-  startThread,
-  type ThreadRef,
-  waitThread,
-} from "@uncaged/workflow/host";
+import { follow, openLocalHost, settled, threadJson, type ThreadRef } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
@@ -23,13 +13,13 @@ import { aloud, type Hands, team } from "./solve-issue/team.ts";
 
 /* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
-const root = openRoot({ path: join(folder, "root") });
+const host = openLocalHost({ path: join(folder, "root") });
 const roles = ["planner", "coder", "tester", "coder", "tester", "reviewer"];
 const idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
 
 beforeAll(async () => {
   process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
-  await addWorkflow(root, "solve-issue", join(top, "examples/solve-issue/workflow.ts"));
+  await host.register("solve-issue", join(top, "examples/solve-issue/workflow.ts"));
 }, 60_000);
 
 afterAll(() => {
@@ -61,7 +51,7 @@ type Given = {
 const environment = (env: Given["env"]) => ({ PATH: process.env.PATH ?? "", HOME: folder, ...env });
 
 async function start(cwd: string, { options, env, maxRounds }: Given = {}): Promise<Started> {
-  const { threadId, hash } = await startThread(root, {
+  const { threadId, hash } = await host.start({
     workflow: "solve-issue",
     prompt: "median() is wrong for [4, 1, 3, 2]",
     options,
@@ -75,21 +65,21 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
 /** Kills the thread's worker as soon as so much text of a step has been streamed. */
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
   let said = "";
-  for await (const item of followThread(root, ref, { events: true })) {
-    if (item.kind === "end") throw new Error(`it ended: ${item.status}`);
+  for await (const item of follow(host, ref)) {
+    if (item.kind === "end") throw new Error(`it ended: ${item.state.status}`);
     if (item.kind !== "event" || item.event.type !== "llm_token") continue;
     if (item.event.step !== step) continue;
     said += (item.event.payload as { delta: string }).delta;
     if (said.includes(text)) break;
   }
-  const { pid } = await readThread(root, ref);
+  const { pid } = threadJson(await host.read(ref));
   process.kill(pid ?? 0, "SIGKILL");
 }
 
 test("it plays offline, from a script", async () => {
   const cwd = repository();
   const ref = await start(cwd);
-  const thread = await waitThread(root, ref);
+  const thread = threadJson(await settled(host, ref));
   expect(thread.steps.map(({ role }) => role)).toEqual(roles);
   expect(thread.result).toEqual({ returnCode: 0, summary: "solved in 2 rounds: see git diff" });
   expect(testsPass(cwd)).toBe(true);
@@ -98,13 +88,15 @@ test("it plays offline, from a script", async () => {
 
 test("it is out of rounds where the tests never pass", async () => {
   const ref = await start(repository(), { options: { test: ["false"] }, maxRounds: 6 });
-  const thread = await waitThread(root, ref);
+  const thread = threadJson(await settled(host, ref));
   expect(thread.steps.map(({ role }) => role).slice(-2)).toEqual(["tester", "coder"]);
   expect(thread.result?.summary).toContain("6");
 });
 
 test("it names who can play where it does not know who", async () => {
-  const thread = await waitThread(root, await start(repository(), { options: { agent: "me" } }));
+  const thread = threadJson(
+    await settled(host, await start(repository(), { options: { agent: "me" } })),
+  );
   expect(thread).toMatchObject({ status: "failed", steps: [] });
   expect(thread.result?.summary).toContain('there is no agent "me"');
 });
@@ -164,14 +156,14 @@ describe.each([
     const ref = await start(cwd, { options: { agent }, env });
     await killWhileItStreams(ref, 4, aloud.slice(0, 40));
     await server.came.at(-1)?.closed;
-    const killed = await waitThread(root, ref);
+    const killed = threadJson(await settled(host, ref));
     expect(killed.status).toBe("interrupted");
     expect(killed.steps.map(({ role }) => role)).toEqual(["planner", "coder", "tester"]);
     expect(testsPass(cwd)).toBe(false);
 
     slow = 0;
-    await resumeThread(root, ref, { env: environment(env) });
-    const thread = await waitThread(root, ref);
+    await host.control(ref, { kind: "resume", env: environment(env) });
+    const thread = threadJson(await settled(host, ref));
     expect(thread).toMatchObject({ status: "completed", result: { returnCode: 0 } });
     expect(thread.steps.slice(0, 3)).toEqual(killed.steps);
     expect(thread.steps.map(({ role }) => role)).toEqual(roles);
@@ -179,7 +171,7 @@ describe.each([
 
     const broken = server.came.filter(({ finished }) => !finished);
     expect(broken).toHaveLength(1);
-    const { ledger } = await readWhole(openLocalHost({ path: root }), ref);
+    const { ledger } = await readWhole(host, ref);
     expect(ledger.total.usage).toEqual(toldBy(server.came));
     expect(ledger.lost.usage).toEqual(toldBy(broken));
     expect(ledger.lost.tokens).toBeGreaterThan(1);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readFailure, type ThreadJson } from "@uncaged/workflow/host";
+import type { ThreadJson } from "@uncaged/workflow/host";
 import { getStepType, StepType, type WorkflowDocument } from "@uncaged/workflow-steps";
 import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -241,8 +241,7 @@ test("a JSON file with services says where they come from", async () => {
   await house.add("lonely", file);
   const thread = await house.run("lonely", { cwd: house.place() });
   expect(thread.result?.summary).toContain("Service_Count needs the adapter service");
-  expect(readFailure(house.root, thread)).toMatchObject({
-    code: "NO_ADAPTER",
-    hint: expect.stringContaining("stepsBundle") as string,
+  expect(await house.host.read(thread)).toMatchObject({
+    error: { code: "NO_ADAPTER", hint: expect.stringContaining("stepsBundle") as string },
   });
 });

@@ -8,12 +8,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import {
-  forkThread,
-  removeThread,
-  resumeThread,
-  waitThread,
-} from "../../packages/workflow/src/host.ts";
+import { settled } from "../../packages/workflow/src/host.ts";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
@@ -48,7 +43,7 @@ async function makeSource(folder: string): Promise<Source> {
   setIdle(60_000);
   const report = join(store.folder, "report.json");
   const threadId = await start(store, { count: count + 1, size, report }, count);
-  await waitThread(store.root, { hash: store.hash, threadId });
+  await settled(store.host, { hash: store.hash, threadId });
   return { ...store, threadId, report };
 }
 
@@ -62,24 +57,20 @@ function readAndWrite({ root, hash, threadId, folder }: Source): void {
 }
 
 async function fork(source: Source): Promise<number> {
-  const { root, hash, threadId } = source;
+  const { host, hash, threadId } = source;
   const keep = { atStep: count };
   const began = now();
-  const forked = await forkThread(
-    root,
-    { hash, threadId },
-    { env: {}, keep, maxRounds: count + 10 },
-  );
+  const forked = await host.fork({ hash, threadId }, { env: {}, keep, maxRounds: count + 10 });
   return (await committed(source, forked.threadId)) - began;
 }
 
 /** Resumes a copy of the source that has no end record: what a lost worker leaves behind. */
 async function resume(source: Source): Promise<number> {
-  const { root, hash } = source;
+  const { host, root, hash } = source;
   const threadId = threadIdOf(Math.floor(now()));
   writeFileSync(dataPath(root, hash, threadId), unendedCopy(source, threadId), { mode: 0o600 });
   const began = now();
-  await resumeThread(root, { hash, threadId }, { env: {} });
+  await host.control({ hash, threadId }, { kind: "resume", env: {} });
   return (await committed(source, threadId)) - began;
 }
 
@@ -92,10 +83,10 @@ function unendedCopy({ root, hash, threadId }: Source, as: string): string {
 }
 
 /** When the thread's next step was committed. The thread is then removed. */
-async function committed({ root, hash, report }: Source, threadId: string): Promise<number> {
+async function committed({ host, hash, report }: Source, threadId: string): Promise<number> {
   const { ended } = await reported(report);
   const ref = { hash, threadId };
-  await waitThread(root, ref);
-  await removeThread(root, ref, { force: true });
+  await settled(host, ref);
+  await host.remove(ref, { force: true });
   return ended;
 }

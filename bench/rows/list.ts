@@ -1,6 +1,5 @@
 import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listThreads } from "../../packages/workflow/src/host.ts";
 import {
   dataPath,
   infoPath,
@@ -27,7 +26,7 @@ export const list = (built: Built): Row => ({
     const command = [built.command, "threads", "--limit", String(limit), "--root", store.root];
     const byLibrary = await compare(
       () => readFolders(store),
-      () => listThreads(store.root, { limit }),
+      () => store.host.threads({ limit }),
     );
     const byCommand = await compare(
       () => finished(script),

@@ -1,6 +1,5 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { addWorkflow } from "../../packages/workflow/src/host.ts";
 import { bunArguments, type Built } from "../command.ts";
 import { inTurn, now } from "../measure.ts";
 import { line, type Row } from "../row.ts";
@@ -13,7 +12,7 @@ export const start = (built: Built): Row => ({
   name: "start",
   async measure(folder) {
     const store = await makeStore(folder);
-    await addWorkflow(store.root, "bench", bundlePath);
+    await store.host.register("bench", bundlePath);
     setIdle(150);
     const report = join(store.folder, "report.json");
     const script = join(built.floor, "parent.js");

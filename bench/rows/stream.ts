@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Taken } from "../../packages/workflow-agents/bench/thread-child.ts";
-import { addWorkflow, openRoot } from "../../packages/workflow/src/host.ts";
+import { openLocalHost } from "../../packages/workflow/src/host.ts";
 import { inTurn, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 
@@ -25,7 +25,7 @@ export const stream: Row = {
   async measure(folder) {
     const root = mkdtempSync(join(folder, "root-"));
     const bundle = fileOf("test/bundles/anthropic.ts");
-    const { hash } = await addWorkflow(openRoot({ path: root }), "stream", bundle);
+    const { hash } = await openLocalHost({ path: root }).register("stream", bundle);
     const short = await serve(200, 0);
     const taker = (url: string) => (how: Way) => read(how, [short.url, url, root, hash]);
     try {

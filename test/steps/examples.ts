@@ -2,14 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import {
-  addWorkflow,
-  openRoot,
-  readInfo,
-  resumeThread,
-  startThread,
-  type ThreadRef,
+  openLocalHost,
+  settled,
+  threadJson,
   type ThreadJson,
-  waitThread,
+  type ThreadRef,
 } from "@uncaged/workflow/host";
 import { stepsSource } from "@uncaged/workflow-steps/source";
 
@@ -24,7 +21,7 @@ export type Given = {
 /** A storage root of a test's own, to add step workflows to and run them as a person would. */
 export class StepsHouse {
   readonly folder = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
-  readonly root = openRoot({ path: join(this.folder, "root") });
+  readonly host = openLocalHost({ path: join(this.folder, "root") });
   readonly #idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
 
   constructor() {
@@ -40,33 +37,33 @@ export class StepsHouse {
   async add(name: string, file: string): Promise<string[]> {
     const warnings: string[] = [];
     const sources = [stepsSource((warning) => warnings.push(warning))];
-    await addWorkflow(this.root, name, file, { sources });
+    await this.host.register(name, file, { sources });
     return warnings.map((warning) => warning.slice(warning.indexOf(basename(file))));
   }
 
   /** Starts a thread. */
   async start(workflow: string, { cwd, params, prompt = "", env }: Given): Promise<ThreadRef> {
     const options = { workflow, prompt, params, cwd, env: this.env(env) };
-    const { threadId, hash } = await startThread(this.root, options);
+    const { threadId, hash } = await this.host.start(options);
     return { threadId, hash };
   }
 
   /** Runs a thread until it ends or waits. */
   async run(workflow: string, given: Given): Promise<ThreadJson> {
-    return await waitThread(this.root, await this.start(workflow, given));
+    return threadJson(await settled(this.host, await this.start(workflow, given)));
   }
 
   /** Answers a thread that waits, and runs it until it ends or waits again. */
   async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadJson> {
     const content = typeof value === "string" ? value : JSON.stringify(value);
-    await resumeThread(this.root, ref, { env: this.env(env), input: { content, value } });
-    return await waitThread(this.root, ref);
+    await this.host.control(ref, { kind: "answer", env: this.env(env), input: { content, value } });
+    return threadJson(await settled(this.host, ref));
   }
 
   /** The types of a thread's events. */
   async events(ref: ThreadRef): Promise<string[]> {
     const types: string[] = [];
-    for await (const { type } of readInfo(this.root, ref)) if (type) types.push(type);
+    for await (const { record } of this.host.log(ref)) if (record.type) types.push(record.type);
     return types;
   }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { listWorkers, openRoot, type Root, type Status } from "@uncaged/workflow/host";
+import { openLocalHost, openRoot, type Root, type Status } from "@uncaged/workflow/host";
 import {
   asker,
   bundleOf,
@@ -204,6 +204,8 @@ export class Serving {
   }
 
   async #hasWorker(): Promise<boolean> {
-    return (await listWorkers(this.root)).some(({ state }) => state === "answers");
+    return (await openLocalHost({ path: this.path }).workers()).some(
+      ({ state }) => state === "answers",
+    );
   }
 }

@@ -3,15 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Step } from "@uncaged/workflow";
-import {
-  addWorkflow,
-  buildSource,
-  forkThread,
-  openRoot,
-  readThread,
-  resumeThread,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
+import { buildSource, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { stepsBefore } from "../src/state/path.ts";
@@ -58,7 +50,7 @@ describe("a loop of a hundred whose worker is killed at 60", () => {
     const last = { in: "Loop_Hundred", child: "Tool_Hundred", iteration: 59 };
     expect(killed.steps.at(-1)?.meta.path).toContainEqual(last);
     writeFileSync(join(store.folder, "go"), "");
-    await resumeThread(store.root, ref, { env: store.env });
+    await openLocalHost({ path: store.root }).control(ref, { kind: "resume", env: store.env });
     const { steps } = await store.whenStatus(ref, "completed");
     expect(linesIn(store)).toEqual(Array.from({ length: 100 }, (_, at) => `hundred ${at}`));
     expect(writesIn(steps)).toEqual({ $sum: 4950 });
@@ -78,7 +70,7 @@ describe("a thread with a fork, loops, a branch and a child, killed at random", 
       if (status === "completed") break;
       await store.signalWorkers("SIGKILL");
       wanted = steps.length + 1 + Math.floor(Math.random() * 3);
-      await resumeThread(store.root, ref, { env: store.env });
+      await openLocalHost({ path: store.root }).control(ref, { kind: "resume", env: store.env });
     }
     const { steps } = await store.whenStatus(ref, "completed");
     expect(kills).toBeGreaterThan(2);
@@ -104,12 +96,14 @@ describe("a Pause", () => {
     const file = join(store.folder, "asking.json");
     writeFileSync(file, JSON.stringify(asking));
     const sources = [stepsSource(() => undefined)];
-    const add = (path: string) => addWorkflow(store.root, "asking", path, { sources });
+    const add = (path: string) =>
+      openLocalHost({ path: store.root }).register("asking", path, { sources });
     const { hash } = await add(file);
     const ref = await store.start(hash);
     const { steps } = await store.whenStatus(ref, "waiting");
     const answer = (text: string) =>
-      resumeThread(store.root, ref, {
+      openLocalHost({ path: store.root }).control(ref, {
+        kind: "answer",
         env: {},
         input: { content: text, value: { text }, meta: { token: steps[0]?.meta.token } },
       });
@@ -119,7 +113,7 @@ describe("a Pause", () => {
   test("survives the end of its worker, and of two answers at once one wins", async () => {
     const { store, ref, answer } = await waiting();
     await store.signalWorkers("SIGKILL");
-    expect((await readThread(openRoot({ path: store.root }), ref)).status).toBe("waiting");
+    expect((await openLocalHost({ path: store.root }).read(ref)).status).toBe("waiting");
     const codes = await Promise.all([codeOf(answer("one")), codeOf(answer("two"))]);
     const won = codes.findIndex((code) => code.startsWith("no error"));
     expect(codes.filter((code) => code.startsWith("no error"))).toHaveLength(1);
@@ -156,7 +150,7 @@ describe("a Pause", () => {
     const atStep = stepsBefore(steps, "Set_Said") ?? 0;
     const overrides = { $answer: { text: "no" } };
     const meta = { for: "rerun", stepID: "Set_Said", overrides };
-    const fork = await forkThread(store.root, ref, {
+    const fork = await openLocalHost({ path: store.root }).fork(ref, {
       env: {},
       keep: { atStep },
       input: { content: "again", meta },

@@ -62,32 +62,6 @@ export type { SourceKind, SourceModule } from "./bundle/build.ts";
 export { type BuiltBundle, buildSource } from "./local/build.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
 
-// Functions that the host replaces
-export { addWorkflow } from "./local/add.ts";
-export { collectGarbage } from "./local/gc.ts";
-export { resolveWorkflow } from "./local/resolve.ts";
-export {
-  descriptorOf,
-  historyOf,
-  listWorkflows,
-  removeWorkflow,
-  rollbackWorkflow,
-  showWorkflow,
-} from "./local/workflows.ts";
-export { verifyStore } from "./local/verify.ts";
-export { pauseThread, resumeThread } from "./local/resume.ts";
-export { diffThreads } from "./local/diff.ts";
-export { type FollowItem, followThread, waitThread } from "./local/follow.ts";
-export { forkThread, retryThread } from "./local/fork.ts";
-export { readInfo } from "./local/info.ts";
-export { killThread } from "./local/kill.ts";
-export { listLive, listWorkers } from "./local/live.ts";
-export { removeThread } from "./local/remove.ts";
-export { startThread } from "./local/start.ts";
-export { listThreads } from "./local/list.ts";
-export { findThread, readFailure, readThread } from "./local/threads.ts";
-export { readValue } from "./local/value.ts";
-
 // Records
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
 export { maxJsonDepth } from "./contract/json.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { prepareBundle } from "../src/bundle/prepare.ts";
 import type { SourceKind } from "../src/bundle/build.ts";
 import { WorkflowError } from "../src/contract/error.ts";
-import { addWorkflow, buildSource, openRoot, showWorkflow } from "../src/host.ts";
+import { buildSource, openLocalHost } from "../src/host.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -59,11 +59,11 @@ const thrownBy = (promise: Promise<unknown>): Promise<unknown> =>
 
 describe("a kind of source", () => {
   test("is built with the packages of the program, and registered", async () => {
-    const root = openRoot({ path: join(folder, "root") });
-    const added = await addWorkflow(root, "greet", await source('{"name":"you"}'), {
+    const host = openLocalHost({ path: join(folder, "root") });
+    const added = await host.register("greet", await source('{"name":"you"}'), {
       sources: [greetings()],
     });
-    const { descriptor } = await showWorkflow(root, "greet");
+    const { descriptor } = await host.workflow("greet");
     expect(descriptor).toEqual({ description: "you", roles: {} });
     expect(added.unchanged).toBe(false);
   });
