@@ -10,7 +10,7 @@ import { router } from "./router.tsx";
 
 const mostTries = 3;
 
-// A part that can't be loaded: the console was built anew since, and its parts have other names now; or
+// A part that can't be loaded: the console was built again since, and its parts have other names now; or
 // no server is there, and then what is shown is worth more than an empty page.
 addEventListener("vite:preloadError", () => {
   const key = "reloaded-at";

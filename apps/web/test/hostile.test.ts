@@ -13,7 +13,7 @@ const nasty = `<script>window.ran = 1</script> <img src="x" onerror="window.ran 
 const hostile = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const nasty = ${JSON.stringify(nasty)};
-  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "said", payload });
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "written", payload });
   const values = JSON.parse('{"__proto__": 1, "constructor": 2, "-": -0, "e": 1e21}');
   for (const type of ["__proto__", "__defineGetter__"]) publish(type, values);
   publish("step_start", { type: nasty, meta: { title: nasty }, resolvedInputs: { ...values, nasty } });
@@ -21,7 +21,7 @@ ${bundleOf(`
   publish("llm_tool_result", { tool_use_id: "1", content: nasty, is_error: true });
   publish("llm_token", { delta: nasty });
   publish("llm_done", { model: nasty, usage: { input_tokens: 1e21, constructor: 1 }, latency_ms: 1e15 });
-  yield step("said", nasty, { nasty });
+  yield step("written", nasty, { nasty });
   yield step("deep", "[".repeat(50_000) + "]".repeat(50_000), { deep: JSON.parse("[".repeat(900) + "]".repeat(900)) });
   yield step("quoted", "> ".repeat(1_000) + "*a_ ".repeat(10_000), { usage: { input_tokens: 1 } });
   yield step(${JSON.stringify(long)});

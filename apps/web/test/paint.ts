@@ -14,10 +14,10 @@ export async function paintOf(browser: Browser, url: string, element: string): P
   try {
     const page = await context.newPage();
     // Noted by the page itself, when it happens: a question from outside would come late.
-    await page.addInitScript(`new MutationObserver((_, watch) => {
+    await page.addInitScript(`new MutationObserver((_, observer) => {
       if (!document.querySelector(${JSON.stringify(element)})) return;
       performance.mark("whole");
-      watch.disconnect();
+      observer.disconnect();
     }).observe(document, { childList: true, subtree: true });`);
     await page.goto(url);
     await page.locator(element).first().waitFor();
@@ -65,10 +65,10 @@ export async function delaysOf(
 type Seen = (wanted: string) => Promise<number>;
 
 const seen = `globalThis.seen = (wanted) => new Promise((resolve) => {
-  const watch = new MutationObserver(() => {
+  const observer = new MutationObserver(() => {
     if (!document.body.textContent.includes(wanted)) return;
-    watch.disconnect();
+    observer.disconnect();
     resolve(performance.timeOrigin + performance.now());
   });
-  watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+  observer.observe(document.body, { childList: true, subtree: true, characterData: true });
 });`;

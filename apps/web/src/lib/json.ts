@@ -24,7 +24,7 @@ const deepest = 60;
  * A value as JSON in lines; in one line where that has no more than `shortest` characters, or is nested
  * too deeply for lines. Null where it is nested so deeply that it can't be written at all.
  */
-export function laidOut(value: unknown, shortest = 0): string | null {
+export function formatJson(value: unknown, shortest = 0): string | null {
   try {
     const line = JSON.stringify(value) ?? "undefined";
     const isLine = line.length <= shortest || depthOf(line) > deepest;
@@ -35,7 +35,6 @@ export function laidOut(value: unknown, shortest = 0): string | null {
   }
 }
 
-/** How deeply a JSON text is nested. */
 function depthOf(json: string): number {
   let depth = 0;
   let most = 0;
@@ -56,7 +55,6 @@ export const ownIn = <Value>(
   name: string,
 ): Value | undefined => (Object.hasOwn(all, name) ? all[name] : undefined);
 
-/** Whether a value is a JSON object. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -24,9 +24,7 @@ type Request = {
   root?: "/api" | "/workflow";
   method?: "GET" | "POST" | "DELETE";
   query?: Query;
-  /** Sent as JSON. */
   json?: unknown;
-  /** Sent as it is. */
   file?: Blob;
   signal?: AbortSignal;
 };

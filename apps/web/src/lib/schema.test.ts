@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { laidOut, readJson, readObject } from "./json.ts";
+import { formatJson, readJson, readObject } from "./json.ts";
 import { answerOf, draftsOf, fieldsOf } from "./schema.ts";
 
 const schema = {
@@ -103,10 +103,10 @@ describe("a filled form", () => {
 describe("a value as JSON", () => {
   test("is in lines, unless it is short or nested deeply", () => {
     const deep = "[".repeat(200) + "]".repeat(200);
-    expect(laidOut({ a: "[[[" })).toBe('{\n  "a": "[[["\n}');
-    expect(laidOut({ a: 1 }, 20)).toBe('{"a":1}');
-    expect(laidOut(JSON.parse(deep))).toBe(deep);
-    expect(laidOut("[".repeat(200))?.length).toBe(202);
+    expect(formatJson({ a: "[[[" })).toBe('{\n  "a": "[[["\n}');
+    expect(formatJson({ a: 1 }, 20)).toBe('{"a":1}');
+    expect(formatJson(JSON.parse(deep))).toBe(deep);
+    expect(formatJson("[".repeat(200))?.length).toBe(202);
   });
 });
 

@@ -14,7 +14,6 @@ export type FormField = {
   isRequired: boolean;
   /** Left empty it is null: it must be there, and may be nothing. */
   isNullable: boolean;
-  /** The values of a choice. */
   choices: readonly unknown[];
   /** What the control holds first. */
   draft: Draft;
@@ -35,7 +34,6 @@ export function fieldsOf(schema: unknown): FormField[] {
   return properties.map(([name, one]) => fieldOf(name, asSchema(one), required.includes(name)));
 }
 
-/** What the fields hold at first. */
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
 

@@ -1,7 +1,6 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { statuses } from "./threads.ts";
 
-/** What the address of the Threads page holds. */
 export type ThreadsSearch = {
   status?: Status[];
   workflow?: string;
@@ -11,7 +10,6 @@ export type ThreadsSearch = {
   start?: string;
 };
 
-/** Reads an address; what is no filter is left out. */
 export function readThreadsSearch(search: Record<string, unknown>): ThreadsSearch {
   const text = (value: unknown) =>
     typeof value === "string" || typeof value === "number" ? String(value) : undefined;
@@ -25,12 +23,10 @@ export function readThreadsSearch(search: Record<string, unknown>): ThreadsSearc
   };
 }
 
-/** The views of a thread. */
 export const views = ["steps", "graph", "timeline", "about"] as const;
 
 export type View = (typeof views)[number];
 
-/** What the address of a Thread page holds. */
 type ThreadSearch = {
   view?: View;
   /** The step to show, counting from 1. */
@@ -46,12 +42,10 @@ export function readThreadSearch({ view, step }: Record<string, unknown>): Threa
   };
 }
 
-/** The views of a workflow. */
 const workflowViews = ["versions", "roles", "graph", "source"] as const;
 
 export type WorkflowView = (typeof workflowViews)[number];
 
-/** What the address of a Workflow page holds. */
 export type WorkflowSearch = {
   view?: WorkflowView;
   /** The hash of the version that is shown; the current one without it. */
@@ -66,9 +60,7 @@ export function readWorkflowSearch({ view, version }: Record<string, unknown>): 
   };
 }
 
-/** What the address of the Add page holds. */
 type AddSearch = {
-  /** The workflow that a version is added to. */
   name?: string;
 };
 

@@ -1,6 +1,5 @@
 import { useSyncExternalStore } from "react";
 
-/** The events of a stream, by their names. */
 type Listeners<Events> = {
   [Name in keyof Events]?: (data: Events[Name]) => void;
 };

@@ -33,7 +33,6 @@ export class ThreadLog {
     return this.#fold.attempts.filter(isShown).map((attempt) => this.#cardOf(attempt));
   }
 
-  /** The committed steps. */
   get steps(): readonly NumberedStep[] {
     return this.#steps;
   }

@@ -28,7 +28,6 @@ import type {
 } from "@uncaged/workflow-server/api-types";
 import { pathOf, request, requestPage } from "./request.ts";
 
-/** Which threads a list shows. */
 type ThreadFilter = { status?: readonly Status[]; workflow?: string };
 
 const pageSize = 100;
@@ -41,7 +40,6 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-/** The threads, newest first, page by page. */
 export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
   infiniteQueryOptions({
     queryKey: [...threadKeys.lists, { status, workflow }],
@@ -63,7 +61,6 @@ export const newestThreadQuery = (hash: string) =>
       request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
   });
 
-/** The newest threads of a workflow, by its name. */
 export const recentThreadsQuery = (workflow: string) =>
   queryOptions({
     queryKey: [...threadKeys.newest, "of", workflow],
@@ -87,21 +84,18 @@ export const stepsQuery = (id: string, from: number, limit: number) =>
       request<StepsPage>(pathOf("threads", id, "steps"), { query: { from, limit }, signal }),
   });
 
-/** What a thread spent. */
 export const ledgerQuery = (id: string) =>
   queryOptions({
     queryKey: [...threadKeys.one(id), "ledger"],
     queryFn: ({ signal }) => request<Ledger>(pathOf("threads", id, "ledger"), { signal }),
   });
 
-/** A thread's forks, and those that it comes from. */
 export const familyQuery = (id: string) =>
   queryOptions({
     queryKey: [...threadKeys.one(id), "family"],
     queryFn: ({ signal }) => request<Relative[]>(pathOf("threads", id, "family"), { signal }),
   });
 
-/** Two threads, step by step. */
 export const diffQuery = (id: string, other: string) =>
   queryOptions({
     queryKey: [...threadKeys.one(id), "diff", other],
@@ -112,30 +106,22 @@ export const diffQuery = (id: string, other: string) =>
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
-/** Starts a thread. */
 export const startThread = (body: StartThread) =>
   request<StartedThread>("/threads", { method: "POST", json: body });
 
-/** Pauses a thread after the step that it is at. */
 export const pauseThread = (id: string) => act<Controlled>(id, "pause");
 
-/** Goes on with a paused or interrupted thread. */
 export const resumeThread = (id: string) => act<Controlled>(id, "resume");
 
-/** Answers a waiting thread. */
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 
-/** Ends a thread now. */
 export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
 
-/** Starts a new thread from the steps of one. */
 export const forkThread = (id: string, body: ForkThread) => act<ForkedThread>(id, "fork", body);
 
-/** Takes up a failed or killed thread in a new one. */
 export const retryThread = (id: string, body: RetryThread = {}) =>
   act<ForkedThread>(id, "retry", body);
 
-/** Deletes a thread's logs. */
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
 
@@ -149,11 +135,9 @@ export const readValues = (id: string, step: number, signal?: AbortSignal) =>
 export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) =>
   request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: { steps }, signal });
 
-/** Runs again from the first steps of a run. */
 export const startRerun = (body: Rerun) =>
   request<RunState>("/rerun", { root, method: "POST", json: body });
 
-/** The statuses in the order in which a filter lists them. */
 export const statuses: readonly Status[] = [
   "running",
   "waiting",
@@ -168,7 +152,6 @@ export const statuses: readonly Status[] = [
 /** Whether a worker drives a thread with this status. */
 export const isLive = (status: Status): boolean => status === "running" || status === "paused";
 
-/** Whether its log is final. */
 export const isEnded = (status: Status): boolean =>
   status === "completed" || status === "failed" || status === "killed";
 

@@ -27,7 +27,6 @@ export const addressOf = (threadId: string, { at }: Truncated): string | null =>
 const pathTo = (threadId: string, at: number): string =>
   pathOf("threads", threadId, "values", String(at));
 
-/** What a thread has committed: its prompt and its steps. */
 type Committed = { prompt: string; steps: readonly Step[] };
 
 /**

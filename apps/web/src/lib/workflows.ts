@@ -19,13 +19,11 @@ export const workflowKeys = {
   bundle: (version: string) => ["workflows", "bundle", version] as const,
 };
 
-/** The workflows, by name. */
 export const workflowsQuery = queryOptions({
   queryKey: [...workflowKeys.all, "list"],
   queryFn: ({ signal }) => request<WorkflowRow[]>("/workflows", { signal }),
 });
 
-/** A workflow: its versions and its descriptor. */
 export const workflowQuery = (name: string) =>
   queryOptions({
     queryKey: [...workflowKeys.one(name), "head"],
@@ -54,7 +52,6 @@ export const formQuery = (version: string) =>
     queryFn: ({ signal }) => request<RunForm>(pathOf("bundles", version, "form"), { signal }),
   });
 
-/** The text of a version's bundle, or of a file that it was built from. */
 export const sourceQuery = (version: string, file?: string) =>
   queryOptions({
     queryKey: [...workflowKeys.bundle(version), "source", file],
@@ -62,7 +59,6 @@ export const sourceQuery = (version: string, file?: string) =>
       requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
   });
 
-/** Which server this is, and since when. */
 export const serverQuery = queryOptions({
   queryKey: ["server"],
   queryFn: ({ signal }) => request<Server>("/server", { signal }),
@@ -86,6 +82,5 @@ export const rollbackWorkflow = (name: string, version?: string) =>
     json: { version },
   });
 
-/** Removes a name; its threads stay. */
 export const removeWorkflow = (name: string) =>
   request<{ name: string }>(pathOf("workflows", name), { method: "DELETE" });

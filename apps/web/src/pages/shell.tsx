@@ -28,7 +28,6 @@ const sections = [
   { to: "/add", label: "Add", isHere: (path: string) => path === "/add" },
 ] as const;
 
-/** What surrounds every page. */
 export function Shell() {
   const [isHelping, setHelping] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
@@ -136,7 +135,6 @@ const keys: [string, string][] = [
   ["Esc", "Close what is open"],
 ];
 
-/** The keys, listed on `?`. */
 function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
   return (
@@ -164,7 +162,7 @@ function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void })
   );
 }
 
-/** Short gaps, as when a stream is opened anew, are not worth a word. */
+/** Short gaps, as when a stream is reopened, are not reported. */
 const patienceMs = 700;
 const gladMs = 2_500;
 
@@ -210,7 +208,6 @@ function LostNotice() {
   );
 }
 
-/** Stands in for a page that could not be shown. */
 export function PageFailure({ error }: ErrorComponentProps) {
   return (
     <Page title="This page could not be shown">
@@ -222,7 +219,6 @@ export function PageFailure({ error }: ErrorComponentProps) {
   );
 }
 
-/** Stands where there is no page. */
 export function NoPage() {
   return (
     <Page title="Not found">

@@ -75,21 +75,17 @@ function useFinalFocus(isOpen: boolean) {
   };
 }
 
-/** What a dialog holds between its title and its buttons; it scrolls when it is long. */
 export function DialogBody({ children }: { children: ReactNode }) {
   return <div className={styles.body}>{children}</div>;
 }
 
-/** The buttons at a dialog's foot, the one that does it last. */
 export function DialogButtons({ children }: { children: ReactNode }) {
   return <footer className={styles.buttons}>{children}</footer>;
 }
 
 type ConfirmProps = {
   title: string;
-  /** What will happen. */
   children: ReactNode;
-  /** The button that does it. */
   action: string;
   isOpen: boolean;
   onClose: () => void;

@@ -7,7 +7,6 @@ const signs = { same: " ", added: "+", removed: "−" } as const;
 
 type LineDiffProps = { before: string; after: string; label: string };
 
-/** What changed from one text to another, as a patch. */
 export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => diffOf(before, after), [before, after]);
   if (!lines) return <p className="muted">The two are too different to be compared.</p>;

@@ -9,7 +9,6 @@ import { useKeys } from "./page.tsx";
 type Around = {
   label: ReactNode;
   hint?: ReactNode;
-  /** What is wrong with the value. */
   problem?: string | null;
 };
 
@@ -17,7 +16,6 @@ type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true }
 
 type FieldProps = Around & { children: (wiring: Wiring) => ReactNode };
 
-/** A label, a control, and below it a hint or what is wrong. */
 function Field({ label, hint, problem, children }: FieldProps) {
   const id = useId();
   const note = problem ?? hint;
@@ -41,7 +39,6 @@ function Field({ label, hint, problem, children }: FieldProps) {
   );
 }
 
-/** A field of one line. */
 export function TextField({ label, hint, problem, ...rest }: Around & ComponentProps<"input">) {
   return (
     <Field label={label} hint={hint} problem={problem}>
@@ -62,7 +59,6 @@ export function TextArea({ label, hint, problem, code = false, ...rest }: AreaPr
   );
 }
 
-/** A field with a few values to choose from. */
 export function SelectField({ label, hint, problem, ...rest }: Around & ComponentProps<"select">) {
   return (
     <Field label={label} hint={hint} problem={problem}>
@@ -105,7 +101,6 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
 
 type CheckProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hint?: ReactNode };
 
-/** A box to tick. */
 function CheckField({ label, hint, ...rest }: CheckProps) {
   return (
     <label className={styles.check}>
@@ -134,7 +129,6 @@ type SchemaFieldsProps = {
   onChange: (drafts: Drafts) => void;
 };
 
-/** The controls of a form that was made from a schema. */
 export function SchemaFields({ fields, drafts, problems, onChange }: SchemaFieldsProps) {
   return fields.map((field) => (
     <SchemaField

@@ -4,7 +4,6 @@ import styles from "./menu.module.css";
 
 type Props = { trigger: ReactElement; children: ReactNode };
 
-/** A button that opens a list of things to do. */
 export function Menu({ trigger, children }: Props) {
   return (
     <Base.Root modal={false}>
@@ -63,7 +62,6 @@ type ItemProps = {
   children: ReactNode;
 };
 
-/** One thing to do. */
 export function MenuItem({ icon, danger = false, onClick, children }: ItemProps) {
   return (
     <Base.Item className={`${styles.item} ${danger ? styles.danger : ""}`} onClick={onClick}>

@@ -3,7 +3,6 @@ import styles from "./page.module.css";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
-/** A page: its heading, what can be done there, and what it shows. */
 export function Page({ title, note, actions, children }: Props) {
   return (
     <div className={styles.page}>
@@ -19,7 +18,6 @@ export function Page({ title, note, actions, children }: Props) {
   );
 }
 
-/** Names the page in the browser's tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · uncaged-workflow`;

@@ -1,6 +1,6 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import { count, size } from "../lib/format.ts";
-import { laidOut, readJson } from "../lib/json.ts";
+import { formatJson, readJson } from "../lib/json.ts";
 import { Button } from "./button.tsx";
 import styles from "./value.module.css";
 
@@ -51,7 +51,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   );
 }
 
-/** The end of a text that grows: laying a long one out anew with each word would hold the page up. */
+/** The end of a text that grows: formatting a long one again with each word would block the page. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
   return left > 0 ? `…${text.slice(left)}` : text;
@@ -60,11 +60,11 @@ function endOf(text: string): string {
 const amountOf = (text: string, lines: number): string =>
   lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
 
-/** A text that is JSON, laid out; null when it is none. */
+/** A text that is JSON, formatted; null when it is none. */
 function jsonIn(text: string): string | null {
   if (!/^\s*[{[]/.test(text)) return null;
   const { value, problem } = readJson(text);
-  return problem === null ? laidOut(value) : null;
+  return problem === null ? formatJson(value) : null;
 }
 
 /** What takes longer to lay out than a reader waits: it grows with the square of these. */

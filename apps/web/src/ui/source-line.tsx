@@ -5,7 +5,6 @@ import styles from "./source.module.css";
 
 type Props = { number: number; tokens: readonly Token[]; isMarked?: boolean };
 
-/** One line of a source, with its number. */
 export function SourceLine({ number, tokens, isMarked = false }: Props) {
   return (
     <div className={`${styles.line} ${isMarked ? styles.marked : ""}`}>

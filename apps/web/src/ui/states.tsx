@@ -6,7 +6,6 @@ import styles from "./states.module.css";
 
 type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode };
 
-/** Shown where there is nothing yet: why, and what to do. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div className={styles.empty}>
@@ -24,7 +23,6 @@ type FailureProps = {
   children?: ReactNode;
 };
 
-/** What went wrong and what to do, in the words of the server. */
 export function FailureNotice({ error, onRetry, children }: FailureProps) {
   const { hint, details } =
     error instanceof ApiError ? error : { hint: "load the page again", details: [] };
@@ -56,7 +54,6 @@ const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text
 
 type SkeletonProps = { lines?: number; what?: string };
 
-/** Stands where something is being read. */
 export function Skeleton({ lines = 6, what = "Loading" }: SkeletonProps) {
   return (
     <div className={styles.skeleton} role="status" aria-label={what}>

@@ -2,7 +2,6 @@ import { Tabs as Base } from "@base-ui/react/tabs";
 import type { ReactNode } from "react";
 import styles from "./tabs.module.css";
 
-/** One view among several. */
 type Tab = { value: string; label: ReactNode; className?: string };
 
 type Props = {

@@ -34,10 +34,8 @@ export function setTheme(theme: Theme): void {
   for (const listener of listeners) listener();
 }
 
-/** What was chosen. */
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, chosen);
 
-/** What is shown. */
 export const useIsDark = (): boolean =>
   useSyncExternalStore(
     subscribe,

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { FileText } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
 import { size } from "../lib/format.ts";
-import { laidOut } from "../lib/json.ts";
+import { formatJson } from "../lib/json.ts";
 import { filePathOf, isTruncated, type Truncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";
@@ -24,7 +24,6 @@ export function Value({ value }: { value: unknown }) {
   return <code className="code anywhere">{jsonOf(value)}</code>;
 }
 
-/** Named values, each below the one before. */
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return <Nothing>Nothing.</Nothing>;
@@ -34,7 +33,6 @@ export function Values({ values }: { values: Readonly<Record<string, unknown>> }
   return <Facts facts={facts} look="list" />;
 }
 
-/** Stands where there is nothing to show. */
 export function Nothing({ children }: { children: ReactNode }) {
   return <p className="faint">{children}</p>;
 }
@@ -42,9 +40,8 @@ export function Nothing({ children }: { children: ReactNode }) {
 const shortest = 72;
 
 const jsonOf = (value: unknown): string =>
-  laidOut(value, shortest) ?? "It is nested too deeply to be shown.";
+  formatJson(value, shortest) ?? "It is nested too deeply to be shown.";
 
-/** Reads truncated values in full. */
 export type ValueSource = {
   /** Names the source: the same value of two threads need not be the same. */
   name: string;

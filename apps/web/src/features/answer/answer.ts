@@ -15,7 +15,6 @@ export type Question = {
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 
-/** Reads what a `__wait__` step asks for. */
 export function questionOf({ content, meta }: Step): Question {
   const { schema, expiresAt, token } = meta;
   return {
@@ -51,7 +50,6 @@ export function requestOf({ token }: Question, value: unknown): AnswerThread {
   return { content: JSON.stringify(value) ?? "null", value, ...meta };
 }
 
-/** A value with the decision in it. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {
   if (!decision) return value;
   const choice = isYes ? decision.yes : decision.no;

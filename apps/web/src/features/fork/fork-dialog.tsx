@@ -135,7 +135,6 @@ function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
 type StepFieldsProps = {
   draft: ForkDraft;
   problem: string | undefined;
-  /** The last step that is kept. */
   kept: NumberedStep;
   set: (change: Partial<ForkDraft>) => void;
 };

@@ -5,7 +5,7 @@ import type {
   Rerun,
   RunValues,
 } from "@uncaged/workflow-server/api-types";
-import { isRecord, laidOut, ownIn, readJson, readObject } from "../../lib/json.ts";
+import { isRecord, formatJson, ownIn, readJson, readObject } from "../../lib/json.ts";
 import { problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 /**
@@ -14,7 +14,6 @@ import { problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.t
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
 
-/** How many steps of a thread of roles are kept. */
 export const keptBy = ({ kind, number }: ForkPoint): number =>
   kind === "fork" ? number : number - 1;
 
@@ -36,13 +35,12 @@ export function draftAt(
   return {
     prompt,
     content: last?.content ?? "",
-    meta: laidOut(last?.meta ?? {}) ?? "{}",
+    meta: formatJson(last?.meta ?? {}) ?? "{}",
     on: "",
     maxRounds: "",
   };
 }
 
-/** What is wrong with a draft, by its parts. */
 export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, string>> {
   const meta = readObject(draft.meta).problem;
   return { ...(meta !== null && { meta }), ...problemOfRounds(draft.maxRounds) };
@@ -125,7 +123,6 @@ export function rerunOf(
 /** A value as it is edited: as a text, or as JSON. */
 export type Edit = { text: string; isText: boolean };
 
-/** The values that were edited, by name. */
 export type Edits = Readonly<Record<string, Edit>>;
 
 type Values = Readonly<Record<string, unknown>>;
@@ -137,7 +134,7 @@ export const mostShown = 10_240;
 export const editOf = (value: unknown): Edit =>
   typeof value === "string"
     ? { text: value, isText: true }
-    : { text: laidOut(value) ?? "", isText: false };
+    : { text: formatJson(value) ?? "", isText: false };
 
 /** The same edit in the other form. */
 export function switched({ text, isText }: Edit): Edit {
@@ -150,7 +147,6 @@ export function switched({ text, isText }: Edit): Edit {
 export const problemOf = ({ isText, text }: Edit): string | null =>
   isText ? null : readJson(text).problem;
 
-/** The value that an edit makes. */
 export const valueOf = ({ isText, text }: Edit): unknown => (isText ? text : readJson(text).value);
 
 /** Whether an edit makes another value, or none. */

@@ -26,7 +26,6 @@ type Props = {
   children: ReactNode;
 };
 
-/** The form of a new thread from the steps of one: its values, its version and rounds, its buttons. */
 export function NewThreadForm(props: Props) {
   const { thread, point, limits, onLimits, seldom, hasProblem, make, onClose, children } = props;
   const made = useNewThread(make, onClose);

@@ -3,7 +3,7 @@ import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { size } from "../../lib/format.ts";
-import { laidOut, ownIn } from "../../lib/json.ts";
+import { formatJson, ownIn } from "../../lib/json.ts";
 import { forkThread, problemOfRounds, startRerun } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -78,12 +78,10 @@ type ValueListProps = {
   title: string;
   values: Readonly<Record<string, unknown>>;
   edits: Edits;
-  /** The name at which the dialog begins. */
   first: string | undefined;
   onChange: (change: (before: Edits) => Edits) => void;
 };
 
-/** Named values, each below the one before. */
 function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
   const id = useId();
   const names = Object.keys(values);
@@ -125,7 +123,6 @@ type ValueRowProps = {
   onEdit: (edit: Edit | null) => void;
 };
 
-/** A value with its name, to be looked at, edited, and taken back. */
 function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
   const [isOpen, setOpen] = useState(false);
   const toggle = useRef<HTMLButtonElement>(null);
@@ -253,5 +250,5 @@ const shortest = 72;
 
 function textOf(value: unknown, json: string): string {
   if (typeof value === "string") return value === "" ? "“”" : value;
-  return laidOut(value, shortest) ?? json;
+  return formatJson(value, shortest) ?? json;
 }

@@ -157,10 +157,8 @@ export function GraphDrawing({ graph, label, actions }: Props) {
   );
 }
 
-/** The size of every node, in pixels. */
 const nodeSize = { width: 190, height: 56 };
 
-/** A position in a drawing, in pixels. */
 type Point = { x: number; y: number };
 
 /** The positions of a graph: of each node its left and upper edge, of each edge its route and its label. */
@@ -169,7 +167,6 @@ type Layout = {
   edges: readonly { points: readonly Point[]; label: Point }[];
 };
 
-/** Lays a graph out from the top down. */
 function layoutOf({ nodes, edges }: Graph): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 56, edgesep: 28 });
@@ -205,7 +202,6 @@ function pathThrough(points: readonly Point[]): string {
   return [`M ${first.x} ${first.y}`, ...pieces, end].join(" ");
 }
 
-/** A node of the drawing. */
 type RoleNode = Node<{ node: GraphNode }, "role">;
 
 const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: string }> = {
@@ -219,7 +215,6 @@ const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: strin
   lost: { icon: Unplug, word: "lost" },
 };
 
-/** A role, or a step of a document, as a box. */
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   const { label, note, count, state } = node;
   const { icon: Icon, word } = states[state];

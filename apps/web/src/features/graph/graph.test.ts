@@ -108,7 +108,7 @@ describe("the graph of a document", () => {
       expect(edges.map(({ from, to, kind }) => `${from} ${kind} ${to}`)).toEqual([
         "LLM_A error Stop_E",
         "LLM_A next Branch_B",
-        "Branch_B inside Set_C",
+        "Branch_B child Set_C",
       ]);
     }
   });

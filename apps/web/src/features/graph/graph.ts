@@ -21,7 +21,7 @@ type GraphEdge = {
   from: string;
   to: string;
   label: string | null;
-  kind: "next" | "inside" | "error";
+  kind: "next" | "child" | "error";
 };
 
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
@@ -127,10 +127,10 @@ function edgesOf(step: StepRecord): GraphEdge[] {
   const add = (to: unknown, kind: GraphEdge["kind"], label: string | null) => {
     if (typeof to === "string" && !ends.has(to)) edges.push({ from: step.id, to, kind, label });
   };
-  for (const child of listOf(step.children)) add(child, "inside", null);
+  for (const child of listOf(step.children)) add(child, "child", null);
   for (const pair of listOf(step.cases)) {
     const [when, to] = listOf(pair);
-    add(to, "inside", typeof when === "string" ? shortened(when) : null);
+    add(to, "child", typeof when === "string" ? shortened(when) : null);
   }
   add(step.onError, "error", "on error");
   if (isRecord(step.timeout)) add(step.timeout.on, "error", "too late");

@@ -67,7 +67,6 @@ const boxes = ".react-flow__node";
 export const nodeOf = (target: EventTarget): HTMLElement | null =>
   target instanceof Element ? target.closest<HTMLElement>(boxes) : null;
 
-/** Whether a key opens a node's menu. */
 export const opens = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" || key === " " || key === "ContextMenu" || (key === "F10" && shiftKey);
 
@@ -78,7 +77,7 @@ export function useNodeMenu(drawing: RefObject<HTMLElement | null>) {
   return {
     id,
     isOpen,
-    // A graph that grows is drawn anew: the node is looked for when it is needed.
+    // A graph that grows is drawn again: the node is looked for when it is needed.
     anchor: (): HTMLElement | null => {
       const all = drawing.current?.querySelectorAll<HTMLElement>(boxes) ?? [];
       return [...all].find(({ dataset }) => dataset.id === id) ?? null;

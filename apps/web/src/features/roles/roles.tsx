@@ -66,7 +66,6 @@ const factOf = ({ name, type, isRequired, description }: Property): Fact => [
   </>,
 ];
 
-/** A field that a schema declares. */
 type Property = {
   name: string;
   /** In a word or two: `text`, `list of text`, `one of "a", "b"`. */
@@ -75,7 +74,6 @@ type Property = {
   description: string | null;
 };
 
-/** The fields of a schema's object; none when it declares none. */
 export function propertiesOf(schema: unknown): Property[] {
   if (!isRecord(schema) || !isRecord(schema.properties)) return [];
   const required = Array.isArray(schema.required) ? schema.required : [];

@@ -19,7 +19,6 @@ type Props = {
   workflow?: string;
 };
 
-/** Starts a thread: which workflow, and its input. */
 export function StartDialog({ isOpen, onClose, workflow }: Props) {
   return (
     <Dialog title="Start a thread" isOpen={isOpen} onClose={onClose}>
@@ -157,10 +156,8 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   );
 }
 
-/** A thread's limits, as they were typed; empty for none. */
 type Limits = { maxRounds: string; maxCost: string };
 
-/** What is wrong with the limits, by their names. */
 export function problemsIn({ maxRounds, maxCost }: Limits): Record<string, string> {
   const dollars = Number(maxCost);
   const isFine = maxCost.trim() === "" || (dollars > 0 && Number.isFinite(dollars));

@@ -23,7 +23,6 @@ const icons: Record<Status, LucideIcon> = {
   corrupt: FileWarning,
 };
 
-/** A status, by colour, icon and word. */
 export function StatusBadge({ status, large = false }: { status: Status; large?: boolean }) {
   const Icon = icons[status];
   return (
@@ -34,7 +33,6 @@ export function StatusBadge({ status, large = false }: { status: Status; large?:
   );
 }
 
-/** The icon of a status alone, for use beside its word. */
 export function StatusIcon({ status }: { status: Status }) {
   const Icon = icons[status];
   return <Icon aria-hidden className={`${styles.icon} ${styles[status]}`} />;

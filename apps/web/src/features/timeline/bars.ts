@@ -56,7 +56,6 @@ function spanOf({ attempt, step }: Card, now: number | null): Span[] {
   return [{ role: nameOf(attempt), key, number: attempt.step, from, to, state }];
 }
 
-/** From each question to its answer. */
 function waitsOf(cards: readonly Card[], now: number | null): Span[] {
   const steps = new Map(
     cards.flatMap(({ attempt, step }) =>

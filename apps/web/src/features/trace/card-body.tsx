@@ -207,7 +207,6 @@ function Notes({ notes }: { notes: readonly Note[] }) {
   );
 }
 
-/** Events that belong to no attempt, as plain lines. */
 export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
   if (lines.length === 0) return null;
   return (
@@ -228,7 +227,6 @@ export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
   );
 }
 
-/** The tools that a step called, each with its input and its result. */
 function Tools({ calls }: { calls: readonly ToolCall[] }) {
   return (
     <ul className={styles.tools}>
@@ -269,7 +267,6 @@ function ToolState({ status }: { status: ToolCall["status"] }) {
   return <LoaderCircle aria-label="running" className={styles.busy} />;
 }
 
-/** What an attempt spent on models, kind by kind. */
 function SpendingTable({ spending }: { spending: Spending }) {
   const { models, latencyMs, tokens: used, cost: dollars } = spending;
   const kinds = Object.entries(used).filter(([, value]) => value > 0);

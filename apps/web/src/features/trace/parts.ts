@@ -91,7 +91,6 @@ export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
   return groups;
 }
 
-/** One line about what else happened in an attempt. */
 export type Note = {
   kind: "variable" | "file" | "print" | "error" | "retry" | "event";
   text: string;
@@ -131,7 +130,6 @@ function noteOf(record: EventRecord): Note | null {
   }
 }
 
-/** An event in a line: its type, its step, its payload. */
 export const lineOf = ({ type, stepID, payload }: EventRecord): string =>
   [type, stepID, Object.keys(payload).length > 0 ? inLine(payload) : null]
     .filter(Boolean)

@@ -37,7 +37,6 @@ type Props = {
   foot?: ReactNode;
 };
 
-/** One attempt, with its step when it has committed one. */
 export const StepCard = memo(function StepCard(props: Props) {
   const { card, state, onFork, onRerun, failedNumber, foot } = props;
   const { step, attempt } = card;
@@ -146,7 +145,6 @@ const states: Record<CardState, { icon: LucideIcon; word: string; label: string 
   copied: { icon: GitBranch, word: "copied by the fork", label: "Copied" },
 };
 
-/** The icon of a card's state, and its word for who does not see it. */
 function CardStateIcon({ state }: { state: CardState }) {
   const { icon: Icon, word } = states[state];
   return (

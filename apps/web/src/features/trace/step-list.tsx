@@ -88,7 +88,6 @@ export function StepList(props: Props) {
 /** The height of what covers the top of the window: the console's header and the thread's. */
 const headPx = 110;
 
-/** The index of the first card that is not hidden above. */
 function firstSeen(list: HTMLElement | null): number {
   const made = [...(list?.querySelectorAll("[data-index]") ?? [])];
   const seen = made.find((item) => item.getBoundingClientRect().bottom > headPx);

@@ -14,7 +14,6 @@ import styles from "./versions.module.css";
 
 const atOnce = 10;
 
-/** The versions of a workflow, newest first, each with what it changed. */
 export function Versions({ name }: { name: string }) {
   const { data: versions, error, refetch } = useQuery(historyQuery(name));
   const [shown, setShown] = useState(atOnce);
@@ -48,7 +47,6 @@ export function Versions({ name }: { name: string }) {
 type VersionCardProps = {
   name: string;
   version: VersionRow;
-  /** The version that this one came after. */
   before: VersionRow | null;
   /** It is older than the current one: to go there is to roll back. */
   isOlder: boolean;
@@ -129,7 +127,6 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
 
 type VersionChoiceProps = { workflow: Workflow; version: string; onChange: (hash: string) => void };
 
-/** Chooses the version that is looked at. */
 export function VersionChoice({ workflow, version, onChange }: VersionChoiceProps) {
   const { hash, timestamp, history } = workflow;
   const versions = [{ hash, timestamp }, ...history].toSorted((a, b) => b.timestamp - a.timestamp);

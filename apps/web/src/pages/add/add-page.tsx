@@ -20,7 +20,6 @@ import {
   uploadOf,
 } from "./files.ts";
 
-/** Registers files: a bundle, a source that is built, or a step workflow. */
 export function AddPage() {
   useTitle("Add");
   const { name } = useSearch({ from: "/add" });
@@ -148,7 +147,6 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   );
 }
 
-/** What a file was added as, and where to go from there. */
 function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWorkflow }) {
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus is gone.

@@ -8,7 +8,6 @@ import { baseOf, candidatesOf, type Files, isRead, isTaken, most, workflowAmong 
 
 type Props = { files: Files; onFiles: (dropped: Dropped) => void };
 
-/** Takes files and folders, dropped or chosen. */
 export function DropZone({ files, onFiles }: Props) {
   const id = useId();
   const [isOver, setOver] = useState(false);
@@ -166,13 +165,12 @@ type Chosen = Dropped & {
   workflow: string | null;
   /** Counts what was done to the files. */
   change: number;
-  /** They were added: what is chosen next begins anew. */
+  /** They were added: what is chosen next starts a new choice. */
   isDone: boolean;
 };
 
 const none: Chosen = { files: new Map(), others: [], workflow: null, change: 0, isDone: false };
 
-/** The files that a reader has chosen so far, and what can be done with them. */
 export type ChosenFiles = Chosen & {
   add: (dropped: Dropped) => void;
   remove: (path: string) => void;
@@ -181,7 +179,6 @@ export type ChosenFiles = Chosen & {
   done: () => void;
 };
 
-/** Keeps the files that a reader chooses. */
 export function useFiles(): ChosenFiles {
   const [chosen, setChosen] = useState(none);
   return {
@@ -218,7 +215,6 @@ type FileListProps = {
   onRemove: (path: string) => void;
 };
 
-/** The files that are sent together, and which of them is the workflow. */
 export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProps) {
   const candidates = candidatesOf(files.keys());
   return (
@@ -267,7 +263,6 @@ function focusBeside(button: HTMLElement): void {
   beside?.querySelector("button")?.focus();
 }
 
-/** What was dropped and is not sent. */
 export function LeftOut({ others }: { others: readonly string[] }) {
   const [first, ...rest] = others;
   if (first === undefined) return null;

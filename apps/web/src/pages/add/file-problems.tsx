@@ -9,7 +9,6 @@ import type { Upload } from "./files.ts";
 
 type Props = { error: Error; upload: Upload };
 
-/** Why files were refused, each thing at its file and line. */
 export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const problems = problemsOf(error, files.keys());
   const located = problems.filter(({ file, line }) => file !== null && line !== null);
@@ -67,7 +66,6 @@ function ProblemsIn({ path, file, problems, isNamed }: InProps) {
 type FileExcerptsProps = {
   path: string;
   text: string;
-  /** Those of the file, each with its line. */
   problems: readonly Problem[];
 };
 

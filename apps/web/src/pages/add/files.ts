@@ -1,7 +1,5 @@
-/** The endings of the files that can be added. */
 const endings = [".esm.js", ".ts", ".mts", ".tsx", ".json", ".yaml", ".yml"] as const;
 
-/** What a file is, by its name. */
 export type FileKind = "bundle" | "source" | "steps";
 
 const endingOf = (file: string): string =>
@@ -37,14 +35,12 @@ export const most = { files: 1_000, bytes: 32 * 1024 * 1024 };
 /** Folders that no source is in, and that may be very large. */
 const unread: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** Whether a folder is gone through. */
 export const isRead = (path: string): boolean => !path.split("/").some((part) => unread.has(part));
 
 /** Whether a file is of a kind that a workflow can be, or can import. */
 export const isTaken = (path: string): boolean =>
   isRead(path) && /\.([cm]?[jt]sx?|jsonc?|ya?ml|toml|txt|md)$/i.test(path);
 
-/** The last part of a path. */
 export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
@@ -112,7 +108,6 @@ export function uploadOf(files: Files, workflow: string): Upload {
   return { workflow: name, kind, files: new Map([[name, file]]) };
 }
 
-/** Why files can't be sent together; null when they can. */
 export function refusalOf(files: Files): string | null {
   const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   if (files.size > most.files)

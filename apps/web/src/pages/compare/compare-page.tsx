@@ -5,7 +5,7 @@ import { ArrowLeftRight } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
 import { StatusBadge } from "../../features/status/status.tsx";
 import { count, counted, roleName } from "../../lib/format.ts";
-import { laidOut } from "../../lib/json.ts";
+import { formatJson } from "../../lib/json.ts";
 import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Pieces, piecesOf } from "../../ui/diff.tsx";
@@ -15,7 +15,6 @@ import styles from "./compare.module.css";
 
 const readAgainMs = 2_000;
 
-/** Two threads beside each other, with what differs marked. */
 export function ComparePage() {
   const { id, other } = useParams({ from: "/threads/$id/compare/$other" });
   useTitle("Compare");
@@ -62,7 +61,6 @@ export function ComparePage() {
 
 type ComparedThreadProps = { thread: Thread; side: "left" | "right" };
 
-/** One of two threads: which it is, and its status. */
 function ComparedThread({ thread, side }: ComparedThreadProps) {
   const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
   return (
@@ -129,7 +127,6 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
   );
 }
 
-/** The steps of two threads with one number, which differ. */
 function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
   // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
   const isCompared = useDeferredValue(true, false);
@@ -196,11 +193,10 @@ function Meta({ step, children }: { step: Step | null; children: React.ReactNode
 const unmarked = (text = "") => [{ text, isChanged: false }];
 
 const metaOf = (step: Step | null): string =>
-  step && Object.keys(step.meta).length > 0 ? (laidOut(step.meta) ?? "") : "";
+  step && Object.keys(step.meta).length > 0 ? (formatJson(step.meta) ?? "") : "";
 
 type TextPairProps = { a: string; b: string; code?: boolean };
 
-/** Two texts beside each other, each with what the other has not got marked. */
 function TextPair({ a, b, code }: TextPairProps) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
@@ -211,7 +207,6 @@ function TextPair({ a, b, code }: TextPairProps) {
   );
 }
 
-/** The steps of two threads with the same number. */
 type Pair = ThreadDiff["steps"][number];
 
 /** A run of steps that are the same in both, or one pair that is not. */
@@ -229,7 +224,6 @@ export function rowsOf(pairs: readonly Pair[]): Row[] {
   return rows;
 }
 
-/** What a comparison comes to, in a sentence. */
 export function verdictOf({ same, prompt, steps }: ThreadDiff): string {
   if (same) return "The two are the same, step by step.";
   const differing = steps.filter((pair) => !pair.same).length;

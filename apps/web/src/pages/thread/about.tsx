@@ -10,7 +10,6 @@ import { FailureNotice } from "../../ui/states.tsx";
 import { Nothing } from "../../ui/value.tsx";
 import styles from "./about.module.css";
 
-/** What a thread is: its prompt, its version, what it spent, and its family. */
 export function About({ thread }: { thread: Thread }) {
   const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
@@ -90,7 +89,6 @@ const askEveryMs = 4_000;
 /** Forks of forks that are further away than this stand below each other. */
 const deepest = 6;
 
-/** The forks of a thread, and those that it comes from. */
 function FamilyTree({ threadId }: { threadId: string }) {
   const { data: family, error } = useQuery({
     ...familyQuery(threadId),

@@ -41,7 +41,6 @@ type Props = {
 };
 type Asking = "kill" | "delete" | "compare" | null;
 
-/** What can be done with a thread in its status. */
 export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const { threadId, stepCount } = thread;
   const navigate = useNavigate();
@@ -150,7 +149,6 @@ function useAct(threadId: string) {
 
 type CompareDialogProps = { thread: Thread; isOpen: boolean; onClose: () => void };
 
-/** Asks which thread another is to be compared with. */
 function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
   const { threadId, workflow, forkFrom } = thread;
   const list = useId();

@@ -24,7 +24,6 @@ type Props = {
   onForkPoint: (point: ForkPoint) => void;
 };
 
-/** The steps of a thread as cards, and how it ended. */
 export function StepsView(props: Props) {
   const { thread, log, status, shownStep, askedToAnswer, onForkPoint } = props;
   const { cards: all, steps, lines } = log;

@@ -20,7 +20,6 @@ type Props = {
   onAnswer: () => void;
 };
 
-/** What a thread is, its status, and what can be done with it. */
 export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { threadId, workflow, hash } = thread;
   return (

@@ -20,7 +20,6 @@ import { StepsView } from "./steps-view.tsx";
 import { ThreadHead } from "./thread-head.tsx";
 import styles from "./thread.module.css";
 
-/** One thread, live. */
 export function ThreadPage() {
   const { id } = useParams({ from: "/threads/$id" });
   const { data: thread, error, refetch } = useQuery(threadQuery(id));
@@ -54,7 +53,6 @@ const tabs = [
   { value: "about", label: "About", className: styles.aboutTab },
 ] as const;
 
-/** A thread: its head, its steps and the other views of it, and what it is. */
 function ThreadView({ thread }: { thread: Thread }) {
   const { threadId, prompt } = thread;
   const { view = "steps", step } = useSearch({ from: "/threads/$id" });
@@ -154,7 +152,6 @@ function ThreadView({ thread }: { thread: Thread }) {
   );
 }
 
-/** Stands where a thread was that somebody has deleted. */
 function Deleted() {
   return (
     <Page title="Thread">

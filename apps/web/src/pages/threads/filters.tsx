@@ -8,7 +8,6 @@ import { SearchField } from "../../ui/field.tsx";
 
 type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>) => void };
 
-/** What the list is narrowed to: a text, a workflow, statuses. */
 export function Filters({ search, onChange }: Props) {
   return (
     <search className={styles.filters}>
@@ -24,7 +23,6 @@ export function Filters({ search, onChange }: Props) {
   );
 }
 
-/** From the search to what it found. */
 const focusFirst = () => document.querySelector<HTMLElement>("[role=row] a")?.focus();
 
 function WorkflowFilter({ search: { workflow }, onChange }: Props) {

@@ -117,7 +117,6 @@ type TableRowProps = {
   top: number;
 };
 
-/** One thread of the list. */
 function TableRow({ ref, row, now, index, top }: TableRowProps) {
   const { threadId, workflow, hash, status, steps, role, spent, createdAt, updatedAt } = row;
   const elapsed = (isLive(status) ? Math.max(now, updatedAt) : updatedAt) - createdAt;

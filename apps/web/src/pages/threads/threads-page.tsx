@@ -14,7 +14,6 @@ import { Filters } from "./filters.tsx";
 import { ThreadTable } from "./thread-table.tsx";
 import styles from "./threads-page.module.css";
 
-/** All threads, live. */
 export function ThreadsPage() {
   useTitle("Threads");
   useHostEvents();
@@ -91,7 +90,6 @@ function NoThreads() {
   );
 }
 
-/** The rows whose id, workflow, hash or role holds a text. */
 export function rowsWith(rows: readonly ThreadRow[], text: string): ThreadRow[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return [...rows];
@@ -103,7 +101,6 @@ export function rowsWith(rows: readonly ThreadRow[], text: string): ThreadRow[] 
 /** Whether the server may know a thread by a text: a part of an id. */
 export const mayBeId = (text: string): boolean => /^(@last|[0-9a-z]{4,26})$/i.test(text.trim());
 
-/** A thread as a row of the list. */
 function rowOf(thread: Thread): ThreadRow {
   const { threadId, workflow, hash, status, stepCount, createdAt, last } = thread;
   return {
@@ -119,9 +116,7 @@ function rowOf(thread: Thread): ThreadRow {
 }
 
 type Counts = {
-  /** The rows that the search leaves. */
   shown: number;
-  /** The rows that were read so far. */
   read: number;
   /** How many there are; null when that is not known. */
   total: number | null;

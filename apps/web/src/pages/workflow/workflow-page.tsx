@@ -16,7 +16,6 @@ import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import styles from "./workflow-page.module.css";
 
-/** One workflow: its versions, its roles, its graph, its source. */
 export function WorkflowPage() {
   const { name } = useParams({ from: "/workflows/$name" });
   useTitle(name);
@@ -102,7 +101,6 @@ function OneVersion({ hash, view }: { hash: string; view: WorkflowView }) {
   );
 }
 
-/** What can be done with a workflow. */
 function WorkflowActions({ name }: { name: string }) {
   const navigate = useNavigate();
   const client = useQueryClient();

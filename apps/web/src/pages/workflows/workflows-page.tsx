@@ -13,7 +13,6 @@ import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import styles from "./workflows-page.module.css";
 
-/** All workflows. */
 export function WorkflowsPage() {
   useTitle("Workflows");
   useHostEvents();
@@ -50,7 +49,6 @@ function List() {
   return <Skeleton lines={6} />;
 }
 
-/** The workflows, narrowed to those that a text is found in. */
 function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
   const [text, setText] = useState("");
   const rows = workflows.filter(({ name, description, hash }) =>
