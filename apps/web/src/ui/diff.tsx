@@ -103,7 +103,7 @@ export function Pieces({ pieces, side, code = false }: PiecesProps) {
 }
 
 /** A part of a text; `isChanged` when the other text has not got it. */
-type Piece = { text: string; isChanged: boolean };
+export type Piece = { text: string; isChanged: boolean };
 
 /** Longer texts are shown without what differs in them being marked. */
 const longest = 40_000;

@@ -84,6 +84,7 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
       <Search aria-hidden />
       <input
         ref={input}
+        className={styles.input}
         type="search"
         aria-label={label}
         placeholder={label}

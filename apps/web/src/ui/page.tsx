@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, type RefObject, useEffect } from "react";
 import styles from "./page.module.css";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
@@ -47,4 +47,30 @@ export function useKeys(keys: Keys): void {
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+type ListKeys = {
+  list: RefObject<HTMLElement | null>;
+  /** What gets the focus in an item; items carry their index as `data-index`. */
+  target: string;
+  length: number;
+  /** Scrolls an item into view. */
+  show?: (index: number) => void;
+  /** Where to start while no item has the focus. */
+  first?: () => number;
+};
+
+/** `j` and `k` go from item to item. */
+export function useListKeys({ list, target, length, show, first = () => 0 }: ListKeys): void {
+  const go = (by: number) => {
+    const current = document.activeElement?.closest("[data-index]");
+    const at = current ? Number(current.getAttribute("data-index")) + by : first();
+    const index = Math.min(Math.max(at, 0), length - 1);
+    show?.(index);
+    requestAnimationFrame(() => {
+      const item = list.current?.querySelector<HTMLElement>(`[data-index="${index}"] ${target}`);
+      item?.focus({ preventScroll: show !== undefined });
+    });
+  };
+  useKeys({ j: () => go(1), k: () => go(-1) });
 }

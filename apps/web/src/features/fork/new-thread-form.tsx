@@ -38,7 +38,7 @@ export function NewThreadForm(props: Props) {
     <form onSubmit={submit} className={styles.form} noValidate>
       <DialogBody>
         {children}
-        <details className={styles.more}>
+        <details>
           <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
           <div className={styles.fields}>
             {seldom}

@@ -144,7 +144,7 @@ function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
     <li className={styles.value}>
       <div className={styles.line}>
         <code className={styles.name}>{name}</code>
-        {hasChanged && <span className={styles.changed}>changed</span>}
+        {hasChanged && <span className="pill changed">changed</span>}
         <span className={styles.acts}>
           {hasChanged && (
             <Button
@@ -234,7 +234,7 @@ function Shown({ name, value }: { name: string; value: unknown }) {
         </span>
       )}
       {isLong && isWhole && (
-        <pre className={styles.whole} tabIndex={0} aria-label={name}>
+        <pre className="sunken code anywhere" tabIndex={0} aria-label={name}>
           {text}
         </pre>
       )}

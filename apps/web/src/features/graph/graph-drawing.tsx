@@ -227,7 +227,7 @@ function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
         {note !== null && note !== label && <span className={styles.note}>{note}</span>}
       </span>
       {count > 0 && (
-        <span className={styles.count}>
+        <span className="pill">
           {grouped(count)}
           <span className="unseen"> times</span>
         </span>

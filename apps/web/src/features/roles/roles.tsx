@@ -49,9 +49,11 @@ function SchemaTable({ schema }: { schema: unknown }) {
   return (
     <>
       {properties.length > 0 && <Facts look="list" facts={properties.map(factOf)} />}
-      <details className={styles.raw}>
-        <summary>JSON Schema</summary>
-        <pre tabIndex={0}>{JSON.stringify(schema, null, 2)}</pre>
+      <details>
+        <summary className="caption">JSON Schema</summary>
+        <pre className="sunken" tabIndex={0}>
+          {JSON.stringify(schema, null, 2)}
+        </pre>
       </details>
     </>
   );

@@ -3,7 +3,7 @@ import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
-import { useKeys } from "../../ui/page.tsx";
+import { useKeys, useListKeys } from "../../ui/page.tsx";
 import { type CardAction, stateOf, StepCard } from "./step-card.tsx";
 import styles from "./trace.module.css";
 
@@ -47,7 +47,14 @@ export function StepList(props: Props) {
   useEffect(() => {
     if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
   }, [shownIndex, shownTimes, virtual]);
-  useCardKeys(list, (index) => virtual.scrollToIndex(index), cards.length);
+  useListKeys({
+    list,
+    target: "article",
+    length: cards.length,
+    show: (index) => virtual.scrollToIndex(index),
+    first: () => firstSeen(list.current),
+  });
+  useKeys({ End: () => scrollToEnd(settlingFrames) });
   return (
     <div
       ref={list}
@@ -92,29 +99,6 @@ function firstSeen(list: HTMLElement | null): number {
   const made = [...(list?.querySelectorAll("[data-index]") ?? [])];
   const seen = made.find((item) => item.getBoundingClientRect().bottom > headPx);
   return Number(seen?.getAttribute("data-index") ?? 0);
-}
-
-/** `j` and `k` go from card to card, `End` to the last. */
-function useCardKeys(
-  list: React.RefObject<HTMLDivElement | null>,
-  show: (index: number) => void,
-  length: number,
-): void {
-  const go = (by: number) => {
-    const current = document.activeElement?.closest("[data-index]");
-    const at = current ? Number(current.getAttribute("data-index")) + by : firstSeen(list.current);
-    const index = Math.min(Math.max(at, 0), length - 1);
-    show(index);
-    requestAnimationFrame(() => {
-      const card = list.current?.querySelector<HTMLElement>(`[data-index="${index}"] article`);
-      card?.focus({ preventScroll: true });
-    });
-  };
-  useKeys({
-    j: () => go(1),
-    k: () => go(-1),
-    End: () => scrollToEnd(settlingFrames),
-  });
 }
 
 const settlingFrames = 20;

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { VersionRow, Workflow } from "@uncaged/workflow-server/api-types";
-import { CircleCheck, FileCode2, Play, Undo2 } from "lucide-react";
+import { FileCode2, Play, Undo2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, counted, moment, useNow } from "../../lib/format.ts";
 import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflows.ts";
@@ -71,15 +71,11 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
         <header className={styles.header}>
           <h2 className={styles.hash}>{hash}</h2>
           <Copy text={hash} what="the hash" />
-          {current && (
-            <span className={styles.badge}>
-              <CircleCheck aria-hidden /> current
-            </span>
-          )}
+          {current && <span className="pill current">current</span>}
           <span className="muted" title={moment(timestamp)}>
             {ago(timestamp, now)}
           </span>
-          <Link to="/" search={{ workflow: hash }} className={styles.threads}>
+          <Link to="/" search={{ workflow: hash }}>
             {counted(threads, "thread")}
           </Link>
           <span ref={actions} className={styles.actions}>

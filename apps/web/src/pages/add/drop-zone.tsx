@@ -237,7 +237,7 @@ export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProp
         {[...files].map(([path, file]) => (
           <li key={path}>
             <span className={`mono ${styles.path}`}>{path}</span>
-            {path === workflow && <span className={styles.own}>workflow</span>}
+            {path === workflow && <span className="pill current">workflow</span>}
             <span className={styles.size}>{size(file.size)}</span>
             <Button
               small

@@ -8,7 +8,7 @@ import { count, counted, roleName } from "../../lib/format.ts";
 import { formatJson } from "../../lib/json.ts";
 import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
-import { Pieces, piecesOf } from "../../ui/diff.tsx";
+import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import styles from "./compare.module.css";
@@ -131,25 +131,13 @@ function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
   // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
   const isCompared = useDeferredValue(true, false);
   const both = a !== null && b !== null && isCompared;
-  const content = useMemo(
-    () => both && piecesOf(a.content, b.content),
-    [both, a?.content, b?.content],
-  );
-  const meta = useMemo(() => both && piecesOf(metaOf(a), metaOf(b)), [both, a, b]);
+  const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
+  const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
+  const shared = { number, isOther: both && a.role !== b.role };
   return (
     <section className={styles.pair} aria-label={`Step ${number}`}>
-      <Side step={a} number={number} side="left" isOther={both && a.role !== b.role}>
-        <Pieces pieces={content ? content.a : unmarked(a?.content)} side="left" />
-        <Meta step={a}>
-          <Pieces pieces={meta ? meta.a : unmarked(metaOf(a))} side="left" code />
-        </Meta>
-      </Side>
-      <Side step={b} number={number} side="right" isOther={both && a.role !== b.role}>
-        <Pieces pieces={content ? content.b : unmarked(b?.content)} side="right" />
-        <Meta step={b}>
-          <Pieces pieces={meta ? meta.b : unmarked(metaOf(b))} side="right" code />
-        </Meta>
-      </Side>
+      <Side {...shared} step={a} side="left" content={content?.a} meta={meta?.a} />
+      <Side {...shared} step={b} side="right" content={content?.b} meta={meta?.b} />
     </section>
   );
 }
@@ -160,49 +148,41 @@ type SideProps = {
   side: "left" | "right";
   /** Its role is not that of the other. */
   isOther: boolean;
-  children: React.ReactNode;
+  content: Piece[] | undefined;
+  meta: Piece[] | undefined;
 };
 
-function Side({ step, number, side, isOther, children }: SideProps) {
+function Side({ step, number, side, isOther, content, meta }: SideProps) {
   if (!step) return <div className={`${styles.side} ${styles.none}`}>No step {number}</div>;
+  const metaText = metaOf(step);
   return (
     <div className={`${styles.side} ${styles[side]}`}>
       <h2>
         <span className={styles.number}>{number}</span>{" "}
-        {isOther ? (
-          <Pieces pieces={[{ text: roleName(step.role), isChanged: true }]} side={side} />
-        ) : (
-          roleName(step.role)
-        )}
+        <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
       </h2>
-      {children}
+      <Pieces pieces={content ?? unmarked(step.content)} side={side} />
+      {metaText !== "" && (
+        <div className={styles.meta}>
+          <h3>Meta</h3>
+          <Pieces pieces={meta ?? unmarked(metaText)} side={side} code />
+        </div>
+      )}
     </div>
   );
 }
 
-function Meta({ step, children }: { step: Step | null; children: React.ReactNode }) {
-  if (!step || Object.keys(step.meta).length === 0) return null;
-  return (
-    <div className={styles.meta}>
-      <h3>Meta</h3>
-      {children}
-    </div>
-  );
-}
+const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
 
-const unmarked = (text = "") => [{ text, isChanged: false }];
+const metaOf = ({ meta }: Step): string =>
+  Object.keys(meta).length > 0 ? (formatJson(meta) ?? "") : "";
 
-const metaOf = (step: Step | null): string =>
-  step && Object.keys(step.meta).length > 0 ? (formatJson(step.meta) ?? "") : "";
-
-type TextPairProps = { a: string; b: string; code?: boolean };
-
-function TextPair({ a, b, code }: TextPairProps) {
+function TextPair({ a, b }: { a: string; b: string }) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
     <div className={styles.texts}>
-      <Pieces pieces={pieces.a} side="left" code={code} />
-      <Pieces pieces={pieces.b} side="right" code={code} />
+      <Pieces pieces={pieces.a} side="left" />
+      <Pieces pieces={pieces.b} side="right" />
     </div>
   );
 }

@@ -12,7 +12,7 @@ import {
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { type SubmitEvent, useId, useRef, useState } from "react";
+import { type ReactNode, type SubmitEvent, useId, useRef, useState } from "react";
 import type { ForkPoint } from "../../features/fork/fork.ts";
 import {
   familyQuery,
@@ -49,42 +49,31 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);
-  const act = (perform: () => Promise<unknown>) => go.mutate(perform);
   const retry = async () => {
     const { threadId: id } = await retryThread(threadId);
     await navigate({ to: "/threads/$id", params: { id } });
   };
+  const act = (label: string, icon: ReactNode, perform: () => Promise<unknown>) => (
+    <Button
+      look={label === "Pause" ? "plain" : "solid"}
+      icon={icon}
+      isBusy={go.isPending}
+      onClick={() => go.mutate(perform)}
+    >
+      {label}
+    </Button>
+  );
   return (
     <div ref={buttons} className={styles.controls}>
-      {status === "running" && (
-        <Button
-          icon={<Pause />}
-          isBusy={go.isPending}
-          onClick={() => act(() => pauseThread(threadId))}
-        >
-          Pause
-        </Button>
-      )}
+      {status === "running" && act("Pause", <Pause />, () => pauseThread(threadId))}
       {status === "waiting" && (
         <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
           Answer
         </Button>
       )}
-      {(status === "paused" || status === "interrupted") && (
-        <Button
-          look="solid"
-          icon={<Play />}
-          isBusy={go.isPending}
-          onClick={() => act(() => resumeThread(threadId))}
-        >
-          Resume
-        </Button>
-      )}
-      {(status === "failed" || status === "killed") && (
-        <Button look="solid" icon={<RotateCcw />} isBusy={go.isPending} onClick={() => act(retry)}>
-          Retry
-        </Button>
-      )}
+      {(status === "paused" || status === "interrupted") &&
+        act("Resume", <Play />, () => resumeThread(threadId))}
+      {(status === "failed" || status === "killed") && act("Retry", <RotateCcw />, retry)}
       {!isEnd && status !== "corrupt" && (
         <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
           Kill

@@ -5,7 +5,7 @@ import { type Ref, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { StatusBadge } from "../../features/status/status.tsx";
 import { ago, cost, count, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { isLive } from "../../lib/threads.ts";
-import { useKeys } from "../../ui/page.tsx";
+import { useListKeys } from "../../ui/page.tsx";
 import styles from "./thread-table.module.css";
 
 type Props = {
@@ -49,7 +49,8 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   useEffect(() => {
     if (hasMore && lastSeen >= rows.length - nearEnd) onEnd();
   });
-  useRowKeys(body, (index) => virtual.scrollToIndex(index), rows.length);
+  const show = (index: number) => virtual.scrollToIndex(index);
+  useListKeys({ list: body, target: "a", length: rows.length, show });
   return (
     <div
       className="raised"
@@ -88,24 +89,6 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
       </div>
     </div>
   );
-}
-
-/** `j` and `k` go from row to row, `Enter` opens the one that has the focus. */
-function useRowKeys(
-  body: React.RefObject<HTMLDivElement | null>,
-  show: (index: number) => void,
-  length: number,
-): void {
-  const go = (by: number) => {
-    const current = document.activeElement?.closest("[data-index]");
-    const at = current ? Number(current.getAttribute("data-index")) + by : 0;
-    const index = Math.min(Math.max(at, 0), length - 1);
-    show(index);
-    requestAnimationFrame(() => {
-      body.current?.querySelector<HTMLElement>(`[data-index="${index}"] a`)?.focus();
-    });
-  };
-  useKeys({ j: () => go(1), k: () => go(-1) });
 }
 
 type TableRowProps = {

@@ -9,7 +9,7 @@ import { workflowsQuery } from "../../lib/workflows.ts";
 import { buttonClass, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/field.tsx";
-import { Page, useKeys, useTitle } from "../../ui/page.tsx";
+import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import styles from "./workflows-page.module.css";
 
@@ -73,18 +73,13 @@ function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
 function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
   const list = useRef<HTMLUListElement>(null);
   const now = useNow(30_000);
-  const go = (by: number) => {
-    const links = [...(list.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLElement);
-    links[Math.min(Math.max(at < 0 ? 0 : at + by, 0), links.length - 1)]?.focus();
-  };
-  useKeys({ j: () => go(1), k: () => go(-1) });
+  useListKeys({ list, target: "a", length: rows.length });
   return (
     <ul ref={list} className="raised">
-      {rows.map(({ name, description, hash, timestamp, versions }) => (
-        <li key={name} className={styles.row}>
+      {rows.map(({ name, description, hash, timestamp, versions }, index) => (
+        <li key={name} className={styles.row} data-index={index}>
           <div className={styles.what}>
-            <Link to="/workflows/$name" params={{ name }} className={styles.name} data-row>
+            <Link to="/workflows/$name" params={{ name }} className={styles.name}>
               {name}
             </Link>
             <p className={styles.description}>{description}</p>
