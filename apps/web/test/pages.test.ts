@@ -63,7 +63,7 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
       const page = await open(shown.serving, path(shown.threads), look);
       await page.getByText(text).locator("visible=true").first().waitFor();
       await page.locator("[class*=skeleton]").first().waitFor({ state: "detached" });
-      expect(await faultsOf(page)).toEqual([]);
+      expect(await violationsOf(page)).toEqual([]);
       const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(tooWide).toBeLessThanOrEqual(0);
       if (pictures) await keep(page, pictures, `${name}-${lookName}.png`);
@@ -78,7 +78,7 @@ async function keep(page: Page, folder: string, name: string): Promise<void> {
 }
 
 /** What axe finds wrong, a line each. */
-async function faultsOf(page: Page): Promise<string[]> {
+async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: typeof axe }).axe.run(document, {
