@@ -102,8 +102,8 @@ const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean
   turns.length > 0 ||
   (stepID !== null && status !== "committed");
 
-/** The role of an attempt; of one without a role, the name under which it publishes. */
-export const nameOf = ({ role, stepID }: Attempt): string => role ?? stepID ?? "unnamed";
+/** The role of an attempt; of one without a role, the name under which it publishes; null when it has none. */
+export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? stepID;
 
 /** How long an attempt took, in milliseconds; up to `now` when it goes on. Null when that is not known. */
 export function durationOf(

@@ -27,7 +27,7 @@ type GraphEdge = {
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
 /** The step of a document that an attempt is part of: of what runs in a child workflow the step that runs that. */
-export const nodeIdOf = ({ attempt }: Card): string =>
+export const nodeIdOf = ({ attempt }: Card): string | null =>
   attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
 
 /** Whether a node's step runs in the document itself. */
@@ -53,6 +53,7 @@ export function roleGraph(cards: readonly Card[]): Graph {
   let before: string | null = null;
   for (const { attempt, step } of cards) {
     const name = step?.role === "__input__" ? "__wait__" : nameOf(attempt);
+    if (name === null) continue;
     const known = nodes.get(name);
     const node = known ?? { ...idle, id: name, label: name, note: null };
     nodes.set(name, node);

@@ -53,7 +53,7 @@ function spanOf({ attempt, step }: Card, now: number | null): Span[] {
   const isQuestion = step?.role === "__wait__" || step?.role === "__input__";
   if (saved || isQuestion || from === null || to === null || to < from) return [];
   const state = status === "committed" || status === "running" ? status : "other";
-  return [{ role: nameOf(attempt), key, number: attempt.step, from, to, state }];
+  return [{ role: nameOf(attempt) ?? "unnamed", key, number: attempt.step, from, to, state }];
 }
 
 function waitsOf(cards: readonly Card[], now: number | null): Span[] {

@@ -150,7 +150,7 @@ function CardRest({ card, isRunning }: Props) {
           {() => <Values values={step.meta} />}
         </Section>
       )}
-      {spending && (
+      {spending && (spending.total > 0 || spending.cost !== null) && (
         <Section name={`${key}/usage`} title="Token usage" note={summaryOf(spending)}>
           {() => <SpendingTable spending={spending} />}
         </Section>

@@ -40,7 +40,7 @@ type Props = {
 export const StepCard = memo(function StepCard(props: Props) {
   const { card, state, onFork, onRerun, failedNumber, foot } = props;
   const { step, attempt } = card;
-  const role = step?.role ?? nameOf(attempt);
+  const role = step?.role ?? nameOf(attempt) ?? (failedNumber ? `Step ${failedNumber}` : "unnamed");
   const name = roleName(role, step?.meta);
   const title = attempt.title !== role ? attempt.title : null;
   const type = attempt.input?.type;
