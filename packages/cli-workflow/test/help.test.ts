@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { entries } from "../src/program/catalogue.ts";
-import { loadAll, makeProgram } from "../src/program/program.ts";
+import { makeProgram } from "../src/program/program.ts";
 import { Store, removeFolders } from "./program.ts";
 
 afterAll(removeFolders);
@@ -17,15 +17,15 @@ const commands = new Map<string, string[]>();
 
 beforeAll(async () => {
   const sink = { write: () => {}, terminal: false, columns: 80 };
-  const program = makeProgram({
+  const { command: program, loadAll } = makeProgram({
     argv: [],
     env: {},
     cwd: () => "/",
     umask: 0o077,
     output: { results: sink, notes: sink },
     interruption: () => new AbortController().signal,
-  }).command;
-  await loadAll(program);
+  });
+  await loadAll();
   const visit = (command: Command, before: string) => {
     const words = command.registeredArguments.map((argument) => {
       const name = argument.name() + (argument.variadic ? "..." : "");

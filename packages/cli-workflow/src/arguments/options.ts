@@ -1,6 +1,8 @@
 import { defaultMaxRounds, mostRounds, show, WorkflowError } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { grouped } from "../output/text.ts";
+import type { Session } from "../session/session.ts";
+import { promptOf } from "./text.ts";
 
 /**
  * A parser for an option that takes a whole number within bounds, both included.
@@ -47,7 +49,7 @@ export function maxRoundsOption(
 }
 
 /** What a thread may spend on models. */
-export type LimitOptions = { maxCost?: number; maxTokens?: number };
+type LimitOptions = { maxCost?: number; maxTokens?: number };
 
 const mostTokens = 1_000_000_000_000;
 
@@ -64,14 +66,6 @@ export function limitOptions(command: Command, without = "default: no limit"): C
       `stop before the model call that could take more tokens in all (${without})`,
       wholeNumber("--max-tokens", 1, mostTokens),
     );
-}
-
-/** The limits as options of a thread; none when none was given. */
-export function limitsOf({ maxCost, maxTokens }: LimitOptions): Record<string, number> {
-  return {
-    ...(maxCost === undefined ? {} : { maxCost }),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
-  };
 }
 
 function dollars(text: string): number {
@@ -94,6 +88,33 @@ export function startOptions(command: Command): Command {
     )
     .addOption(new Option("--wait", "wait for the end and exit with its return code"))
     .addOption(new Option("--follow", "show the thread live").conflicts("wait"));
+}
+
+/** What a fork may change. */
+export type ForkOptions = StartOptions &
+  LimitOptions & { prompt?: string; promptFile?: string; maxRounds?: number; on?: string };
+
+/** Adds what a fork may change: prompt, rounds, version, limits; and {@link startOptions}. */
+export function forkOptions(command: Command): Command {
+  command
+    .option("--prompt <text>", "another prompt; - reads it from stdin")
+    .option("--prompt-file <file>", "another prompt: the text of this file");
+  maxRoundsOption(command, "default: those of the thread").option(
+    "--on <workflow>",
+    "continue on another version: a name, name@hash or a hash",
+  );
+  return startOptions(limitOptions(command, "default: that of the thread"));
+}
+
+/** What these options change, for the host. */
+export async function changesOf(session: Session, options: ForkOptions) {
+  const { maxCost, maxTokens, maxRounds, durability, on } = options;
+  const limits = {
+    ...(maxCost === undefined ? {} : { maxCost }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+  };
+  const prompt = await promptOf(options);
+  return { env: session.env, prompt, maxRounds, options: limits, durability, on };
 }
 
 /** The error for an option's value that can't be. */

@@ -1,27 +1,27 @@
 import { openLocalHost } from "@uncaged/workflow/host";
-import type { Command } from "commander";
 import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
 import { ago } from "../output/time.ts";
-import type { Perform } from "../session/command.ts";
+import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
 const shownThreads = 50;
 
-export function define(
-  command: Command,
-  perform: Perform,
-  load: (other: Command) => Promise<void>,
-): void {
-  const program = command.parent ?? command;
-  command.argument("[words...]", "the words up to the cursor").action(
-    perform(async (session: Session, _options: unknown, words: string[]) => {
-      const found = await candidatesFor(program, words, load, stored(session, words));
-      const document = found === files ? [{ value: ":files", about: "" }] : found;
-      session.show(document, () => document.map(lineOf).join(""));
-    }),
-  );
-}
+export default defineCommand({
+  declare: (command) => command.argument("[words...]", "the words up to the cursor"),
+  examples: [],
+  async run(session, _options, words: string[]) {
+    const { command, load } = session.called;
+    const found = await candidatesFor(
+      command.parent ?? command,
+      words,
+      load,
+      stored(session, words),
+    );
+    const document = found === files ? [{ value: ":files", about: "" }] : found;
+    session.show(document, () => document.map(lineOf).join(""));
+  },
+});
 
 const lineOf = ({ value, about }: Candidate): string =>
   about === "" ? `${value}\n` : `${value}\t${oneLine(about)}\n`;
@@ -31,12 +31,12 @@ function stored(session: Session, words: string[]): Dynamic {
   const host = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
   return {
     workflows: () =>
-      quietly(async () => {
+      orNone(async () => {
         const rows = await host().workflows();
         return rows.map(({ name, description }) => ({ value: name, about: description }));
       }),
     threads: () =>
-      quietly(async () => {
+      orNone(async () => {
         const now = Date.now();
         const { rows } = await host().threads({ limit: shownThreads, paged: false });
         return rows.map(({ threadId, status, workflow, createdAt }) => ({
@@ -45,23 +45,14 @@ function stored(session: Session, words: string[]): Dynamic {
         }));
       }),
     steps: () =>
-      quietly(async () => {
+      orNone(async () => {
         const id = words.slice(1).find((word) => /^(@last|[0-9A-Za-z]{4,26})$/.test(word)) ?? "";
         const { hash } = await host().find(id);
-        const descriptor = await host().descriptor(hash);
-        return Object.entries(descriptor?.roles ?? {}).map(([value, { description }]) => ({
-          value,
-          about: description,
-        }));
+        const { roles = {} } = (await host().descriptor(hash)) ?? {};
+        return Object.entries(roles).map(([value, role]) => ({ value, about: role.description }));
       }),
   };
 }
 
 // Completion shows no error: what can't be read has no candidates.
-async function quietly(list: () => Promise<Candidate[]>): Promise<Candidate[]> {
-  try {
-    return await list();
-  } catch {
-    return [];
-  }
-}
+const orNone = (list: () => Promise<Candidate[]>): Promise<Candidate[]> => list().catch(() => []);

@@ -1,53 +1,46 @@
 import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
-import type { Command } from "commander";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
-import { interruptedExitCode } from "../output/outcome.ts";
 import { attemptName, valueText } from "../output/attempt.ts";
+import { interruptedExitCode } from "../output/outcome.ts";
 import { oneLine } from "../output/text.ts";
 import { isoTime } from "../output/time.ts";
-import { examples, type Perform } from "../session/command.ts";
+import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { readAttempts } from "../thread/thread.ts";
 
 type Options = { since?: string; tail?: number; follow?: boolean };
 
-export function define(command: Command, perform: Perform): void {
-  command
-    .argument("<id>", "the thread, or @last")
-    .option("--since <time>", "only what is newer: 30s, 5m, 2h, 1d, or an ISO 8601 time")
-    .option("--tail <n>", "only the last n lines", wholeNumber("--tail", 0, 1_000_000_000))
-    .option("-f, --follow", "follow new lines until the thread has ended")
-    .action(perform(logs));
-  examples(command, "uncaged-workflow logs @last --since 5m", "uncaged-workflow logs @last -f");
-}
-
-async function logs(session: Session, options: Options, id: string): Promise<number> {
-  const { tail } = options;
-  const { host } = session;
-  const follow = options.follow === true;
-  const since =
-    options.since === undefined ? undefined : timeOf("--since", options.since, Date.now());
-  const ref = await host.find(id);
-  const signal = follow ? session.interruption() : undefined;
-  const names = session.json ? new Map<string, string>() : await attemptNames(host, ref);
-  for await (const { record } of host.log(ref, { since, tail, follow, signal })) {
-    if (session.json) session.stream(record);
-    else session.write(`${lineOf(record, names, session)}\n`);
-  }
-  return signal?.aborted ? interruptedExitCode : 0;
-}
+export default defineCommand({
+  declare: (command) =>
+    command
+      .argument("<id>", "the thread, or @last")
+      .option("--since <time>", "only what is newer: 30s, 5m, 2h, 1d, or an ISO 8601 time")
+      .option("--tail <n>", "only the last n lines", wholeNumber("--tail", 0, 1_000_000_000))
+      .option("-f, --follow", "follow new lines until the thread has ended"),
+  examples: ["uncaged-workflow logs @last --since 5m", "uncaged-workflow logs @last -f"],
+  async run(session, { tail, follow, ...options }: Options, id: string) {
+    const { host } = session;
+    const since =
+      options.since === undefined ? undefined : timeOf("--since", options.since, Date.now());
+    const ref = await host.find(id);
+    const signal = follow ? session.interruption() : undefined;
+    const names = session.json ? new Map<string, string>() : await attemptNames(host, ref);
+    for await (const { record } of host.log(ref, { since, tail, follow, signal })) {
+      if (session.json) session.stream(record);
+      else session.write(`${lineOf(record, names, session)}\n`);
+    }
+    return signal?.aborted ? interruptedExitCode : 0;
+  },
+});
 
 // An id alone means nothing to a person: a line names its attempt by role too.
-async function attemptNames(host: Host, ref: ThreadRef): Promise<Map<string, string>> {
-  const attempts = await readAttempts(host, ref, await host.read(ref));
-  return new Map(attempts.map((attempt) => [attempt.attempt, attemptName(attempt)]));
-}
+const attemptNames = async (host: Host, ref: ThreadRef): Promise<Map<string, string>> =>
+  new Map((await host.attempts(ref)).map((attempt) => [attempt.attempt, attemptName(attempt)]));
 
 function lineOf(record: InfoRecord, names: Map<string, string>, { paint }: Session): string {
   const { timestamp, tag, content, type, payload, attempt } = record;
-  const named = payload as { role?: unknown; title?: unknown } | undefined;
   if (attempt !== undefined && type === "attempt_start" && !names.get(attempt)) {
-    names.set(attempt, oneLine(valueText(named?.title ?? named?.role ?? "")));
+    const { title, role } = (payload ?? {}) as { role?: unknown; title?: unknown };
+    names.set(attempt, oneLine(valueText(title ?? role ?? "")));
   }
   const name = attempt === undefined ? "" : `${names.get(attempt) ?? ""} ${attempt.slice(-4)}  `;
   const more = type === undefined ? "" : ` ${paint("dim", oneLine(JSON.stringify(payload ?? {})))}`;

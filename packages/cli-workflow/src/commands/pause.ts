@@ -1,18 +1,14 @@
-import type { Command } from "commander";
 import { forEachThread } from "../arguments/names.ts";
-import { examples, type Perform } from "../session/command.ts";
-import type { Session } from "../session/session.ts";
+import { defineCommand } from "../session/command.ts";
 
-export function define(command: Command, perform: Perform): void {
-  command.argument("<ids...>", "the threads, or @last").action(perform(pause));
-  examples(command, "uncaged-workflow pause @last");
-}
-
-async function pause(session: Session, _options: unknown, ids: string[]): Promise<number> {
-  return await forEachThread(
-    session,
-    ids,
-    (ref) => session.host.control(ref, { kind: "pause" }),
-    ({ threadId }) => `paused ${threadId}; it stops after the step it is at`,
-  );
-}
+export default defineCommand({
+  declare: (command) => command.argument("<ids...>", "the threads, or @last"),
+  examples: ["uncaged-workflow pause @last"],
+  run: (session, _options, ids: string[]) =>
+    forEachThread(
+      session,
+      ids,
+      (ref) => session.host.control(ref, { kind: "pause" }),
+      ({ threadId }) => `paused ${threadId}; it stops after the step it is at`,
+    ),
+});

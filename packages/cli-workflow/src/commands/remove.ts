@@ -1,14 +1,11 @@
-import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
-import { examples, type Perform } from "../session/command.ts";
-import type { Session } from "../session/session.ts";
+import { defineCommand } from "../session/command.ts";
 
-export function define(command: Command, perform: Perform): void {
-  command.argument("<name>", "the workflow").action(perform(remove));
-  examples(command, "uncaged-workflow remove review");
-}
-
-async function remove(session: Session, _options: unknown, name: string): Promise<void> {
-  const removed = await withName(session, name, () => session.host.unregister(name));
-  session.show(removed, () => `removed ${removed.name}; its threads and their bundles stay\n`);
-}
+export default defineCommand({
+  declare: (command) => command.argument("<name>", "the workflow"),
+  examples: ["uncaged-workflow remove review"],
+  async run(session, _options, name: string) {
+    const removed = await withName(session, name, () => session.host.unregister(name));
+    session.show(removed, () => `removed ${removed.name}; its threads and their bundles stay\n`);
+  },
+});

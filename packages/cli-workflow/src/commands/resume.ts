@@ -1,58 +1,55 @@
-import { type Host, type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
-import type { Command } from "commander";
+import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
 import { forEachThread } from "../arguments/names.ts";
-import { inputOf } from "../arguments/values.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
+import { inputOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
-import { examples, type Perform } from "../session/command.ts";
-import type { Session } from "../session/session.ts";
+import { defineCommand } from "../session/command.ts";
 
 type Options = StartOptions & { input?: string; token?: string };
 
-export function define(command: Command, perform: Perform): void {
-  command
-    .argument("<ids...>", "the threads, or @last")
-    .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
-    .option("--token <token>", "the question's token: an answer to another question is refused");
-  startOptions(command).action(perform(resume));
-  examples(
-    command,
+export default defineCommand({
+  declare(command) {
+    command
+      .argument("<ids...>", "the threads, or @last")
+      .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
+      .option("--token <token>", "the question's token: an answer to another question is refused");
+    startOptions(command);
+  },
+  examples: [
     "uncaged-workflow resume @last --follow",
     "uncaged-workflow resume @last --input '{\"approved\":true}'",
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
-  );
-}
-
-async function resume(session: Session, options: Options, ids: string[]): Promise<number> {
-  const input = await inputOf(options.input, options.token);
-  const { env, host } = session;
-  const { durability } = options;
-  const resumeThread = (ref: ThreadRef) =>
-    host.control(
-      ref,
-      input ? { kind: "answer", input, env, durability } : { kind: "resume", env, durability },
+  ],
+  async run(session, options: Options, ids: string[]) {
+    const input = await inputOf(options.input, options.token);
+    const { env, host } = session;
+    const given = { env, durability: options.durability };
+    const resume = (ref: ThreadRef) =>
+      host.control(ref, input ? { kind: "answer", input, ...given } : { kind: "resume", ...given });
+    if (options.wait || options.follow) {
+      const ref = await host.find(onlyOf(ids));
+      await resume(ref);
+      const { threadId, workflow, hash } = await host.read(ref);
+      return await afterStart(session, options, { threadId, workflow, hash });
+    }
+    const paused = new Set<string>();
+    return await forEachThread(
+      session,
+      ids,
+      async (ref) => {
+        const done = await resume(ref);
+        // A thread that was removed since counts as resumed.
+        const view = input && (await host.read(ref).catch(() => null));
+        if (view?.status === "paused") paused.add(ref.threadId);
+        return done;
+      },
+      ({ threadId }) =>
+        paused.has(threadId)
+          ? `answered ${threadId}; it is paused, continue it: uncaged-workflow resume ${threadId}`
+          : `resumed ${threadId}`,
     );
-  if (options.wait || options.follow) {
-    const ref = await host.find(onlyOf(ids));
-    await resumeThread(ref);
-    const { threadId, workflow, hash } = await host.read(ref);
-    return await afterStart(session, options, { threadId, workflow, hash });
-  }
-  const paused = new Set<string>();
-  return await forEachThread(
-    session,
-    ids,
-    async (ref) => {
-      const done = await resumeThread(ref);
-      if (input && (await isPaused(host, ref))) paused.add(ref.threadId);
-      return done;
-    },
-    ({ threadId }) =>
-      paused.has(threadId)
-        ? `answered ${threadId}; it is paused, continue it: uncaged-workflow resume ${threadId}`
-        : `resumed ${threadId}`,
-  );
-}
+  },
+});
 
 function onlyOf([id = "", ...others]: string[]): string {
   if (others.length === 0) return id;
@@ -62,10 +59,4 @@ function onlyOf([id = "", ...others]: string[]): string {
     message: "--wait and --follow take one thread",
     hint: "resume them without, and follow each: uncaged-workflow follow <id>",
   });
-}
-
-// A thread that was removed since counts as resumed.
-async function isPaused(host: Host, ref: ThreadRef): Promise<boolean> {
-  const view = await host.read(ref).catch(() => null);
-  return view?.status === "paused";
 }

@@ -1,47 +1,47 @@
 import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
-import type { Command } from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { wholeNumber } from "../arguments/options.ts";
-import { examples, type Perform } from "../session/command.ts";
+import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = { port: number; host: string; open?: boolean };
 
 const defaultPort = 9160;
 
-export function define(command: Command, perform: Perform): void {
-  command
-    .option(
-      "--port <n>",
-      "the port; 0 takes any that is free",
-      wholeNumber("--port", 0, 65_535),
-      defaultPort,
-    )
-    .option("--host <address>", "the address to listen on", "127.0.0.1")
-    .option("--open", "open the console in the browser")
-    .action(perform(serve));
-  examples(command, "uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json");
-}
-
-async function serve(session: Session, { port, host: hostname, open }: Options): Promise<void> {
-  const { host, env, cwd } = session;
-  const signal = session.interruption();
-  const { buildConsole, isLoopback } = await import("@uncaged/workflow-server");
-  await buildConsole(() => session.note("building the console, once: this takes some seconds"));
-  const { version } = manifest;
-  const server = await started(session, { host, hostname, port, env, cwd, version });
-  const { url, token } = server;
-  session.show({ url, host: hostname, port: server.port, token }, () => `${url}\n`);
-  if (!isLoopback(hostname)) {
-    session.note("others can reach this address; who has the token may do everything, unencrypted");
-  }
-  session.note("Ctrl-C ends it; threads continue without it");
-  if (open && !openBrowser(server.entry()))
-    session.note("no browser was found: open the URL yourself");
-  await aborted(signal);
-  await server.stop();
-}
+export default defineCommand({
+  declare: (command) =>
+    command
+      .option(
+        "--port <n>",
+        "the port; 0 takes any that is free",
+        wholeNumber("--port", 0, 65_535),
+        defaultPort,
+      )
+      .option("--host <address>", "the address to listen on", "127.0.0.1")
+      .option("--open", "open the console in the browser"),
+  examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
+  async run(session, { port, host: hostname, open }: Options) {
+    const { host, env, cwd } = session;
+    const signal = session.interruption();
+    const { buildConsole, isLoopback } = await import("@uncaged/workflow-server");
+    await buildConsole(() => session.note("building the console, once: this takes some seconds"));
+    const { version } = manifest;
+    const server = await started(session, { host, hostname, port, env, cwd, version });
+    const { url, token } = server;
+    session.show({ url, host: hostname, port: server.port, token }, () => `${url}\n`);
+    if (!isLoopback(hostname)) {
+      session.note(
+        "others can reach this address; who has the token may do everything, unencrypted",
+      );
+    }
+    session.note("Ctrl-C ends it; threads continue without it");
+    if (open && !openBrowser(server.entry()))
+      session.note("no browser was found: open the URL yourself");
+    await aborted(signal);
+    await server.stop();
+  },
+});
 
 async function started(session: Session, options: ServerOptions) {
   const { startServer } = await import("@uncaged/workflow-server");

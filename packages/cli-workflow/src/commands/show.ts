@@ -1,47 +1,42 @@
 import type { WorkflowView } from "@uncaged/workflow/host";
-import type { Command } from "commander";
 import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
 import { count, oneLine, plain } from "../output/text.ts";
 import { ago, isoTime } from "../output/time.ts";
-import { examples, type Perform } from "../session/command.ts";
+import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
-export function define(command: Command, perform: Perform): void {
-  command.argument("<name>", "the workflow").action(perform(show));
-  examples(
-    command,
+export default defineCommand({
+  declare: (command) => command.argument("<name>", "the workflow"),
+  examples: [
     "uncaged-workflow show review",
     "uncaged-workflow show review --json | jq .descriptor.roles",
-  );
-}
+  ],
+  async run(session, _options, name: string) {
+    const view = await withName(session, name, () => session.host.workflow(name));
+    const params = await paramsOf(view.descriptor);
+    session.show(view, () => text(session, view, params));
+  },
+});
 
-async function show(session: Session, _options: unknown, name: string): Promise<void> {
-  const view = await withName(session, name, () => session.host.workflow(name));
-  const params = await paramsOf(view.descriptor);
-  session.show(view, () => text(session, view, params));
-}
-
-/** The params that a step workflow declares; null for any other. */
-async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[] | null> {
-  if (descriptor === null || !("stepWorkflow" in descriptor)) return null;
+/** The params that a step workflow declares. */
+async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[]> {
+  if (descriptor === null || !("stepWorkflow" in descriptor)) return [];
   const { documentsIn } = await import("@uncaged/workflow-steps");
   return documentsIn(descriptor)?.document?.registry.params ?? [];
 }
 
-function text({ paint }: Session, view: WorkflowView, params: readonly string[] | null): string {
+function text({ paint }: Session, view: WorkflowView, params: readonly string[]): string {
   const { name, hash, timestamp, history, descriptor } = view;
-  const head = pairs(
-    [
-      ["workflow", paint("bold", name)],
-      ["hash", hash],
-      ["added", `${isoTime(timestamp)} (${ago(timestamp, Date.now())})`],
-      ["versions", `${history.length + 1}`],
-      ["about", descriptor ? plain(descriptor.description) : "its descriptor can't be read"],
-      ...(params?.length ? [["params", params.map(oneLine).join(", ")] as [string, string]] : []),
-    ],
-    paint,
-  );
+  const entries: [string, string][] = [
+    ["workflow", paint("bold", name)],
+    ["hash", hash],
+    ["added", `${isoTime(timestamp)} (${ago(timestamp, Date.now())})`],
+    ["versions", `${history.length + 1}`],
+    ["about", descriptor ? plain(descriptor.description) : "its descriptor can't be read"],
+  ];
+  if (params.length > 0) entries.push(["params", params.map(oneLine).join(", ")]);
+  const head = pairs(entries, paint);
   const roles = Object.entries(descriptor?.roles ?? {});
   if (roles.length === 0) return head;
   const width = Math.max(...roles.map(([role]) => Bun.stringWidth(oneLine(role))));

@@ -1,53 +1,55 @@
-import { type Status, statuses, type ThreadRow, WorkflowError } from "@uncaged/workflow/host";
-import { type Command, Option } from "commander";
+import { type Status, statuses, WorkflowError } from "@uncaged/workflow/host";
+import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
-import { type Column, idAndStatus, table, versionColumn } from "../output/table.ts";
+import { idAndStatus, versionColumn } from "../output/table.ts";
 import { ago } from "../output/time.ts";
-import { examples, type Perform } from "../session/command.ts";
+import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = { limit: number; offset: number; status?: Status[]; workflow?: string };
 
 const defaultLimit = 20;
 const most = 1_000_000_000;
+const status = new Option("--status <status...>", "only those with one of these statuses");
 
-export function define(command: Command, perform: Perform): void {
-  command
-    .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
-    .option("--workflow <workflow>", "the same")
-    .addOption(
-      new Option("--status <status...>", "only those with one of these statuses").choices(statuses),
-    )
-    .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
-    .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0)
-    .action(perform(threads));
-  examples(
-    command,
+export default defineCommand({
+  declare: (command) =>
+    command
+      .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
+      .option("--workflow <workflow>", "the same")
+      .addOption(status.choices(statuses))
+      .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
+      .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0),
+  examples: [
     "uncaged-workflow threads review --limit 5",
     "uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit 1000)",
-  );
-}
-
-async function threads(session: Session, options: Options, name?: string): Promise<void> {
-  const { limit, offset, status } = options;
-  if (name !== undefined && options.workflow !== undefined) throw namedTwice();
-  const workflow = name ?? options.workflow;
-  const { host } = session;
-  const { rows } = await host.threads({ limit, offset, status, workflow, paged: false });
-  // To the lister an empty name is none: a script's empty variable would get every thread.
-  if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
-    await checkKnown(session, workflow);
-  }
-  if (rows.length === 0) {
-    session.note(
-      workflow || status || offset > 0
-        ? "no thread fits; see all: uncaged-workflow threads"
-        : "no threads yet; start one: uncaged-workflow run <workflow>",
-    );
-  }
-  session.show(rows, () => text(session, rows));
-}
+  ],
+  async run(session, options: Options, name?: string) {
+    const { workflow = name, ...query } = options;
+    if (name !== undefined && options.workflow !== undefined) throw namedTwice();
+    const { rows } = await session.host.threads({ ...query, workflow, paged: false });
+    // To the host an empty name is none: a script's empty variable would get every thread.
+    if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
+      await checkKnown(session, workflow);
+    }
+    if (rows.length === 0) {
+      session.note(
+        workflow || query.status || query.offset > 0
+          ? "no thread fits; see all: uncaged-workflow threads"
+          : "no threads yet; start one: uncaged-workflow run <workflow>",
+      );
+    }
+    const now = Date.now();
+    session.list(rows, ({ threadId }) => threadId, [
+      ...idAndStatus(rows, session.look),
+      { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
+      { title: "STARTED", cell: ({ createdAt }) => ago(createdAt, now) },
+      { title: "UPDATED", cell: ({ updatedAt }) => ago(updatedAt, now) },
+      versionColumn(session.look),
+    ]);
+  },
+});
 
 function namedTwice(): WorkflowError {
   return new WorkflowError({
@@ -64,18 +66,4 @@ async function checkKnown(session: Session, workflow: string): Promise<void> {
   const query = { workflow, limit: 1, paged: false };
   const hasThreads = workflow !== "" && (await host.threads(query)).rows.length > 0;
   if (!hasThreads) await withName(session, workflow, () => host.resolve(workflow));
-}
-
-function text(session: Session, rows: ThreadRow[]): string {
-  if (rows.length === 0) return "";
-  if (session.quiet) return rows.map(({ threadId }) => `${threadId}\n`).join("");
-  const now = Date.now();
-  const shown: Column<ThreadRow>[] = [
-    ...idAndStatus(rows, session.look),
-    { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
-    { title: "STARTED", cell: ({ createdAt }) => ago(createdAt, now) },
-    { title: "UPDATED", cell: ({ updatedAt }) => ago(updatedAt, now) },
-    versionColumn(session.look),
-  ];
-  return table(shown, rows, session.look);
 }

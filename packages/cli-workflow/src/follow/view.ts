@@ -3,7 +3,6 @@ import {
   AttemptLog,
   type AttemptTurn,
   type EventRecord,
-  readEvent,
   type Step,
 } from "@uncaged/workflow";
 import type { Observed } from "@uncaged/workflow/host";
@@ -48,7 +47,7 @@ export class View {
   readonly #running = new Map<Attempt, Written>();
   /** What each attempt is called, from its first event to its step. */
   readonly #names = new Map<Attempt, string>();
-  /** Failures whose step may still come: of one that the workflow has caught. */
+  /** Failures that are reported next, unless their own step comes: the workflow has caught them. */
   readonly #failures = new Map<Attempt, string>();
   /** Whose text stands on the line that the cursor is on. */
   #midLine: Attempt | null = null;
@@ -75,10 +74,8 @@ export class View {
         return "";
       case "step":
         return this.#step(item.number, item.step);
-      case "event": {
-        const event = readEvent(item.event);
-        return event ? this.#event(event) : "";
-      }
+      case "event":
+        return this.#event(item.event);
       case "status":
         this.#isPaused = item.state.status === "paused";
         return "";
@@ -147,13 +144,14 @@ export class View {
   #event(event: EventRecord): string {
     const attempt = this.#log.event(event);
     const { type, timestamp } = event;
-    if (attempt === null) return `${this.#lost()}${this.#note(event)}`;
+    const before = this.#reportFailures();
+    if (attempt === null) return `${before}${this.#lost()}${this.#note(event)}`;
     if (attempt.status === "running" && !this.#running.has(attempt)) {
       const name = this.#nameOf(attempt);
       this.#running.set(attempt, { name, from: 0, chars: new Map() });
       this.#names.set(attempt, name);
     }
-    const text = this.#flush(attempt, timestamp);
+    const text = `${before}${this.#flush(attempt, timestamp)}`;
     if (type !== "attempt_end") return `${text}${this.#note(event)}`;
     const name = this.#names.get(attempt) || attemptName(attempt);
     this.#running.delete(attempt);

@@ -1,12 +1,17 @@
 import { Command } from "commander";
-import { type CommandFile, type Perform, performer } from "../session/command.ts";
+import { declareCommand } from "../session/command.ts";
 import type { World } from "../session/session.ts";
 import { entries } from "./catalogue.ts";
 
 const about = "Run, watch, stop, resume, fork and roll back workflows.";
 
-/** A program that can be parsed once, and the exit code that its command returned. */
-export type Program = { command: Command; exitCode: () => number };
+/** A program that can be parsed once, the exit code that its command returned, and all of its options. */
+export type Program = {
+  command: Command;
+  exitCode: () => number;
+  /** Loads the files of all commands, for a caller that must know every option. */
+  loadAll: () => Promise<void>;
+};
 
 /**
  * The command line, with every command known by name and summary only: a command's own file is loaded
@@ -14,9 +19,6 @@ export type Program = { command: Command; exitCode: () => number };
  */
 export function makeProgram(world: World): Program {
   let exitCode = 0;
-  const perform = performer(world, (code) => {
-    exitCode = code;
-  });
   const program = new Command("uncaged-workflow");
   silence(program, world)
     .description(about)
@@ -34,28 +36,24 @@ export function makeProgram(world: World): Program {
     program.commandsGroup(`${group}:`);
     silence(program.command(name, { hidden }), world).description(summary);
   }
-  program.hook("preSubcommand", (_program, command) => load(command, perform));
-  return { command: program, exitCode: () => exitCode };
-}
-
-const doNothing: Perform = () => async () => {};
-
-/** Loads the files of all commands, for a caller that must know every option. */
-export async function loadAll(program: Command): Promise<void> {
-  for (const command of program.commands) await load(command, doNothing);
-}
-
-/** Loads a command's file and declares the command's arguments and options. */
-async function load(command: Command, perform: Perform): Promise<void> {
-  const entry = entries.find(({ name }) => name === command.name());
-  if (!entry) return;
-  const file: CommandFile = await entry.load();
-  file.define(command, perform, (other) => load(other, doNothing));
-  for (const each of [command, ...command.commands]) {
-    each.copyInheritedSettings(each.parent ?? each);
-    if (each.commands.length > 0) each.enablePositionalOptions();
-    addCommonOptions(each, entry.quiet);
-  }
+  const load = async (command: Command): Promise<void> => {
+    const entry = entries.find(({ name }) => name === command.name());
+    if (!entry) return;
+    const { default: definition } = await entry.load();
+    declareCommand(command, definition, world, load, (code) => {
+      exitCode = code;
+    });
+    for (const each of [command, ...command.commands]) {
+      each.copyInheritedSettings(each.parent ?? each);
+      if (each.commands.length > 0) each.enablePositionalOptions();
+      addCommonOptions(each, entry.quiet);
+    }
+  };
+  program.hook("preSubcommand", (_program, command) => load(command));
+  const loadAll = async () => {
+    for (const command of program.commands) await load(command);
+  };
+  return { command: program, exitCode: () => exitCode, loadAll };
 }
 
 function addCommonOptions(command: Command, quiet: boolean): void {

@@ -1,5 +1,7 @@
 import { type Host, openLocalHost, type Prewarmed, WorkflowError } from "@uncaged/workflow/host";
+import type { Command } from "commander";
 import { jsonDocument, jsonLine, type Output, type Sink } from "../output/output.ts";
+import { type Column, table } from "../output/table.ts";
 import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
@@ -19,17 +21,22 @@ export type World = {
 /** The options that every command has, each from the command or from before it. */
 export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
 
+type Called = { command: Command; load: (command: Command) => Promise<void> };
+
 /** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly output: Output;
+  /** The command as the parser knows it, and how it gets to know the others. */
+  readonly called: Called;
   readonly #world: World;
   readonly #rootPath: string | undefined;
   readonly #colour: boolean;
   #host: Host | null = null;
 
-  constructor(world: World, options: CommonOptions) {
+  constructor(world: World, options: CommonOptions, called: Called) {
+    this.called = called;
     this.#world = world;
     this.#colour = options.color !== false;
     this.#rootPath = options.root;
@@ -112,6 +119,14 @@ export class Session {
   show(document: unknown, forPeople: () => string): void {
     const { results } = this.output;
     results.write(this.json ? jsonDocument(document, results.terminal) : forPeople());
+  }
+
+  /** A list: the rows with `--json`, what names each with `--quiet`, else a table. */
+  list<Row>(rows: Row[], nameOf: (row: Row) => string, columns: Column<Row>[]): void {
+    this.show(rows, () => {
+      if (this.quiet) return rows.map((row) => `${nameOf(row)}\n`).join("");
+      return rows.length === 0 ? "" : table(columns, rows, this.look);
+    });
   }
 
   /** One object of a stream, with `--json`. */
