@@ -24,7 +24,7 @@ import { report } from "./table.ts";
 /*
  *     bun run bench [--only name] [--json file]
  *
- * Measures each row of the design's table and its floor in the same run. It decides nothing: a figure
+ * Measures each row of the design's table and its baseline in the same run. It decides nothing: a figure
  * of a busy machine is no failure.
  */
 const rowsOf = (built: Built): Row[] => [
@@ -50,7 +50,7 @@ const { values } = parseArgs({
   options: { only: { type: "string", multiple: true }, json: { type: "string" } },
 });
 
-// In this repository and not in the system's temporary folder, which may lie in memory.
+// In this repository and not in the system's temporary folder, which may be in memory.
 const cache = fileURLToPath(new URL("../.cache", import.meta.url));
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "bench-"));

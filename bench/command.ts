@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { pack } from "../scripts/pack.ts";
 
 /** Where the command and the bare scripts are. */
-export type Built = { command: string; floor: string };
+export type Built = { command: string; baseline: string };
 
 const top = fileURLToPath(new URL("..", import.meta.url));
 
@@ -15,16 +15,18 @@ const top = fileURLToPath(new URL("..", import.meta.url));
 export async function makeCommand(folder: string): Promise<Built> {
   await pack();
   cpSync(join(top, ".pack/cli-workflow"), join(folder, "command"), { recursive: true });
-  const floor = join(folder, "floor");
+  const baseline = join(folder, "baseline");
   const { success, logs } = await Bun.build({
-    entrypoints: ["parent", "child", "folders"].map((name) => join(top, `bench/floor/${name}.ts`)),
-    outdir: floor,
+    entrypoints: ["parent", "child", "folders"].map((name) =>
+      join(top, `bench/baseline/${name}.ts`),
+    ),
+    outdir: baseline,
     target: "bun",
     format: "esm",
     minify: { whitespace: true, syntax: true },
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
-  return { command: join(folder, "command/bin/uncaged-workflow"), floor };
+  return { command: join(folder, "command/bin/uncaged-workflow"), baseline };
 }
 
 /** How the command starts Bun; the bare scripts are started so too. */

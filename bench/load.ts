@@ -1,16 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Way } from "./floor/loops.ts";
+import type { Way } from "./baseline/loops.ts";
 import { bundlePath, type Report, reported, start, type Store } from "./store.ts";
 
 /** So many threads that begin together, each with so many steps. */
 export type Load = { together: number; count: number; weigh?: boolean };
 
-const script = fileURLToPath(new URL("./floor/loops.ts", import.meta.url));
+const script = fileURLToPath(new URL("./baseline/loops.ts", import.meta.url));
 const startedAtOnce = 20;
 
-/** Runs threads in the store's worker, and says what they noted. */
+/** Runs threads in the store's worker, and returns what they noted. */
 export async function inWorker(store: Store, load: Load): Promise<Report> {
   const report = join(store.folder, `${crypto.randomUUID()}.json`);
   for (let left = load.together; left > 0; left -= startedAtOnce) {
@@ -20,7 +20,7 @@ export async function inWorker(store: Store, load: Load): Promise<Report> {
   return reported(report);
 }
 
-/** Runs as many bare loops in a script of their own, and says what they noted. */
+/** Runs as many bare loops in a script of their own, and returns what they noted. */
 export async function inScript(store: Store, way: Way, load: Load): Promise<Report> {
   const folder = mkdtempSync(join(store.folder, "bare-"));
   const report = join(folder, "report.json");

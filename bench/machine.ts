@@ -15,7 +15,7 @@ export type Machine = {
   bun: string;
 };
 
-/** Describes this machine; the disk is the one that a folder lies on. */
+/** Describes this machine; the disk is the one of a folder. */
 export function machineOf(folder: string): Machine {
   return {
     cpu: cpus()[0]?.model ?? "unknown",

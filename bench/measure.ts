@@ -5,14 +5,14 @@ export type Sample = { median: number; low: number; high: number; least: number;
 export type Take = () => Promise<number> | number;
 
 /** Takes two figures in turn, so that whatever else the machine does meets both. */
-export async function inTurn(times: number, floor: Take, ours: Take): Promise<[Sample, Sample]> {
-  const floors: number[] = [];
+export async function inTurn(times: number, baseline: Take, ours: Take): Promise<[Sample, Sample]> {
+  const baselines: number[] = [];
   const others: number[] = [];
   for (let n = 0; n < times; n += 1) {
-    floors.push(await floor());
+    baselines.push(await baseline());
     others.push(await ours());
   }
-  return [sampleOf(floors), sampleOf(others)];
+  return [sampleOf(baselines), sampleOf(others)];
 }
 
 /** The median and the quarters of some figures. */

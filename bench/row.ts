@@ -7,8 +7,8 @@ export type Line = {
   ours: Sample;
   /** What `ours` is compared with, in a few words, and its figure, of the same run. */
   against: string;
-  floor: Sample;
-  /** Ours by the floor, of the medians. */
+  baseline: Sample;
+  /** Ours by the baseline, of the medians. */
   ratio: number;
   /** The most that the ratio may be, or that `ours` may be in its unit. */
   target: { ratio: number } | { most: number };
@@ -17,11 +17,11 @@ export type Line = {
 /** A row of the table in the design; some give several lines. Measured in a folder of its own. */
 export type Row = { name: string; measure: (folder: string) => Promise<Line[]> };
 
-type Figures = Omit<Line, "ours" | "floor" | "ratio">;
+type Figures = Omit<Line, "ours" | "baseline" | "ratio">;
 
-/** The line that two samples make, the floor first. */
-export function line(figures: Figures, [floor, ours]: [Sample, Sample]): Line {
-  return { ...figures, ours, floor, ratio: ours.median / floor.median };
+/** The line that two samples make, the baseline first. */
+export function line(figures: Figures, [baseline, ours]: [Sample, Sample]): Line {
+  return { ...figures, ours, baseline, ratio: ours.median / baseline.median };
 }
 
 /** Whether a line meets its target. */

@@ -16,7 +16,7 @@ export function report(lines: Line[], machine: Machine): string {
 }
 
 function table(lines: Line[]): string[] {
-  const head = ["what", "ours", "floor", "the floor is", "ratio", "target", "met"];
+  const head = ["what", "ours", "baseline", "the baseline is", "ratio", "target", "met"];
   const rows = [head, ...lines.map(cells)];
   const widths = head.map((_, at) => Math.max(...rows.map((row) => (row[at] ?? "").length)));
   const drawn = rows.map(
@@ -27,10 +27,10 @@ function table(lines: Line[]): string[] {
 }
 
 function cells(line: Line): string[] {
-  const { what, unit, ours, floor, against, ratio, target } = line;
+  const { what, unit, ours, baseline, against, ratio, target } = line;
   const wanted = "ratio" in target ? `at most ${target.ratio}` : `at most ${target.most} ${unit}`;
   const met = isMet(line) ? "yes" : "NO";
-  return [what, figure(ours, unit), figure(floor, unit), against, ratio.toFixed(2), wanted, met];
+  return [what, figure(ours, unit), figure(baseline, unit), against, ratio.toFixed(2), wanted, met];
 }
 
 const figure = ({ median, low, high }: Sample, unit: string): string =>
@@ -41,7 +41,7 @@ const digits = (value: number): string => value.toFixed(value < 10 ? 2 : value <
 function describe(machine: Machine): string[] {
   const { cpu, cores, memoryGb, kernel, fileSystem, syncedWriteUs, bun } = machine;
   return [
-    "Each figure is a median, in brackets the quarters around it; ours and its floor were taken in turn.",
+    "Each figure is a median, in brackets the quarters around it; ours and its baseline were taken in turn.",
     `The machine: ${cpu}, ${cores} cores, ${memoryGb} GB, ${kernel}, Bun ${bun};`,
     `a disk with ${fileSystem} on which a synced write takes ${syncedWriteUs} µs.`,
   ];

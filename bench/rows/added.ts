@@ -47,9 +47,9 @@ export const added = (built: Built): Row => ({
 
 const against = "an empty bundle";
 
-function weight(what: string, floor: Uint8Array, ours: Uint8Array, most: number): Line {
+function weight(what: string, baseline: Uint8Array, ours: Uint8Array, most: number): Line {
   const kilobytes = (bytes: Uint8Array): Sample => sampleOf([bytes.length / 1000]);
-  const samples: [Sample, Sample] = [kilobytes(floor), kilobytes(ours)];
+  const samples: [Sample, Sample] = [kilobytes(baseline), kilobytes(ours)];
   return line({ what, unit: "KB", against, target: { most } }, samples);
 }
 
@@ -62,7 +62,7 @@ async function starts(
   const log = `${ours}.jsonl`;
   const take = (bundle: string) => () => {
     rmSync(log, { force: true });
-    return timed(() => run([join(built.floor, "child.js"), bundle, log, ""]));
+    return timed(() => run([join(built.baseline, "child.js"), bundle, log, ""]));
   };
   await inTurn(3, take(empty), take(ours));
   const samples = await inTurn(times, take(empty), take(ours));

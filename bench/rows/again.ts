@@ -28,9 +28,9 @@ export const again: Row = {
   name: "again",
   async measure(folder) {
     const source = await makeSource(folder);
-    const floor = () => timed(() => readAndWrite(source));
-    const forks = await inTurn(times, floor, () => fork(source));
-    const resumes = await inTurn(times, floor, () => resume(source));
+    const baseline = () => timed(() => readAndWrite(source));
+    const forks = await inTurn(times, baseline, () => fork(source));
+    const resumes = await inTurn(times, baseline, () => resume(source));
     return [
       line({ what: "fork at step 10,000", unit: "ms", against, target }, forks),
       line({ what: "resume at step 10,000", unit: "ms", against, target }, resumes),

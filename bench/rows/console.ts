@@ -26,11 +26,11 @@ export const consoleRow = (built: Built): Row => ({
     }
     const store = await makeStore(folder);
     fill(store);
-    const [floor, ours] = await paints(built.command, store);
+    const [baseline, ours] = await paints(built.command, store);
     const against = "a page of one line";
     const target = { most: 1_000 };
     const pair = (of: keyof Paint): [Sample, Sample] => [
-      sampleOf(floor.map((one) => one[of])),
+      sampleOf(baseline.map((one) => one[of])),
       sampleOf(ours.map((one) => one[of])),
     ];
     const what = "the console with 10,000 threads";

@@ -27,18 +27,18 @@ export const interpreter: Row = {
   },
 };
 
-/** 1,000 children side by side, of a fork and of a parallel loop, beside 1,000 promises. */
+/** 1,000 concurrent children, of a fork and of a parallel loop, beside 1,000 promises. */
 export const fan: Row = {
   name: "fan",
   async measure() {
-    const floor = {
+    const baseline = {
       count: children,
       byHand: (hear: (event: RunEvent) => void) => forkByHand(children, hear),
     };
     const items = numbers(children);
-    const fork = await compare(floor, interpreted(forkOf(children)));
+    const fork = await compare(baseline, interpreted(forkOf(children)));
     const item = { id: "Set_Item", target: "$list[_index]", value: "=_item" };
-    const loop = await compare(floor, interpreted(loopOf(item, "parallel"), { items }));
+    const loop = await compare(baseline, interpreted(loopOf(item, "parallel"), { items }));
     const against = "1,000 promises, their events";
     const target = { most: 60 };
     return [
@@ -57,15 +57,15 @@ function interpreted(document: WorkflowDocument, params = {}): Work {
   };
 }
 
-type Floor = { count: number; byHand: Work };
+type Baseline = { count: number; byHand: Work };
 
-async function compare(floor: Floor, ours: Work): Promise<[Sample, Sample]> {
+async function compare(baseline: Baseline, ours: Work): Promise<[Sample, Sample]> {
   const taker = (work: Work): Take => {
-    return async () => (await timedWith(work)).ms * (1000 / floor.count);
+    return async () => (await timedWith(work)).ms * (1000 / baseline.count);
   };
-  await refuseOthers(floor.byHand, ours);
-  await inTurn(times, taker(floor.byHand), taker(ours));
-  return inTurn(times, taker(floor.byHand), taker(ours));
+  await refuseOthers(baseline.byHand, ours);
+  await inTurn(times, taker(baseline.byHand), taker(ours));
+  return inTurn(times, taker(baseline.byHand), taker(ours));
 }
 
 async function timedWith(work: Work): Promise<{ ms: number; events: number }> {
@@ -78,8 +78,8 @@ async function timedWith(work: Work): Promise<{ ms: number; events: number }> {
   return { ms, events };
 }
 
-// They are the same work only as long as they tell of the same.
+// They are the same work only if they publish the same events.
 async function refuseOthers(byHand: Work, ours: Work): Promise<void> {
-  const [told, wanted] = [(await timedWith(ours)).events, (await timedWith(byHand)).events];
-  if (told !== wanted) throw new Error(`${told} events, and ${wanted} by hand`);
+  const [published, wanted] = [(await timedWith(ours)).events, (await timedWith(byHand)).events];
+  if (published !== wanted) throw new Error(`${published} events, and ${wanted} by hand`);
 }

@@ -10,7 +10,7 @@ import { iterations, loopThreads } from "../steps/loop-thread.ts";
 const part = 500;
 const times = 5;
 
-/** `from` is where the iterations begin that the last ones stand beside. */
+/** `from` is where the iterations start with which the last ones are compared. */
 type Body = { what: string; out: Record<string, unknown>; from: number };
 
 // Events show a value whole up to 10 KB: the first iterations of what grows pay for that, and more.
@@ -62,9 +62,9 @@ async function growth(what: string, from: number, run: () => Promise<number[]>):
     last.push(meanOf(began, iterations - part - 1));
   }
   // The first threads warm up what the others run.
-  const [floor, ours] = [sampleOf(first.slice(2)), sampleOf(last.slice(2))];
+  const [baseline, ours] = [sampleOf(first.slice(2)), sampleOf(last.slice(2))];
   const against = from === 0 ? "the first 500" : `500 from the ${from}th`;
-  return line({ what, unit: "µs", against, target: { ratio: 1.15 } }, [floor, ours]);
+  return line({ what, unit: "µs", against, target: { ratio: 1.15 } }, [baseline, ours]);
 }
 
 const meanOf = (began: number[], from: number): number =>

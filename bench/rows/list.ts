@@ -16,13 +16,18 @@ const limit = 20;
 const times = 15;
 const target = { ratio: 2 };
 
-/** A page of 20 threads out of 100,000, beside listing the folders that they lie in. */
+/** A page of 20 threads out of 100,000, beside listing their folders. */
 export const list = (built: Built): Row => ({
   name: "list",
   async measure(folder) {
     const store = await makeStore(folder);
     fill(store);
-    const script = [process.execPath, ...bunArguments, join(built.floor, "folders.js"), store.root];
+    const script = [
+      process.execPath,
+      ...bunArguments,
+      join(built.baseline, "folders.js"),
+      store.root,
+    ];
     const command = [built.command, "threads", "--limit", String(limit), "--root", store.root];
     const byLibrary = await compare(
       () => readFolders(store),
@@ -46,15 +51,15 @@ export const list = (built: Built): Row => ({
   },
 });
 
-async function compare(floor: () => unknown, ours: () => unknown) {
+async function compare(baseline: () => unknown, ours: () => unknown) {
   await inTurn(
     2,
-    () => timed(floor),
+    () => timed(baseline),
     () => timed(ours),
   );
   return inTurn(
     times,
-    () => timed(floor),
+    () => timed(baseline),
     () => timed(ours),
   );
 }

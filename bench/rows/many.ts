@@ -1,4 +1,4 @@
-import { syncedWays } from "../floor/loops.ts";
+import { syncedWays } from "../baseline/loops.ts";
 import { inScript, inWorker, type Load, perStep } from "../load.ts";
 import { inTurn, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";

@@ -19,11 +19,11 @@ export const midway: Row = {
     const threadId = await loop.engine.keep({ durability: "os", params: { items: loop.items } });
     const path = dataPath(store.root, store.hash, threadId);
     const log = firstHalf(readFileSync(path, "utf8"));
-    const floor = () => timed(() => readAndParse(path));
+    const baseline = () => timed(() => readAndParse(path));
     const ours = () => resume(loop, threadId, path, log);
     writeFileSync(path, log);
-    await inTurn(2, floor, ours);
-    const samples = await inTurn(times, floor, ours);
+    await inTurn(2, baseline, ours);
+    const samples = await inTurn(times, baseline, ours);
     const what = "resume at iteration 5,000 of 10,000";
     const against = "reading and parsing its file";
     return [line({ what, unit: "ms", against, target: { ratio: 2 } }, samples)];

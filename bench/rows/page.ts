@@ -10,7 +10,7 @@ import { now, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { makeStore, threadIdOf } from "../store.ts";
 
-// No more than stand in the window: a card that is not seen is not made.
+// No more than fit into the window: a card that is not visible is not rendered.
 const times = 9;
 
 /**
@@ -47,14 +47,14 @@ export const page = (built: Built): Row => ({
       const { value } = await served.stdout.getReader().read();
       const { port, token } = JSON.parse(new TextDecoder().decode(value)) as Address;
       const url = `http://127.0.0.1:${port}`;
-      const floor = await delaysOf(browser, [bare.url], texts(), bare.send);
+      const baseline = await delaysOf(browser, [bare.url], texts(), bare.send);
       const addresses = [`${url}/?token=${token}`, `${url}/threads/${threadId}`];
       const ours = await delaysOf(browser, addresses, texts(), (content) =>
         append({ role: "r", content, meta: {}, timestamp: Date.now() }),
       );
       const what = "a committed step is seen in the console";
       const against = "a bare page with a bare stream";
-      const samples = [sampleOf(floor), sampleOf(ours)] satisfies [unknown, unknown];
+      const samples = [sampleOf(baseline), sampleOf(ours)] satisfies [unknown, unknown];
       return [line({ what, unit: "ms", against, target: { most: 100 } }, samples)];
     } finally {
       await browser.close();

@@ -11,7 +11,7 @@ import { makeStore, threadIdOf } from "../store.ts";
 
 const messages = 40;
 const many = 1000;
-const echo = fileURLToPath(new URL("../floor/echo-server.ts", import.meta.url));
+const echo = fileURLToPath(new URL("../baseline/echo-server.ts", import.meta.url));
 
 /**
  * A step that is on the disk reaches who follows its thread by server-sent events, and what a thousand
@@ -32,11 +32,11 @@ export const server = (built: Built): Row => ({
     const ourCommand = [built.command, "serve", "--port", "0", "--json", "--root", store.root];
     const bareCommand = [process.execPath, ...bunArguments, echo, log];
     const ours = await open(ourCommand);
-    const floor = await open(bareCommand);
+    const baseline = await open(bareCommand);
     try {
       const latency = await inTurn(
         9,
-        () => delay(floor, "/", fd),
+        () => delay(baseline, "/", fd),
         () => delay(ours, path, fd),
       );
       const weight = await inTurn(
@@ -67,7 +67,7 @@ export const server = (built: Built): Row => ({
       ];
     } finally {
       ours.stop();
-      floor.stop();
+      baseline.stop();
     }
   },
 });

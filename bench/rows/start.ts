@@ -15,20 +15,20 @@ export const start = (built: Built): Row => ({
     await store.host.register("bench", bundlePath);
     setIdle(150);
     const report = join(store.folder, "report.json");
-    const script = join(built.floor, "parent.js");
+    const script = join(built.baseline, "parent.js");
     const log = join(store.folder, "bare.jsonl");
     const bare = [process.execPath, ...bunArguments, script, bundlePath, log, report];
     const run = [built.command, "run", "bench", "--root", store.root, "--prompt", report];
-    const floor = async () => {
+    const baseline = async () => {
       const taken = await firstStep(bare, report);
       rmSync(log);
       return taken;
     };
     const ours = () => oneRun(store, run, report);
-    await inTurn(3, floor, ours);
+    await inTurn(3, baseline, ours);
     const what = "run to first committed step";
     const against = "a bare two-process script";
-    const samples = await inTurn(times, floor, ours);
+    const samples = await inTurn(times, baseline, ours);
     return [line({ what, unit: "ms", against, target: { ratio: 2 } }, samples)];
   },
 });

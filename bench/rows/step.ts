@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { loadBundle } from "../../packages/workflow/src/bundle/store.ts";
 import type { Durability } from "../../packages/workflow/src/control/control.ts";
 import { engineOf } from "../engine.ts";
-import { bareLoop, type Way } from "../floor/loops.ts";
+import { bareLoop, type Way } from "../baseline/loops.ts";
 import { inTurn, type Sample } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { makeStore, reported, type Store } from "../store.ts";
@@ -51,13 +51,13 @@ async function compare(
   const bare = mkdtempSync(join(store.folder, "bare-"));
   const log = join(bare, "log.jsonl");
   const ours: Runner = (options) => engine.run(options, durability);
-  const floor: Runner = async (options) => {
+  const baseline: Runner = async (options) => {
     await bareLoop(run, options, log, way);
     rmSync(log);
   };
   const each = (runner: Runner) => () => microsecondsAStep(runner, bare, count);
-  await inTurn(2, each(floor), each(ours));
-  return inTurn(15, each(floor), each(ours));
+  await inTurn(2, each(baseline), each(ours));
+  return inTurn(15, each(baseline), each(ours));
 }
 
 async function microsecondsAStep(runner: Runner, folder: string, count: number): Promise<number> {

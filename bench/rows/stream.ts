@@ -69,9 +69,9 @@ async function shares(taker: Taker) {
   const bare: number[] = [];
   const ours: number[] = [];
   for (let n = 0; n < 9; n += 1) {
-    const floor = await share("bare");
-    bare.push(floor);
-    ours.push((await share("thread")) - floor);
+    const baseline = await share("bare");
+    bare.push(baseline);
+    ours.push((await share("thread")) - baseline);
   }
   paced.stop();
   return [sampleOf(bare), sampleOf(ours)] as const;

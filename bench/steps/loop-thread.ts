@@ -11,7 +11,7 @@ import { loopOf } from "./documents.ts";
 /** Iterations of the loop that the threads run. */
 export const iterations = 10_000;
 
-// As workers do: what the interpreter tells of is written to the thread's debug log.
+// As workers do: the events of the interpreter are written to the thread's debug log.
 recordEvents();
 
 /**

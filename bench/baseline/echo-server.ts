@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, watch } from "node:fs";
 
-// The least that streams a file to a browser: reads what the file has gained whenever the system says
+// The least that streams a file to a browser: reads what the file has gained whenever the system reports
 // that it has changed, and sends it to all who are connected. Argument: the file. It prints its port.
 const path = process.argv[2] ?? "";
 const readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
