@@ -43,17 +43,13 @@ export const countOf = (output: string, word: "pass" | "fail"): number =>
     .map((match) => Number(match[1]))
     .reduce((sum, count) => sum + count, 0);
 
-/** The output of `bun test` without what has passed: the errors, each below its file. */
+/** What `bun test` printed of the files with a failure, without their passed tests, and its last lines. */
 export function failuresIn(output: string): string {
-  const lines = output.split("\n").filter((line) => !/^\((pass|skip)\)/.test(line));
-  const isFile = (line = "") => /^\S+\.test\.ts:$/.test(line);
-  return lines
-    .filter((line, at) => {
-      if (!isFile(line)) return true;
-      const next = lines.slice(at + 1).find((text) => text !== "");
-      return next !== undefined && !isFile(next) && !/^ *\d+ pass$/.test(next);
-    })
-    .join("\n")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim();
+  const [first = "", ...sections] = output.split(/^(?=\S+\.test\.ts:$)/m);
+  const [last = "", ...rest] = (sections.pop() ?? first).split(/^(?=\s*\d+ (?:pass|skip|fail)$)/m);
+  return [...sections, last]
+    .filter((section) => /^(\(fail\)|error:|✗)/m.test(section))
+    .map((section) => section.replace(/^\((pass|skip|todo)\) .*\n/gm, "").trim())
+    .concat(rest.join("").trim())
+    .join("\n\n");
 }

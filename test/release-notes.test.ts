@@ -39,7 +39,7 @@ describe("without a model", () => {
     expect(asked.steps.at(-1)?.content).toStartWith("# HEAD\n\n## Changed\n\n- a window (");
     expect(existsSync(join(cwd, "RELEASE_NOTES.md"))).toBe(false);
     const done = await house.answer(asked, true);
-    expect(done.result).toEqual({ returnCode: 0, summary: "RELEASE_NOTES.md tells of v1..HEAD" });
+    expect(done.result).toEqual({ returnCode: 0, summary: "RELEASE_NOTES.md covers v1..HEAD" });
     expect(notesIn(cwd)).toBe("# HEAD\n\n## Changed\n\n- a window (id)\n- a door (id)\n");
   });
 
