@@ -48,7 +48,7 @@ export function failuresIn(output: string): string {
   const [first = "", ...sections] = output.split(/^(?=\S+\.test\.ts:$)/m);
   const [last = "", ...rest] = (sections.pop() ?? first).split(/^(?=\s*\d+ (?:pass|skip|fail)$)/m);
   return [...sections, last]
-    .filter((section) => /^(\(fail\)|error:|✗)/m.test(section))
+    .filter((section) => /^(\(fail\)|error:|✗|Interrupted)/m.test(section))
     .map((section) => section.replace(/^\((pass|skip|todo)\) .*\n/gm, "").trim())
     .concat(rest.join("").trim())
     .join("\n\n");

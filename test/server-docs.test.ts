@@ -78,7 +78,7 @@ test("the guide's commands do what it says", async () => {
   expect(stdout).toContain('"name":"greet"');
   expect(stdout).toContain('"content":"hello you"');
   expect(stdout).toContain('{"status":"completed","result":{"returnCode":0,"summary":"greeted"}}');
-  expect(stdout).toContain("event: ready\n");
+  expect(stdout).toContain("event: reload\n");
   expect(stdout).toContain('"variables":{"$text":"Dear you","$leave":null}');
   expect(stdout).toContain('event: workflow_done\ndata: {"stepID":null,');
   expect(stdout).toContain('{"$text":"Dear you","$leave":{"line":"hello"}}["note.txt"]');
