@@ -62,7 +62,8 @@ function judgeStep(value: unknown): CheckedStep {
   if (!meta.ok) return meta;
   const json = `{"role":${stringify(role)},"content":${stringify(content)},"meta":${meta.json}}`;
   if (json.length > maxJsonLength) return refuse(tooLong("the step"));
-  const step = parse(json) as RoleOutput;
+  const parsed = parse(meta.json) as RoleOutput["meta"];
+  const step = { role: role as string, content: content as string, meta: parsed };
   const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
   if (wrong !== null) return refuse(wrong);
   return typeof attempt === "string" ? { ok: true, step, json, attempt } : { ok: true, step, json };
