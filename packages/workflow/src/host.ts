@@ -67,7 +67,7 @@ export { type Durability, defaultMaxRounds, mostRounds } from "./control/control
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
-export type { InfoRecord } from "./log/info.ts";
+export type { InfoRecord } from "./log/record.ts";
 export type { EndRecord, FailureRecord, StartRecord } from "./log/record.ts";
 export { type Keep, keptSteps } from "./thread/fork.ts";
 export {

@@ -34,7 +34,7 @@ export { type WaitResult, waitFor } from "./moderator/history.ts";
 // Durable
 export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durable/call.ts";
 export { type DurableProgram, durable } from "./durable/durable.ts";
-export { StepFailure } from "./durable/failure.ts";
+export { StepFailure } from "./durable/output.ts";
 
 // Scheduler
 export {

@@ -4,7 +4,7 @@ import { dataPath, infoPath } from "../src/storage/paths.ts";
 import { type FollowItem, followThread } from "../src/local/follow.ts";
 import { removeThread } from "../src/local/remove.ts";
 import { resumeThread } from "../src/local/resume.ts";
-import type { InfoRecord } from "../src/log/info.ts";
+import type { InfoRecord } from "../src/log/record.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -96,7 +96,7 @@ export type END = typeof END;
  */
 export type WaitMeta = {
   for: string;
-  schema?: import("./contract.ts").JsonSchema;
+  schema?: JsonSchema;
   expiresAt?: number;
   onTimeout?: unknown;
   token?: unknown;

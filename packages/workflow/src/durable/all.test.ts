@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
-import { roles, run, summary, text } from "../testing/trial.ts";
+import { roles, run, summary, text } from "../testing/run-thread.ts";
 
 /** A promise that the test settles. */
 function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error: Error) => void } {

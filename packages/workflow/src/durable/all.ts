@@ -2,7 +2,7 @@ import type { RoleOutput } from "../contract/contract.ts";
 import { show } from "../contract/show.ts";
 import type { StepFn, Steps } from "./call.ts";
 import { memberOf, valueOf } from "./output.ts";
-import type { Outcome, Progress } from "./progress.ts";
+import type { Outcome, Progress } from "./replay.ts";
 import { concurrently, recorded, Scheduler } from "./scheduler.ts";
 
 /** One of several that run concurrently: work to do, or a question to ask when all work is done. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type DurableProgram, durable } from "./durable.ts";
-import { run } from "../testing/trial.ts";
+import { run } from "../testing/run-thread.ts";
 
 /** A promise that the test settles. */
 function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error: Error) => void } {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import type { DurableStep, Steps } from "./call.ts";
 import { type DurableProgram, durable } from "./durable.ts";
-import { roles, run, summary, text } from "../testing/trial.ts";
+import { roles, run, summary, text } from "../testing/run-thread.ts";
 
 test("durable makes an async generator function, as an inspector sees it", () => {
   const made = durable(async function* (step) {

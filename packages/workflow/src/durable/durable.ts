@@ -8,8 +8,8 @@ import {
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
 import type { DurableStep } from "./call.ts";
-import { StepFailure } from "./failure.ts";
-import { Progress } from "./progress.ts";
+import { StepFailure } from "./output.ts";
+import { Progress } from "./replay.ts";
 import { stepFor } from "./step.ts";
 
 /** A durable workflow as it is written. A returned string is the summary of a success. */

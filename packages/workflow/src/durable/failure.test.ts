@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { DurableProgram } from "./durable.ts";
-import { StepFailure } from "./failure.ts";
-import { roles, run, summary, text } from "../testing/trial.ts";
+import { StepFailure } from "./output.ts";
+import { roles, run, summary, text } from "../testing/run-thread.ts";
 
 describe("a step that fails", () => {
   test("and is not caught ends the thread with its own error, and leaves nothing in the log", async () => {

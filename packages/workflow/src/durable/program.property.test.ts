@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Step } from "../contract/contract.ts";
-import type { ThreadOutcome } from "../testing/run-thread.ts";
-import { run } from "../testing/trial.ts";
+import { type ThreadOutcome, run } from "../testing/run-thread.ts";
 import type { DurableStep, StepCall, Steps } from "./call.ts";
 import type { DurableProgram } from "./durable.ts";
 

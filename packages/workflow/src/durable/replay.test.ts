@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import type { DurableProgram } from "./durable.ts";
-import { run, text } from "../testing/trial.ts";
+import { run, text } from "../testing/run-thread.ts";
 
 describe("a replay that takes another way than the log", () => {
   const log = [text("planner", ""), text("coder", ""), text("tester", "")];

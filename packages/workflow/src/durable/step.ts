@@ -1,9 +1,8 @@
-import type { WaitRequest } from "../contract/wait.ts";
-import { answerOf, sentInput, waitOutput } from "../contract/wait.ts";
+import { type WaitRequest, answerOf, sentInput, waitOutput } from "../contract/wait.ts";
 import { type Member, runAll } from "./all.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { valueOf } from "./output.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "./replay.ts";
 
 /** A call of `step`, `step.all` or `step.wait`; `member` is what it is within a `step.all`. */
 class Call implements StepCall<unknown> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
-import { run, summary } from "../testing/trial.ts";
+import { run, summary } from "../testing/run-thread.ts";
 
 describe("step.wait", () => {
   const asking: DurableProgram = async function* (step) {

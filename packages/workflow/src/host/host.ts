@@ -5,8 +5,7 @@ import type { EventRecord } from "../contract/event.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
 import type { Resolved } from "../registry/resolve.ts";
 import type { Version } from "../registry/registry.ts";
-import type { InfoRecord } from "../log/info.ts";
-import type { EndRecord, StartRecord } from "../log/record.ts";
+import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
 import type { Keep } from "../thread/fork.ts";
 import type {
   ForkFrom,

@@ -1,5 +1,5 @@
 import { changed, LogTail } from "../log/follow.ts";
-import type { InfoRecord } from "../log/info.ts";
+import type { InfoRecord } from "../log/record.ts";
 
 /** An event as a follower sees it. */
 export type EventItem = { kind: "event"; event: InfoRecord };

@@ -1,7 +1,7 @@
 import type { LogLine, LogOptions } from "../host/host.ts";
 import { infoPath, type Root } from "../storage/paths.ts";
 import { changed, LogTail } from "../log/follow.ts";
-import type { InfoRecord } from "../log/info.ts";
+import type { InfoRecord } from "../log/record.ts";
 import { newestEvents } from "../log/newest.ts";
 import { isMoving } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";

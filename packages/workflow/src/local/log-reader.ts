@@ -3,16 +3,16 @@ import type { Step } from "../contract/contract.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
-import type { InfoRecord } from "../log/info.ts";
-import { openOwnFile } from "../storage/read.ts";
-import { FileWatch, LogTail, type Tailed } from "../log/follow.ts";
 import {
   type EndRecord,
+  type InfoRecord,
+  type StartRecord,
   faultOfRecord,
   faultOfStart,
   isEnd,
-  type StartRecord,
 } from "../log/record.ts";
+import { openOwnFile } from "../storage/read.ts";
+import { FileWatch, LogTail, type Tailed } from "../log/follow.ts";
 import type { LogFacts } from "../thread/status.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { badPosition, beginning, type Position, showPosition } from "./position.ts";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 import { maskOf } from "../contract/mask.ts";
 import { truncated } from "../contract/event.ts";
-import { InfoLog, type InfoRecord } from "./info.ts";
+import type { InfoRecord } from "./record.ts";
+import { InfoLog } from "./info.ts";
 
 let folder: string;
 let path: string;

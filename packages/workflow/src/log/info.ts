@@ -6,22 +6,6 @@ import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openOwnFile } from "../storage/read.ts";
 import { newestEvents } from "./newest.ts";
 
-/**
- * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
- * it belongs to; and `step`, the number, from 1, of the next step to be committed.
- */
-export type InfoRecord = {
-  tag: string;
-  content: string;
-  timestamp: number;
-  type?: string;
-  stepID?: string | null;
-  payload?: unknown;
-  seq?: number;
-  step?: number;
-  attempt?: string;
-};
-
 /** An event to be recorded. */
 export type NewEvent = Source & { tag: string; payload: unknown };
 

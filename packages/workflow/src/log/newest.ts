@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, readSync } from "node:fs";
 import { openOwnFile } from "../storage/read.ts";
-import type { InfoRecord } from "./info.ts";
+import type { InfoRecord } from "./record.ts";
 
 /** An event as it stands in a debug log. */
 export type EventRecord = InfoRecord & { type: string; seq: number };

@@ -110,3 +110,19 @@ export function stampedText(json: string, timestamp: number, attempt?: string): 
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
   return `${json.slice(0, -1)},"timestamp":${timestamp}${id}}`;
 }
+
+/**
+ * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed.
+ */
+export type InfoRecord = {
+  tag: string;
+  content: string;
+  timestamp: number;
+  type?: string;
+  stepID?: string | null;
+  payload?: unknown;
+  seq?: number;
+  step?: number;
+  attempt?: string;
+};

@@ -7,7 +7,8 @@ import {
   type WorkflowFn,
   type WorkflowResult,
 } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError, messageOf } from "../contract/error.ts";
+import { type DurableProgram, durable } from "../durable/durable.ts";
 
 /**
  * An answer to a waiting thread: its text, whose JSON value is `meta.value` when it is JSON; or the
@@ -192,3 +193,20 @@ function returned(value: unknown): Ending {
   if (result.returnCode === 0) return { status: "completed", reason: "returned", result };
   return { status: "failed", reason: "returned", result };
 }
+
+// What the tests of durable workflows share.
+
+/** A step with text only. */
+export const text = (role: string, content: string): RoleOutput => ({ role, content, meta: {} });
+
+/** Runs a program as a thread in memory. */
+export const run = (
+  program: DurableProgram,
+  options: RunThreadOptions = {},
+): Promise<ThreadOutcome> => runThread(durable(program), options);
+
+export const roles = ({ steps }: ThreadOutcome): string[] => steps.map((step) => step.role);
+
+/** The summary, or, when there is none, all that is known of the end, as JSON. */
+export const summary = (outcome: ThreadOutcome): string =>
+  "result" in outcome ? outcome.result.summary : JSON.stringify({ ...outcome, steps: undefined });
