@@ -112,7 +112,7 @@ const written = files(
   "{packages,apps,bench,docs,examples,rfcs,scripts,test}/**/*.{ts,tsx,mjs,md}",
 ).concat(files("*.md"));
 const areas = Map.groupBy(
-  written.filter((path) => !/\/fixtures\/|^test\/(names|release-notes)\.test\.ts$/.test(path)),
+  written.filter((path) => !/\/fixtures\/|^test\/(names|release-notes)\.test\.ts$|^CONTRIBUTING\.md$/.test(path)),
   areaOf,
 );
 
