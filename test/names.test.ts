@@ -86,19 +86,17 @@ const privateWords =
 
 /** How often they still occur: to be lowered, never to be raised. */
 const left: Record<string, number> = {
-  "ARCHITECTURE.md": 12,
-  "README.md": 2,
-  "apps/server": 72,
-  bench: 94,
-  docs: 70,
-  examples: 15,
-  "packages/cli-workflow": 24,
-  "packages/workflow": 215,
-  "packages/workflow-agents": 285,
-  "packages/workflow-steps": 560,
-  rfcs: 15,
+  "apps/server": 41,
+  "apps/web": 1,
+  docs: 52,
+  examples: 1,
+  "packages/cli-workflow": 2,
+  "packages/workflow": 131,
+  "packages/workflow-agents": 202,
+  "packages/workflow-steps": 454,
+  rfcs: 2,
   scripts: 4,
-  test: 21,
+  test: 18,
 };
 
 /** What a file belongs to: a package with its tests, a folder, or a document at the top. */
@@ -112,7 +110,9 @@ const written = files(
   "{packages,apps,bench,docs,examples,rfcs,scripts,test}/**/*.{ts,tsx,mjs,md}",
 ).concat(files("*.md"));
 const areas = Map.groupBy(
-  written.filter((path) => !/\/fixtures\/|^test\/(names|release-notes)\.test\.ts$|^CONTRIBUTING\.md$/.test(path)),
+  written.filter(
+    (path) => !/\/fixtures\/|^test\/(names|release-notes)\.test\.ts$|^CONTRIBUTING\.md$/.test(path),
+  ),
   areaOf,
 );
 
