@@ -35,6 +35,7 @@ describe("the exported names", () => {
       readEvent
       readUsage
       recorded
+      spendingOf
       totalTokens
       truncated
       type AgentFn
@@ -211,7 +212,6 @@ describe("the exported names of the agents", () => {
   test("of @uncaged/workflow-agents", () => {
     expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
       "ProviderError
-      addUsage
       anthropicAgent
       anthropicProvider
       claudeCode
@@ -226,7 +226,6 @@ describe("the exported names of the agents", () => {
       mcpTools
       modelClient
       modelExtractor
-      noUsage
       openaiAgent
       openaiProvider
       paid
@@ -301,7 +300,6 @@ describe("the exported names of the agents", () => {
       type ToolSource
       type ToolUse
       type ToolUseBlock
-      type Usage
       type WriteOptions
       withRun
       writeConfined
@@ -314,22 +312,16 @@ describe("the exported names of the agents", () => {
       "addTally
       costOf
       ledgerOf
-      ledgerRecords
+      ledgerOfSteps
       noTally
       priceOf
       tallyOf
+      type AttemptTally
       type Ledger
-      type LedgerEnd
-      type LedgerLog
-      type LedgerRecord
-      type LedgerStep
       type Price
       type Prices
       type Rates
-      type StepTally
-      type Tally
-      type Usage
-      usageOf"
+      type Tally"
     `);
   });
 });

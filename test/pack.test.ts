@@ -104,8 +104,7 @@ export const runOnce = async (text: string): Promise<string> => {
 const reader = `import type { Host } from "@uncaged/workflow/host";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 export const costOf = async (host: Host, hash: string, threadId: string): Promise<number> => {
-  const { steps } = await host.read({ hash, threadId });
-  const { total }: Ledger = ledgerOf(steps);
+  const { total }: Ledger = ledgerOf(await host.attempts({ hash, threadId }));
   return total.cost;
 };
 `;

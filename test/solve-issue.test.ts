@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { follow, openLocalHost, settled, threadJson, type ThreadRef } from "@uncaged/workflow/host";
-import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
 import { readWhole } from "../packages/cli-workflow/src/thread/thread.ts";
@@ -83,7 +83,7 @@ test("it plays offline, from a script", async () => {
   expect(thread.steps.map(({ role }) => role)).toEqual(roles);
   expect(thread.result).toEqual({ returnCode: 0, summary: "solved in 2 rounds: see git diff" });
   expect(testsPass(cwd)).toBe(true);
-  expect(ledgerOf(thread.steps).steps).toEqual([]);
+  expect(ledgerOfSteps(thread.steps).attempts).toEqual([]);
 });
 
 test("it is out of rounds where the tests never pass", async () => {
@@ -177,8 +177,8 @@ describe.each([
     expect(ledger.lost.tokens).toBeGreaterThan(1);
     // How much of the answer came until it was cut off, its provider had not told.
     expect(ledger.unknown).toBe(1);
-    expect(ledger.steps).toContainEqual(
-      expect.objectContaining({ kind: "lost", number: 4, role: "coder" }),
+    expect(ledger.attempts).toContainEqual(
+      expect.objectContaining({ kind: "lost", step: null, role: "coder" }),
     );
     expect(ledger.total.usage.thinking_tokens).toBeGreaterThan(0);
     expect(ledger.total.cost).toBeGreaterThan(ledger.lost.cost);

@@ -87,5 +87,4 @@ export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts"
 export { type ConfinedPath, confinedPath } from "./tools/path.ts";
 
 // Runs
-export { type RoleRun, currentRun, publish, withRun } from "./run/run.ts";
-export { addUsage, noUsage, type Spent, type Usage } from "./run/usage.ts";
+export { currentRun, publish, type RoleRun, type Spent, withRun } from "./run/run.ts";

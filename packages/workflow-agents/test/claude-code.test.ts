@@ -9,7 +9,15 @@ import { claudeCode } from "../src/command/claude-code.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { until } from "./processes.ts";
-import { failureOf, type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
+import {
+  failureOf,
+  type Heard,
+  heard,
+  payloadOf,
+  threadOf,
+  typesOf,
+  type Sessions,
+} from "./published.ts";
 import type { Reply } from "./wire.ts";
 
 // The real command: its package holds a binary for each platform in a package of its own.
@@ -45,11 +53,21 @@ const envOf = (at: Server) => ({
   CLAUDE_CODE_MAX_RETRIES: "0",
 });
 
-const run = (at: Server, memory = {}, thread: Partial<ThreadContext> = {}, result?: Heard) => {
+const run = (
+  at: Server,
+  memory = {},
+  thread: Partial<ThreadContext> = {},
+  result?: Heard,
+  remembered?: number,
+) => {
   const env = envOf(at);
   const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
   const whole = threadOf({ cwd, env, role: "coder", ...thread });
-  return heard(() => agent(whole, "You are the coder of this thread."), { memory }, result);
+  return heard(
+    () => agent(whole, "You are the coder of this thread."),
+    { memory, remembered },
+    result,
+  );
 };
 
 describe("Claude Code", () => {
@@ -60,7 +78,7 @@ describe("Claude Code", () => {
         ? { text: "The sum is mended." }
         : { thinking: "hm", text: "I mend it.", tools: [{ name: "Bash", input: bash }] },
     );
-    const memory: { session?: string } = {};
+    const memory: Sessions = {};
     const heardOf = await run(at, memory);
     expect(heardOf.error).toBeNull();
     expect(heardOf.text).toBe("The sum is mended.");
@@ -70,7 +88,7 @@ describe("Claude Code", () => {
     expect(told).toEqual(order.split(" "));
     expect(payloadOf(heardOf, "llm_tool_use")).toMatchObject({ name: "Bash", input: bash });
     expect(payloadOf(heardOf, "llm_tool_result")).toMatchObject({ content: "mended" });
-    expect(memory.session).toMatch(/^[0-9a-f-]{36}$/);
+    expect(memory.sessions?.[0]?.session).toMatch(/^[0-9a-f-]{36}$/);
     const { usage, cost } = heardOf.spent[0] ?? {};
     expect(heardOf.spent).toHaveLength(1);
     expect(cost).toBeGreaterThan(0);
@@ -87,17 +105,17 @@ describe("Claude Code", () => {
 
   test("goes on with a copy of its session, and is told only what is new", async () => {
     const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I mended it." }));
-    const memory: { session?: string } = {};
+    const memory: Sessions = {};
     await run(at, memory);
-    const first = memory.session;
+    const first = memory.sessions?.[0]?.session;
     const steps = [
       { role: "coder", content: "I wrote it.", meta: {}, timestamp: 1 },
       { role: "tester", content: "it fails", meta: {}, timestamp: 2 },
     ] as ThreadContext["steps"];
     const before = { ...at.counted };
-    const second = await run(at, memory, { steps });
+    const second = await run(at, memory, { steps }, undefined, 0);
     expect(second.text).toBe("I mended it.");
-    expect(memory.session).not.toBe(first);
+    expect(memory.sessions?.[0]?.session).not.toBe(first);
     const { messages = [] } = at.came[1]?.body ?? {};
     expect(messages.map((message) => message.role)).toContain("assistant");
     const asked = JSON.stringify(messages);
@@ -112,11 +130,11 @@ describe("Claude Code", () => {
   test("is told the whole thread when its session is not there any more", async () => {
     const at = await serve(() => ({ text: "Once more." }));
     const session = "11111111-2222-4333-8444-555555555555";
-    const memory = { command: "claude", session };
+    const memory: Sessions = { sessions: [{ command: "claude", session, steps: 1 }] };
     const again = await run(at, memory);
     expect(again.error).toBeNull();
     expect(again.text).toBe("Once more.");
-    expect(memory.session).not.toBe(session);
+    expect(memory.sessions?.[0]?.session).not.toBe(session);
   }, 60_000);
 
   test("is stopped by what is left of the thread's maxCost, and what it spent is kept", async () => {

@@ -2,12 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { noUsage, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
 import { commandAgent, type CommandOptions } from "../src/command/command.ts";
 import { type AgentOutput, fieldsOf, type LineReader } from "../src/command/reader.ts";
 import { role } from "../src/role/role.ts";
-import { noUsage } from "../src/run/usage.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 import {
   failureOf,
@@ -124,17 +123,19 @@ describe("a command agent", () => {
     const memory = {};
     const options = { output: reader, args: [["{session}"]] };
     await hear("lines", options, { role: "coder" }, { memory });
-    expect(memory).toEqual({ command: "node", session: "s1" });
-    const run = await hear("lines", options, { role: "coder", steps }, { memory });
+    expect(memory).toEqual({ sessions: [{ command: "node", session: "s1", steps: 0 }] });
+    const own = { memory, remembered: 0 };
+    const run = await hear("lines", options, { role: "coder", steps }, own);
+    expect(payloadOf(run, "session")).toEqual({ agent: "node", session_id: "s1+" });
     expect(run.text).toBe('You code.\n\n<step number="2" role="tester">\nit fails\n</step>');
-    expect(memory).toEqual({ command: "node", session: "s1+" });
-    const other = { command: "claude", session: "of another command" };
+    expect(memory).toEqual({ sessions: [{ command: "node", session: "s1+", steps: 2 }] });
+    const other = { sessions: [{ command: "claude", session: "of another command", steps: 1 }] };
     const fresh = await hear("lines", options, { role: "coder", steps }, { memory: other });
     expect(fresh.text).toContain("fix the sum");
   });
 
   test("is run without a session that is not there any more", async () => {
-    const memory = { command: "node", session: "gone" };
+    const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
       console.log(require("fs").readFileSync(0, "utf8"))`;
     const lost = commandAgent({

@@ -3,7 +3,7 @@ import { createRoleModerator, END } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { modelExtractor } from "../src/extract/model.ts";
-import { ledgerOf } from "../src/ledger/ledger.ts";
+import { ledgerOfSteps } from "../src/ledger/ledger.ts";
 import { role } from "../src/role/role.ts";
 import { models } from "./models.ts";
 import type { Reply } from "./wire.ts";
@@ -41,7 +41,7 @@ for (const model of models) {
       const fields = { files: ["a.ts"], risk: "low" };
       const { outcome, server } = await plan([{ text: said }, read(fields)]);
       expect(outcome.steps).toMatchObject([{ content: said, meta: fields }]);
-      const ledger = ledgerOf(outcome.steps);
+      const ledger = ledgerOfSteps(outcome.steps);
       expect(Object.keys(ledger.models).sort()).toEqual(["claude-haiku-5-5", "claude-opus-5-5"]);
       const { input, output, cacheRead, cacheWrite } = server.counted;
       expect(ledger.total.tokens).toBe(input + output + cacheRead + cacheWrite);

@@ -49,10 +49,10 @@ test("--max-cost stops a thread before the call that could pass it; retry goes o
 
   const again = await ended("retry", threadId, "--max-cost", "1");
   expect(again.status).toBe("completed");
-  const { total, saved, steps } = await ledgerOf(again.threadId);
+  const { total, saved, attempts } = await ledgerOf(again.threadId);
   expect(total).toMatchObject({ tokens: 1100, cost: 0.003 });
   expect(saved).toMatchObject({ tokens: 2200, cost: 0.006 });
-  expect(steps.map(({ kind }) => kind)).toEqual(["saved", "saved", "own"]);
+  expect(attempts.map(({ kind }) => kind)).toEqual(["saved", "saved", "own"]);
   expect(await store.ok(["thread", again.threadId])).toContain("saved by the fork");
 });
 
@@ -86,10 +86,10 @@ test("an answer that can't be understood is kept whole, and what it cost counts"
   expect(result.summary).toContain("the agent's answer does not fit the role's schema");
   const text = await store.ok(["thread", threadId]);
   expect(text).toContain("error     EXTRACTION_FAILED\n");
-  expect(text).toContain("said      I paid\n          something.\n");
-  const { total, steps } = await ledgerOf(threadId);
+  expect(text).toContain("reply     I paid\n          something.\n");
+  const { total, attempts } = await ledgerOf(threadId);
   expect(total).toMatchObject({ tokens: 1100, cost: 0.003 });
-  expect(steps).toMatchObject([{ number: 1, role: "planner", kind: "lost" }]);
+  expect(attempts).toMatchObject([{ step: null, role: "planner", kind: "lost" }]);
   const events = await store.ok(["logs", threadId]);
   expect(events).toContain("step_error");
 });

@@ -153,15 +153,14 @@ describe.each(models)("the $name agent", (model) => {
     const server = await serve([{ tools: [{ name: "add" }] }, { text: "It is 3." }]);
     const agent = model.agent({ tools: testTools() });
     const run = await heard(() => agent(threadAt(model, server), ""), {
-      id: "the run",
       withCost: (spent) => ({ ...spent, cost: 0.5 }),
     });
     const begun = run.events.filter(({ type }) => type === "llm_start");
     const ids = begun.map(({ payload }) => payload.call_id);
     expect(new Set(ids).size).toBe(2);
-    expect(begun.map(({ payload }) => [payload.run_id, payload.model])).toEqual([
-      ["the run", "claude-opus-5-5"],
-      ["the run", "claude-opus-5-5"],
+    expect(begun.map(({ payload }) => payload.model)).toEqual([
+      "claude-opus-5-5",
+      "claude-opus-5-5",
     ]);
     const told = run.events.filter(({ type }) => type === "llm_usage");
     const whole = told.filter(({ payload }) => payload.state === "whole");

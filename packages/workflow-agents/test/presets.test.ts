@@ -49,7 +49,8 @@ describe("Codex", () => {
       "gpt-5.5-codex",
       "-",
     ]);
-    expect(memory).toEqual({ command: "codex", session: "0199a213-81c0-7800-8aa1-bbab2a035a53" });
+    const session = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    expect(memory).toEqual({ sessions: [{ command: "codex", session, steps: 0 }] });
     const result = { content: "sum.ts\n", is_error: false };
     expect(told(run).slice(0, -1)).toMatchObject([
       ["llm_thinking", "**Looking for the sum**\n"],
@@ -66,7 +67,9 @@ describe("Codex", () => {
   });
 
   test("goes on with its session", async () => {
-    await play(codex(), "codex", "codex.jsonl", { command: "codex", session: "abc" });
+    await play(codex(), "codex", "codex.jsonl", {
+      sessions: [{ command: "codex", session: "abc", steps: 0 }],
+    });
     expect(argv().slice(-3)).toEqual(["resume", "abc", "-"]);
   });
 
@@ -81,12 +84,12 @@ describe("Codex", () => {
 
 describe("Cursor", () => {
   test("is run without its screen, and its lines are understood", async () => {
-    const memory = { command: "cursor-agent", session: "before" };
+    const memory = { sessions: [{ command: "cursor-agent", session: "before", steps: 0 }] };
     const run = await play(cursor(), "cursor-agent", "cursor.jsonl", memory);
     expect(run.text).toBe("I'll read it. The sum is mended.");
     const options = "--print --output-format stream-json --force --resume before --";
     expect(argv()).toEqual([...options.split(" "), "You code.\n\nfix the sum"]);
-    expect(memory.session).toBe("c6b62c6f-7ead-4fd6-9922-e952131177ff");
+    expect(memory.sessions[0]?.session).toBe("c6b62c6f-7ead-4fd6-9922-e952131177ff");
     const read = { content: "a - b", totalLines: 1 };
     expect(told(run).slice(0, -1)).toMatchObject([
       ["llm_token", "I'll read it. "],

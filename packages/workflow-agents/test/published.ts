@@ -1,7 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { eventsChannel, type ThreadContext, type WorkflowEvent } from "@uncaged/workflow";
-import { type RoleRun, withRun } from "../src/run/run.ts";
-import type { Spent } from "../src/run/usage.ts";
+import { type RoleRun, type Spent, withRun } from "../src/run/run.ts";
 
 // Bun forgets a channel's subscribers when nothing holds the channel.
 const heardOn = channel(eventsChannel);
@@ -36,13 +35,13 @@ export async function heard(
   return result;
 }
 
-const forLedger = ["llm_start", "llm_usage"];
+const forLedger = ["llm_start", "llm_usage", "session"];
 
-/** What was published, without what only the ledger reads. */
+/** What was published, without what only the ledger and a later step read. */
 export const spokenOf = ({ events }: Heard): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 
-/** The types of events in order, each once where it repeats, without those that only the ledger reads. */
+/** The types of events in order, each once where it repeats, without those that only the ledger and a later step read. */
 export const typesOf = (run: Heard): string[] =>
   spokenOf(run)
     .map(({ type }) => type)
@@ -69,3 +68,6 @@ export const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     () => null,
     (error: unknown) => error,
   );
+
+/** What an agent keeps of its session. */
+export type Sessions = { sessions?: { command: string; session: string; steps: number }[] };

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsChannel, type Step, type WorkflowEvent } from "@uncaged/workflow";
-import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { models as served } from "../../workflow-agents/test/models.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
 import { anthropicModels } from "../src/adapters/anthropic.ts";
@@ -66,7 +66,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       has_tool_use: false,
     });
     const { usage: told, cost } = went.called ?? {};
-    const { total } = ledgerOf([{ role: "LLM_A", meta: { model, usage: told, cost } }]);
+    const { total } = ledgerOfSteps([{ role: "LLM_A", meta: { model, usage: told, cost } }]);
     expect(total).toMatchObject({ usage, cost: cost ?? 0, unpriced: 0 });
     expect(cost).toBeGreaterThan(0);
     expect(told?.total_tokens).toBe(total.tokens);

@@ -80,6 +80,7 @@ test("the doors have these values and no others", () => {
     "readEvent",
     "readUsage",
     "recorded",
+    "spendingOf",
     "totalTokens",
     "truncated",
     "usesAttempt",

@@ -61,6 +61,7 @@ export {
 export { attemptIds, attemptTime } from "./contract/attempt.ts";
 export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
 export { AttemptLog } from "./attempt/attempt-log.ts";
+export { spendingOf } from "./attempt/spending.ts";
 export {
   addUsage,
   noUsage,

@@ -1,5 +1,5 @@
-import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-import type { Host, ThreadRow, ThreadView } from "@uncaged/workflow/host";
+import { ledgerOf, ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
+import type { Host, ThreadRow } from "@uncaged/workflow/host";
 
 /** What a list shows beside a thread's row: the role at work, else that of its last step, and its spending. */
 export type Spending = {
@@ -37,8 +37,7 @@ export class Spendings {
     for await (const { record } of this.#host.log(row, { backward: true })) {
       const { stepID, step = 0 } = record;
       if (step <= row.steps) break;
-      // `coder#2` is the second step of the role.
-      if (typeof stepID === "string") return { role: stepID.replace(/#\d+$/, "") };
+      if (typeof stepID === "string") return { role: stepID };
     }
     return {};
   }
@@ -48,12 +47,10 @@ async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
   // Removed since the row was read, or not readable: it is still a row of the list.
   const thread = await host.read(row).catch(() => null);
   if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
-  const { tokens, cost, unpriced } = ledgerOfThread(thread).total;
+  // What no step records is in the debug log, which is read where there may be such a thing.
+  const isWhole = thread.status === "completed" || thread.status === "running";
+  const { tokens, cost, unpriced } = isWhole
+    ? ledgerOfSteps(thread.steps, thread.forkFrom?.steps).total
+    : ledgerOf(await host.attempts(row)).total;
   return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };
-}
-
-/** The ledger of a thread: its own steps, those that a fork copied, and the step that failed. */
-export function ledgerOfThread(thread: ThreadView): Ledger {
-  const error = thread.status === "failed" ? thread.error : null;
-  return ledgerOf(thread.steps, thread.forkFrom?.steps ?? 0, error && { meta: { error } });
 }

@@ -1,3 +1,4 @@
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { createRoute, z } from "@hono/zod-openapi";
 import { threadDiff, threadJson } from "@uncaged/workflow/host";
 import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../schema/request.ts";
@@ -11,7 +12,6 @@ import {
   threadSchema,
 } from "../schema/thread.ts";
 import { answers, type Context, routes } from "./route.ts";
-import { ledgerOfThread } from "./spent.ts";
 
 const tags = ["Threads"];
 
@@ -128,8 +128,8 @@ export function threadRoutes({ host, spendings }: Context) {
       return c.json({ threadId: view.threadId, total: view.steps.length, steps: numbered }, 200);
     })
     .openapi(ledger, async (c) => {
-      const view = await host.read(await host.find(c.req.valid("param").id));
-      return c.json(ledgerOfThread(view), 200);
+      const attempts = await host.attempts(await host.find(c.req.valid("param").id));
+      return c.json(ledgerOf(attempts), 200);
     })
     .openapi(family, async (c) => {
       return c.json(await host.family(await host.find(c.req.valid("param").id)), 200);

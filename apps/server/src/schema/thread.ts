@@ -131,9 +131,10 @@ export const ledgerSchema = z
     }),
     roles: z.record(z.string(), tallySchema),
     models: z.record(z.string(), tallySchema),
-    steps: z.array(
+    attempts: z.array(
       tallySchema.extend({
-        number: z.number(),
+        attempt: z.string(),
+        step: z.number().nullable(),
         role: z.string(),
         model: z.string().nullable(),
         kind: z.enum(["own", "saved", "lost"]),

@@ -41,8 +41,9 @@ function wholeOf(given: ThreadView, events: EventRecord[] = []): WholeThread {
   const log = new AttemptLog({ saved });
   for (const event of events) log.event(event);
   for (const [index, step] of given.steps.entries()) log.step(index + 1, step);
-  const end = given.status === "failed" ? { meta: { error: given.error } } : null;
-  return { view: given, attempts: log.attempts, ledger: ledgerOf(given.steps, saved, end) };
+  const error = given.status === "failed" ? given.error : null;
+  if (error) log.close({ meta: { reason: "failed", error } });
+  return { view: given, attempts: log.attempts, ledger: ledgerOf(log.attempts) };
 }
 
 const whole = wholeOf(view);
@@ -78,7 +79,7 @@ test("each own step has what it spent, and so has the failed one", () => {
     return { ...step, meta: { usage, model: `m${index}`, cost: 0.5 } };
   });
   const kept = { role: "coder", usage: { input_tokens: 7 }, model: "m2", cost: 0.25 };
-  const error = { name: "ProviderError", step: 3, kept };
+  const error = { name: "ProviderError", step: 3, attempt: opened(4000), kept };
   const failed = { ...view, status: "failed", error, steps: spent } as ThreadView;
   const lines = threadText(wholeOf(failed), pipe).split("\n");
   expect(lines).toContain("  1  planner  kept");

@@ -6,6 +6,7 @@ import type {
   StopReason,
   Usage as WireUsage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
+import { noUsage, type Usage } from "@uncaged/workflow";
 import type { PartialUsage } from "../llm/error.ts";
 import {
   argumentsOf,
@@ -18,7 +19,6 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 import type { Accumulator } from "../llm/stream.ts";
-import { noUsage, type Usage } from "../run/usage.ts";
 
 type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
 

@@ -1,5 +1,5 @@
-import type { AgentFn } from "@uncaged/workflow";
-import { noUsage, type Spent, type Usage } from "../run/usage.ts";
+import { type AgentFn, noUsage, type Usage } from "@uncaged/workflow";
+import type { Spent } from "../run/run.ts";
 import { commandAgent, type PresetOptions, proxies } from "./command.ts";
 import {
   type AgentOutput,

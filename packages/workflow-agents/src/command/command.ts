@@ -3,14 +3,14 @@ import {
   type AgentFn,
   isWorkflowError,
   maskOf,
+  noUsage,
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/group.ts";
 import { failure, misuse } from "../run/error.ts";
-import { currentRun } from "../run/run.ts";
-import { noUsage } from "../run/usage.ts";
+import { currentRun, inAttempt, publish } from "../run/run.ts";
 import { failureOf, lastLine, readLines, readText } from "./output.ts";
 import type { LineReader } from "./reader.ts";
 import { CommandReport } from "./report.ts";
@@ -94,36 +94,58 @@ export function commandAgent(options: CommandOptions): AgentFn {
   };
   checkTemplate(settings.argv, settings.prompt);
   const name = basename(String(settings.argv[0]));
-  return async (ctx, systemPrompt) => {
-    const { memory } = currentRun();
-    const session =
-      memory.command === name && has(settings.argv, "session") ? memory.session : null;
-    const isKnown = typeof session === "string";
-    const start = async (known: string | null): Promise<CommandRun> => {
-      const { budget, release } = reserveBudget(name, settings);
-      const given = { system: systemPrompt, session: known, budget };
-      return await runOnce(name, settings, ctx, given).finally(release);
-    };
-    let run = await start(isKnown ? session : null);
-    if (run.error && isKnown && settings.lostSession.test(run.error.message)) {
-      run.report.note(
-        "warn",
-        `the session ${session} is not there: a new one gets the whole thread`,
-      );
-      run.report.noCall();
-      run = await start(null);
-    }
-    if (run.error) {
-      const error = run.report.isOverBudget ? exceeded(name, settings, run.error) : run.error;
-      run.report.failed(error);
-      throw error;
-    }
-    if (run.report.session !== null) {
-      Object.assign(memory, { command: name, session: run.report.session });
-    }
-    run.report.done();
-    return run.text;
-  };
+  return (ctx, systemPrompt) =>
+    inAttempt(ctx, async ({ index }) => {
+      const session = has(settings.argv, "session") ? sessionOf(name, index) : null;
+      const start = async (known: Session | null): Promise<CommandRun> => {
+        const { budget, release } = reserveBudget(name, settings);
+        const given = { system: systemPrompt, session: known, budget };
+        return await runOnce(name, settings, ctx, given).finally(release);
+      };
+      let run = await start(session);
+      if (run.error && session && settings.lostSession.test(run.error.message)) {
+        const lost = `the session ${session.session} is not there: a new one gets the whole thread`;
+        run.report.note("warn", lost);
+        run.report.noCall();
+        run = await start(null);
+      }
+      if (run.error) {
+        const error = run.report.isOverBudget ? exceeded(name, settings, run.error) : run.error;
+        run.report.failed(error);
+        throw error;
+      }
+      if (run.report.session !== null) {
+        keepSession(index, { command: name, session: run.report.session, steps: ctx.steps.length });
+      }
+      run.report.done();
+      return run.text;
+    });
+}
+
+/** A command's session, and how many of the thread's steps it had when its last run began. */
+type Session = { command: string; session: string; steps: number };
+
+/**
+ * The session that the same agent of the role's last step had: the first that it ran, the second, … Each
+ * of several that ran concurrently resumes its own.
+ */
+function sessionOf(command: string, index: number): Session | null {
+  const { memory, remembered = -1 } = currentRun();
+  const { sessions } = memory as { sessions?: (Session | null)[] };
+  const known = Array.isArray(sessions) ? sessions[index] : null;
+  if (known?.command !== command || typeof known.session !== "string") return null;
+  // Its own step is no news to it.
+  return known.steps === remembered ? { ...known, steps: remembered + 1 } : known;
+}
+
+function keepSession(index: number, session: Session): void {
+  const { memory } = currentRun();
+  const { sessions } = memory as { sessions?: (Session | null)[] };
+  const kept = Array.isArray(sessions) ? [...sessions] : [];
+  while (kept.length <= index) kept.push(null);
+  kept[index] = session;
+  memory.sessions = kept;
+  publish("session", { agent: session.command, session_id: session.session });
 }
 
 const least = { usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
@@ -150,7 +172,7 @@ function exceeded(name: string, settings: Settings, error: WorkflowError): Workf
   }
 }
 
-type Given = { system: string; session: string | null; budget: string | null };
+type Given = { system: string; session: Session | null; budget: string | null };
 type CommandRun = { report: CommandReport; text: string; error: WorkflowError | null };
 
 async function runOnce(
@@ -195,10 +217,13 @@ function inputOf(
   ctx: ThreadContext,
   { system, session, budget }: Given,
 ): { argv: string[]; input?: string } {
-  const known = session === null ? 0 : ctx.steps.findLastIndex(({ role }) => role === ctx.role) + 1;
-  const own = message(ctx, known);
+  const own = message(ctx, session?.steps ?? 0);
   const text = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
-  const values = { prompt: text, system: system === "" ? null : system, session, budget };
+  const values = {
+    ...{ prompt: text, budget },
+    system: system === "" ? null : system,
+    session: session?.session ?? null,
+  };
   const whole = filled(argv, values);
   return prompt === "stdin" ? { argv: whole, input: text } : { argv: whole };
 }

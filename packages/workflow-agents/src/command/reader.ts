@@ -1,4 +1,4 @@
-import type { Spent } from "../run/usage.ts";
+import type { Spent } from "../run/run.ts";
 
 /** One thing that a line of a command's output reports. */
 export type AgentOutput =

@@ -1,6 +1,5 @@
-import { isWorkflowError, type Mask, truncated } from "@uncaged/workflow";
-import { AgentReport, currentRun, Meter, publish } from "../run/run.ts";
-import { addUsage, noUsage, type Spent } from "../run/usage.ts";
+import { addUsage, isWorkflowError, type Mask, noUsage, truncated } from "@uncaged/workflow";
+import { AgentReport, currentRun, Meter, publish, type Spent } from "../run/run.ts";
 import type { AgentOutput } from "./reader.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);

@@ -1,5 +1,3 @@
-import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
-import { array, nullable, object, string } from "zod/mini";
 import {
   type $ZodIssue,
   type $ZodObject,
@@ -8,6 +6,8 @@ import {
   safeParseAsync,
   toJSONSchema,
 } from "zod/v4/core";
+import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
+import { array, nullable, object, string } from "zod/mini";
 import { misuse } from "../run/error.ts";
 
 /** A value that fits, or what does not, a line each. */

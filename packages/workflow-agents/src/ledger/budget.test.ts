@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { createRoleModerator, durable, END, type WorkflowError } from "@uncaged/workflow";
+import { createRoleModerator, durable, END, noUsage, type WorkflowError } from "@uncaged/workflow";
 import { runThread, type RunThreadOptions } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { roleSteps } from "../role/durable.ts";
 import { role } from "../role/role.ts";
 import { currentRun } from "../run/run.ts";
-import { noUsage } from "../run/usage.ts";
 
 let asked = 0;
 

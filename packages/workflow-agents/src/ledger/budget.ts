@@ -1,17 +1,16 @@
-import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
-import type { Spent } from "../run/usage.ts";
-import { ledgerOf } from "./ledger.ts";
+import type { Spent } from "../run/run.ts";
+import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
-import { addTally, noTally, type Tally, tallyOf } from "./tally.ts";
 
 /** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
 export type Limits = { maxCost?: number; maxTokens?: number };
 
 /**
- * What one running role spends and may spend. `reserve` is asked before each model call with the most
- * that it may use, which is kept for it until what it gives back is called; `close` is called when the
- * role is over, and `told` says whether its step tells what it spent.
+ * What one running role spends and may spend. `reserve` is called before each model call with the most
+ * that it may use, which is reserved until the function that it returns is called; `close` is called when
+ * the role is over: `isRecorded` when its step records what it spent.
  */
 export type Account = {
   spent: Spent[];
@@ -20,7 +19,7 @@ export type Account = {
   remaining: () => number | null;
   isLimited: boolean;
   withCost: (spent: Spent) => Spent;
-  close: (told: boolean) => void;
+  close: (isRecorded: boolean) => void;
 };
 
 /** `reserved` is what is kept for the calls that are being answered. */
@@ -55,9 +54,9 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
     mine.reserved.add(tally);
     return () => void mine.reserved.delete(tally);
   };
-  const close = (told: boolean): void => {
+  const close = (isRecorded: boolean): void => {
     mine.reserved.clear();
-    if (told) accounts.delete(mine);
+    if (isRecorded) accounts.delete(mine);
   };
   const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
   const pricedHere = (spent: Spent): Spent => withCost(spent, prices);
@@ -67,7 +66,7 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
 // In millionths: what a command takes, and no more than there is.
 const floored = (cost: number): number => Math.floor(cost * 1e6) / 1e6;
 
-/** A call's cost by the user's price, else as its agent was told, else by the list. */
+/** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
 export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
   const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
   return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
@@ -85,7 +84,11 @@ function limitsOf({ options = {} }: ThreadContext): Limits {
 function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally {
   const forkFrom = options?.forkFrom as { steps?: unknown } | undefined;
   const saved = typeof forkFrom?.steps === "number" ? forkFrom.steps : 0;
-  return ledgerOf(allSteps, saved).total;
+  return allSteps
+    .slice(saved)
+    .flatMap(({ meta }) => Object.values(spendingOf(meta)?.models ?? {}))
+    .map(({ usage, cost }) => tallyOf(usage, cost))
+    .reduce(addTally, noTally);
 }
 
 function mostOf(most: Spent, prices: Prices, { maxCost }: Limits): Tally {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { addUsage, AttemptLog, noUsage, type Usage } from "@uncaged/workflow";
 import fc from "fast-check";
-import { addUsage, noUsage, type Usage } from "../run/usage.ts";
-import { ledgerOf } from "./ledger.ts";
-import { addTally, noTally, type Tally } from "./tally.ts";
+import { addTally, ledgerOf, ledgerOfSteps, noTally, type Tally } from "./ledger.ts";
 
 const used = (input_tokens: number, output_tokens = 0): Usage => ({
   ...noUsage,
@@ -23,41 +22,33 @@ describe("a ledger", () => {
   ];
 
   test("sums by role, by model and in all", () => {
-    const { total, roles, models } = ledgerOf(steps);
+    const { total, roles, models } = ledgerOfSteps(steps);
     expect(total).toEqual({ usage: used(350, 30), tokens: 380, cost: 0.3, unpriced: 1 });
     expect(roles.coder).toEqual({ usage: used(250, 20), tokens: 270, cost: 0.2, unpriced: 1 });
     expect(models.big).toMatchObject({ tokens: 330, cost: 0.3, unpriced: 0 });
     expect(models.house).toMatchObject({ tokens: 50, cost: 0, unpriced: 1 });
   });
 
-  test("names each step that spent anything", () => {
-    expect(ledgerOf(steps).steps).toMatchObject([
-      { number: 1, role: "planner", model: "big", kind: "own", tokens: 110 },
-      { number: 3, role: "coder", model: "big", tokens: 220 },
-      { number: 4, role: "coder", model: "house", cost: 0, unpriced: 1 },
+  test("names each attempt that spent anything", () => {
+    expect(ledgerOfSteps(steps).attempts).toMatchObject([
+      { step: 1, role: "planner", model: "big", kind: "own", tokens: 110 },
+      { step: 3, role: "coder", model: "big", tokens: 220 },
+      { step: 4, role: "coder", model: "house", cost: 0, unpriced: 1 },
     ]);
   });
 
-  test("counts what a fork brought along as saved, and nowhere else", () => {
-    const { total, saved, roles, models } = ledgerOf(steps, 3);
+  test("counts what a fork has copied as saved, and nowhere else", () => {
+    const { total, saved, roles, models } = ledgerOfSteps(steps, 3);
     expect(saved).toMatchObject({ tokens: 330, cost: 0.3 });
     expect(total).toMatchObject({ tokens: 50, unpriced: 1 });
     expect(Object.keys(roles)).toEqual(["coder"]);
     expect(Object.keys(models)).toEqual(["house"]);
   });
 
-  test("counts what a failed step had spent as lost", () => {
-    const kept = { role: "coder", raw: "…", usage: used(7), model: "big", cost: 0.01 };
-    const end = { meta: { returnCode: 1, error: { name: "E", step: 5, kept } } };
-    const { total, steps: each } = ledgerOf(steps, 4, end);
-    expect(total).toMatchObject({ tokens: 7, cost: 0.01 });
-    expect(each.at(-1)).toMatchObject({ number: 5, role: "coder", kind: "lost" });
-  });
-
-  test("tells the models of one step apart", () => {
+  test("keeps the models of one step apart", () => {
     const models = { big: { usage: used(10), cost: 1 }, house: { usage: used(5), cost: null } };
     const meta = { usage: used(15), model: "house", cost: null, models };
-    const { total, models: each } = ledgerOf([{ role: "a", meta }]);
+    const { total, models: each } = ledgerOfSteps([{ role: "a", meta }]);
     expect(each.big).toMatchObject({ tokens: 10, cost: 1 });
     expect(each.house).toMatchObject({ tokens: 5, unpriced: 1 });
     expect(total).toMatchObject({ tokens: 15, cost: 1, unpriced: 1 });
@@ -65,24 +56,24 @@ describe("a ledger", () => {
 
   test("takes a cost without tokens, and no notice of what is no number", () => {
     const odd = { usage: { input_tokens: "9", output_tokens: -1 }, cost: 0.5, model: 7 };
-    expect(ledgerOf([{ role: "a", meta: odd }]).total).toMatchObject({ tokens: 0, cost: 0.5 });
+    expect(ledgerOfSteps([{ role: "a", meta: odd }]).total).toMatchObject({ tokens: 0, cost: 0.5 });
     for (const meta of [
       {},
       { usage: null },
       { usage: [], cost: "1" },
       { usage: 7, cost: Number.NaN },
     ]) {
-      expect(ledgerOf([{ role: "a", meta }])).toMatchObject({ total: noTally, steps: [] });
+      expect(ledgerOfSteps([{ role: "a", meta }])).toMatchObject({ total: noTally, attempts: [] });
     }
   });
 
   test("of a role that is called __proto__ is a ledger", () => {
-    const { roles } = ledgerOf([step("__proto__", "m", used(1), 1)]);
+    const { roles } = ledgerOfSteps([step("__proto__", "m", used(1), 1)]);
     expect(Object.keys(roles)).toEqual(["__proto__"]);
   });
 });
 
-test("roles, models and steps each sum up to all that was spent", () => {
+test("roles, models and attempts each sum up to all that was spent", () => {
   const amount = fc.nat(1_000_000);
   const usage = fc.record({
     input_tokens: amount,
@@ -111,16 +102,111 @@ test("roles, models and steps each sum up to all that was spent", () => {
   };
   fc.assert(
     fc.property(thread, fc.nat(10), (steps, saved) => {
-      const ledger = ledgerOf(steps, saved);
+      const ledger = ledgerOfSteps(steps, saved);
       const sum = (tallies: Tally[]) =>
         tallies.reduce((a, { usage: u, tokens, cost: c, unpriced }) => {
           return addTally(a, { usage: u, tokens, cost: c, unpriced });
         }, noTally);
       close(sum(Object.values(ledger.roles)), ledger.total);
       close(sum(Object.values(ledger.models)), ledger.total);
-      close(sum(ledger.steps.filter(({ kind }) => kind === "own")), ledger.total);
-      close(sum(ledger.steps.filter(({ kind }) => kind === "saved")), ledger.saved);
-      close(addTally(ledger.total, ledger.saved), ledgerOf(steps).total);
+      close(sum(ledger.attempts.filter(({ kind }) => kind === "own")), ledger.total);
+      close(sum(ledger.attempts.filter(({ kind }) => kind === "saved")), ledger.saved);
+      close(addTally(ledger.total, ledger.saved), ledgerOfSteps(steps).total);
     }),
   );
+});
+
+/** An attempt's events, one after the other. */
+class Events {
+  readonly log = new AttemptLog();
+  #seq = 0;
+
+  add(attempt: string | undefined, type: string, payload: Record<string, unknown>): this {
+    const at = { seq: (this.#seq += 1), timestamp: this.#seq, stepID: "coder" };
+    this.log.event({ ...at, type, payload, ...(attempt !== undefined && { attempt }) });
+    return this;
+  }
+
+  start(attempt: string, role: string | null, parent?: string): this {
+    return this.add(attempt, "attempt_start", { role, ...(parent !== undefined && { parent }) });
+  }
+
+  call(attempt: string, input: number, state = "whole", call_id = `${attempt}${input}`): this {
+    const call = { call_id, model: "m" };
+    const told = { ...call, usage: used(input), cost_usd: input / 100, state };
+    return this.add(attempt, "llm_start", call).add(attempt, "llm_usage", told);
+  }
+
+  step(number: number, role: string, attempt: string, meta: Record<string, unknown> = {}): this {
+    this.log.step(number, { role, content: "", meta, timestamp: (this.#seq += 1), attempt });
+    return this;
+  }
+
+  get ledger() {
+    return ledgerOf(this.log.attempts);
+  }
+}
+
+describe("of attempts", () => {
+  const spent = (input: number) => ({ usage: used(input), model: "m", cost: input / 100 });
+
+  test("a committed one counts once, by its step's own record", () => {
+    const { ledger } = new Events()
+      .start("a", "coder")
+      .call("a", 7)
+      .step(1, "coder", "a", spent(7));
+    expect([ledger.total.tokens, ledger.lost.tokens, ledger.unknown]).toEqual([7, 0, 0]);
+  });
+
+  test("one whose step records nothing has what its calls reported", () => {
+    const { ledger } = new Events().start("a", "mine").call("a", 5).step(1, "mine", "a");
+    expect(ledger.attempts).toMatchObject([{ step: 1, role: "mine", kind: "own", tokens: 5 }]);
+  });
+
+  test("one that a killed worker lost counts with what its calls reported, beside the next", () => {
+    const { ledger } = new Events()
+      .start("a", "coder")
+      .call("a", 5)
+      .call("a", 3, "open")
+      .add(undefined, "worker_start", { pid: 1, steps: 0 })
+      .start("b", "coder")
+      .call("b", 7)
+      .step(1, "coder", "b", spent(7));
+    expect(ledger.lost).toMatchObject({ tokens: 8, cost: 0.08, unpriced: 0 });
+    expect([ledger.total.tokens, ledger.unknown, ledger.roles.coder?.tokens]).toEqual([15, 1, 15]);
+  });
+
+  test("one that failed has what its role reported, though it published no call", () => {
+    const { ledger } = new Events()
+      .start("a", "coder")
+      .add("a", "step_error", { error: "no", spent: spent(9) })
+      .add("a", "attempt_end", { outcome: "failed" });
+    expect([ledger.total.tokens, ledger.lost.tokens]).toEqual([9, 9]);
+  });
+
+  test("one that runs counts when it has ended", () => {
+    const events = new Events().start("a", "coder").call("a", 5).start("b", "coder", "a");
+    events.call("b", 3).add("b", "attempt_end", { outcome: "committed" });
+    expect(events.ledger.total.tokens).toBe(0);
+    expect(events.step(1, "coder", "a").ledger.total.tokens).toBe(8);
+  });
+
+  test("children count by themselves, unless the step above records what all have spent", () => {
+    const team = () =>
+      new Events()
+        .start("a", "team")
+        .start("b", "coder", "a")
+        .start("c", null, "a")
+        .call("b", 3)
+        .call("c", 4)
+        .add("b", "attempt_end", { outcome: "committed" })
+        .add("c", "attempt_end", { outcome: "failed" });
+    const { ledger } = team().step(1, "team", "a");
+    expect(ledger.attempts.map(({ role, kind }) => [role, kind])).toEqual([
+      ["coder", "own"],
+      ["team", "own"],
+    ]);
+    expect(ledger.total.tokens).toBe(7);
+    expect(team().step(1, "team", "a", spent(7)).ledger.attempts).toMatchObject([{ tokens: 7 }]);
+  });
 });

@@ -1,23 +1,36 @@
-import { addTally, isObject, noTally, spentOf, type Tally } from "./tally.ts";
-import { type LedgerLog, untold } from "./told.ts";
+import {
+  addUsage,
+  type Attempt,
+  AttemptLog,
+  noUsage,
+  totalTokens,
+  type Usage,
+} from "@uncaged/workflow";
+import { rounded } from "./prices.ts";
 
 /**
- * What one step spent. `model` is the last that it called. `saved` steps were copied from another
- * thread, which paid for them; `lost` is what was spent for no step, which failed or broke off: its
- * `number` is that of the step that it would have been.
+ * What was spent. `tokens` are all of `usage`, `cost` is what is known of the price in US dollars, and
+ * `unpriced` counts the attempts (each of their models, if one has several) whose price is not known.
  */
-export type StepTally = Tally & {
-  number: number;
+export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
+
+/**
+ * What one attempt spent. `model` is the last that it called. `saved` attempts were copied from another
+ * thread, which paid for them; of `lost` ones, which failed or broke off, no step came.
+ */
+export type AttemptTally = Tally & {
+  attempt: string;
+  step: number | null;
   role: string;
   model: string | null;
   kind: "own" | "saved" | "lost";
 };
 
 /**
- * What a thread spent, `total`, by role and by model; what a fork brought along is in `saved` alone, and
- * `lost` is the part of `total` that no step came of. `steps` are those that spent anything. `unknown`
- * counts the model calls that broke off before their provider had told all of their tokens: what it had
- * told is counted, the rest is not.
+ * What a thread spent, `total`, by role and by model; what a fork copied is in `saved` alone, and `lost` is
+ * the part of `total` that no step came of. `attempts` are those that spent anything. `unknown` counts the
+ * model calls that broke off before their provider had reported all of their tokens: what it had reported
+ * is counted, the rest is not.
  */
 export type Ledger = {
   total: Tally;
@@ -26,96 +39,95 @@ export type Ledger = {
   unknown: number;
   roles: Record<string, Tally>;
   models: Record<string, Tally>;
-  steps: StepTally[];
+  attempts: AttemptTally[];
 };
 
-/** A step as the ledger reads it. */
-export type LedgerStep = { role: string; meta: Record<string, unknown> };
+export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
-/** An end record as the ledger reads it: a failed step has left what it spent in `meta.error.kept`. */
-export type LedgerEnd = { meta: Record<string, unknown> };
+/** The sum of two tallies. */
+export const addTally = (a: Tally, b: Tally): Tally => ({
+  usage: addUsage(a.usage, b.usage),
+  tokens: a.tokens + b.tokens,
+  cost: rounded(a.cost + b.cost),
+  unpriced: a.unpriced + b.unpriced,
+});
+
+/** The tally of one usage; `cost` is null when its price is not known. */
+export function tallyOf(usage: Usage, cost: number | null): Tally {
+  const tokens = totalTokens(usage);
+  return { usage, tokens, cost: cost ?? 0, unpriced: cost === null && tokens > 0 ? 1 : 0 };
+}
 
 /**
- * The ledger of a thread: a fold of its steps' `meta.usage`, `meta.model`, `meta.models` and
- * `meta.cost`. Steps without them spent nothing, as far as the log doesn't tell otherwise.
- *
- * @param saved How many of the first steps a fork brought along.
- * @param end The end record, if there is one.
- * @param log The debug log: it tells what calls spent that no step tells of.
+ * The ledger of a thread: a view of its attempts. One that runs counts when it has ended. A step that
+ * records what it spent has recorded it for its attempt's children, too.
  */
-export function ledgerOf(
-  steps: readonly LedgerStep[],
-  saved = 0,
-  end: LedgerEnd | null = null,
-  log: LedgerLog | null = null,
-): Ledger {
-  const book = new Book();
-  for (const [index, { role, meta }] of steps.entries()) {
-    book.add(index + 1, role, meta, index < saved ? "saved" : "own");
-  }
-  const kept = keptOf(end);
-  if (kept !== null) book.add(steps.length + 1, kept.role, kept.meta, "lost");
-  if (log === null) return book.ledger(0);
-  const { entries, unknown } = untold(steps, saved, kept, log);
-  for (const { number, role, meta, kind } of entries) book.add(number, role, meta, kind);
-  return book.ledger(unknown);
-}
-
-class Book {
-  #total = noTally;
-  #saved = noTally;
-  #lost = noTally;
-  readonly #roles = new Map<string, Tally>();
-  readonly #models = new Map<string, Tally>();
-  readonly #steps: StepTally[] = [];
-
-  add(number: number, role: string, meta: Record<string, unknown>, kind: StepTally["kind"]): void {
-    const parts = partsOf(meta);
-    const tally = parts === null ? spentOf(meta) : parts.map(([, part]) => part).reduce(addTally);
-    if (tally === null) return;
-    const model = typeof meta.model === "string" ? meta.model : null;
-    this.#steps.push({ ...tally, number, role, model, kind });
+export function ledgerOf(attempts: readonly Attempt[]): Ledger {
+  const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
+  const ledger: Ledger = {
+    ...{ total: noTally, saved: noTally, lost: noTally, unknown: 0, attempts: [] },
+    roles: {},
+    models: {},
+  };
+  const roles = new Map<string, Tally>();
+  const models = new Map<string, Tally>();
+  for (const attempt of attempts) {
+    const above = ancestorsOf(attempt, byId);
+    const kind = kindOf([attempt, ...above]);
+    if (kind === null || above.some(({ recorded }) => recorded)) continue;
+    if (kind !== "saved") ledger.unknown += attempt.unknown;
+    const parts = Object.entries(attempt.models).map(
+      ([model, { usage, cost }]) => [model, tallyOf(usage, cost)] as const,
+    );
+    const tally = parts.map(([, part]) => part).reduce(addTally, noTally);
+    if (tally.tokens === 0 && tally.cost === 0) continue;
+    const { attempt: id, step, model } = attempt;
+    const role = [attempt, ...above].find((one) => one.role !== null)?.role ?? "agent";
+    ledger.attempts.push({ ...tally, attempt: id, step, role, model, kind });
     if (kind === "saved") {
-      this.#saved = addTally(this.#saved, tally);
-      return;
+      ledger.saved = addTally(ledger.saved, tally);
+      continue;
     }
-    this.#total = addTally(this.#total, tally);
-    if (kind === "lost") this.#lost = addTally(this.#lost, tally);
-    put(this.#roles, role, tally);
-    for (const [name, part] of parts ?? [[model ?? "unknown", tally]]) {
-      put(this.#models, name, part);
-    }
+    ledger.total = addTally(ledger.total, tally);
+    if (kind === "lost") ledger.lost = addTally(ledger.lost, tally);
+    add(roles, role, tally);
+    for (const [name, part] of parts) add(models, name, part);
   }
-
-  ledger(unknown: number): Ledger {
-    return {
-      total: this.#total,
-      saved: this.#saved,
-      lost: this.#lost,
-      unknown,
-      roles: Object.fromEntries(this.#roles),
-      models: Object.fromEntries(this.#models),
-      steps: this.#steps.sort((a, b) => a.number - b.number),
-    };
-  }
+  return { ...ledger, roles: Object.fromEntries(roles), models: Object.fromEntries(models) };
 }
 
-const put = (tallies: Map<string, Tally>, name: string, tally: Tally): void =>
+/**
+ * The ledger of steps alone, by what each records. What no step came of is not in it.
+ *
+ * @param saved How many of the first steps a fork has copied.
+ */
+export function ledgerOfSteps(steps: readonly RecordedStep[], saved = 0): Ledger {
+  const log = new AttemptLog({ saved });
+  for (const [index, { role, meta }] of steps.entries()) {
+    log.step(index + 1, { role, content: "", meta, timestamp: 0 });
+  }
+  return ledgerOf(log.attempts);
+}
+
+type RecordedStep = { role: string; meta: Record<string, unknown> };
+
+function ancestorsOf(attempt: Attempt, byId: ReadonlyMap<string, Attempt>): Attempt[] {
+  const above: Attempt[] = [];
+  for (let one = byId.get(attempt.parent ?? ""); one; one = byId.get(one.parent ?? "")) {
+    if (above.includes(one)) break;
+    above.push(one);
+  }
+  return above;
+}
+
+/** How an attempt counts, by itself and its ancestors; null while it runs. */
+function kindOf(family: readonly Attempt[]): AttemptTally["kind"] | null {
+  const root = family.at(-1);
+  if (root?.status === "running") return null;
+  if (family.some(({ saved }) => saved)) return "saved";
+  const isOwn = root?.status === "committed" || family.some(({ step }) => step !== null);
+  return isOwn ? "own" : "lost";
+}
+
+const add = (tallies: Map<string, Tally>, name: string, tally: Tally): void =>
   void tallies.set(name, addTally(tallies.get(name) ?? noTally, tally));
-
-/** What each model of a step spent, when it called more than one. */
-function partsOf({ models }: Record<string, unknown>): [string, Tally][] | null {
-  if (!isObject(models)) return null;
-  const parts = Object.entries(models).flatMap(([name, part]): [string, Tally][] => {
-    const tally = isObject(part) ? spentOf(part) : null;
-    return tally === null ? [] : [[name, tally]];
-  });
-  return parts.length > 0 ? parts : null;
-}
-
-function keptOf(end: LedgerEnd | null): LedgerStep | null {
-  const error = end?.meta.error;
-  if (!isObject(error) || !isObject(error.kept)) return null;
-  const { role } = error.kept;
-  return typeof role === "string" ? { role, meta: error.kept } : null;
-}

@@ -1,6 +1,5 @@
-import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { ThreadContext, Usage, WorkflowError } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
-import type { Usage } from "../run/usage.ts";
 
 /**
  * US dollars per million tokens. Without `cacheRead` or `cacheWrite` the price of a call that read or

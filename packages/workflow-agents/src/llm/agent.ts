@@ -1,7 +1,6 @@
-import type { AgentFn, ThreadContext } from "@uncaged/workflow";
+import { addUsage, type AgentFn, type ThreadContext } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { AgentReport, publish } from "../run/run.ts";
-import { addUsage } from "../run/usage.ts";
+import { AgentReport, inAttempt, publish } from "../run/run.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { converse, emptyAnswer, type Observer, type Toolbox } from "./converse.ts";
 import type { Block, Message, ModelProvider, ModelRequest } from "./provider.ts";
@@ -30,7 +29,7 @@ export function modelAgent(
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
   const { maxTurns = 50, allowTruncated = false, messages = threadMessages } = options;
-  return async (ctx, systemPrompt) => {
+  const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal } = ctx;
     const report = new AgentReport();
     try {
@@ -54,6 +53,7 @@ export function modelAgent(
       throw error;
     }
   };
+  return (ctx, systemPrompt) => inAttempt(ctx, () => answer(ctx, systemPrompt));
 }
 
 function toolboxOf(runner: ToolRunner, ctx: ThreadContext): Toolbox {

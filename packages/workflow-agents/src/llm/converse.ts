@@ -1,6 +1,5 @@
-import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, noUsage, type WorkflowError } from "@uncaged/workflow";
 import { currentRun, Meter } from "../run/run.ts";
-import { noUsage } from "../run/usage.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { type PartialUsage, ProviderError } from "./error.ts";
 import {

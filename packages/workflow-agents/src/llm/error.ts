@@ -1,6 +1,5 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { type Usage, WorkflowError } from "@uncaged/workflow";
 import { oneLine } from "../run/error.ts";
-import type { Usage } from "../run/usage.ts";
 
 /** What kind of thing went wrong with a model call; the documented words. */
 export type ProviderErrorType =

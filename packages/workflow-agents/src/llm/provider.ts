@@ -1,4 +1,4 @@
-import type { Usage } from "../run/usage.ts";
+import type { Usage } from "@uncaged/workflow";
 import type { ToolDefinition } from "../tools/tools.ts";
 import type { PartialUsage } from "./error.ts";
 

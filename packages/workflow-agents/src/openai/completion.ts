@@ -1,3 +1,4 @@
+import { noUsage, type Usage } from "@uncaged/workflow";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import type { PartialUsage } from "../llm/error.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 import type { Accumulator } from "../llm/stream.ts";
-import { noUsage, type Usage } from "../run/usage.ts";
 
 type Delta = ChatCompletionChunk.Choice.Delta;
 type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;

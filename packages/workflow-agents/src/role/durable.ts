@@ -7,6 +7,7 @@ import {
   type StepCall,
   type ThreadContext,
   type ThreadInput,
+  usesAttempt,
   type WorkflowOptions,
 } from "@uncaged/workflow";
 
@@ -35,20 +36,28 @@ export function roleSteps(
   input: ThreadInput,
   options: WorkflowOptions,
 ): RoleSteps {
-  const { threadId, maxRounds, signal: _signal, cwd: _cwd, env: _env, ...rest } = options;
+  const {
+    threadId,
+    maxRounds,
+    signal: _,
+    cwd: _cwd,
+    env: _env,
+    attempts: _attempts,
+    ...rest
+  } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
   return (name, role, prompt = input.prompt) =>
-    step(name, async ({ signal, cwd, env }) => {
+    step(name, async ({ signal, cwd, env, attempt, attempts }) => {
       const context: ThreadContext = {
         threadId,
         start,
         steps,
         allSteps: steps,
         role: name,
-        signal,
-        cwd,
-        env,
+        ...{ signal, cwd, env, attempts },
+        // Any other role may play several that each take an attempt over.
+        ...(usesAttempt in role && { attempt }),
         params: input.params,
         options: rest,
       };

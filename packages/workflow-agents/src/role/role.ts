@@ -1,24 +1,26 @@
+import type { $ZodObject, output } from "zod/v4/core";
 import {
   type AgentFn,
   type Descriptor,
   isWorkflowError,
   type JsonSchema,
+  type Path,
   type Role,
   type ThreadContext,
   truncated,
+  usesAttempt,
 } from "@uncaged/workflow";
-import type { $ZodObject, output } from "zod/v4/core";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
-import { openAccount } from "../ledger/budget.ts";
+import { openAccount, withCost } from "../ledger/budget.ts";
 import { ownPrices, type Prices } from "../ledger/prices.ts";
 import { failure } from "../run/error.ts";
-import { publish, type RoleRun, withRun } from "../run/run.ts";
+import { inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
   checkFields,
+  runSpending,
   type Spending,
   spendingKeys,
-  spendingOf,
   spendingSchema,
 } from "./spending.ts";
 
@@ -72,47 +74,60 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
   checkFields(Object.keys(spec.schema._zod.def.shape));
-  const play: Role<AgentMeta<S>> = async (ctx) => {
-    const prices = ownPrices(ctx);
-    const { close, ...account } = openAccount(ctx, prices);
-    const call: RoleRun = { ...callOf(ctx), ...account, id: crypto.randomUUID() };
-    let told = false;
-    try {
-      const result = await withRun(call, () => run(spec, form, ctx, call, prices));
-      told = true;
-      return result;
-    } finally {
-      close(told);
-    }
+  const play: Role<AgentMeta<S>> = async ({ attempt, ...ctx }) => {
+    // Its caller has opened an attempt for it, or it is one of a role's parts.
+    if (attempt) return await execute(spec, form, ctx, attempt.path);
+    return await inAttempt(ctx, ({ isChild }) => execute(spec, form, ctx, isChild ? null : []));
   };
   const schema = spendingSchema(form.schema);
-  return Object.assign(play, { descriptor: { description: spec.description, schema } });
+  const descriptor = { description: spec.description, schema };
+  return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
-async function run<S extends $ZodObject>(
+/** @param path Where the role is played; null for one of several parts, whose steps nothing tells apart. */
+async function execute<S extends $ZodObject>(
   spec: RoleSpec<S>,
   form: Form<S>,
   ctx: ThreadContext,
-  call: RoleRun,
-  prices: Prices,
+  path: Path | null,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
-  const { description, agent, schema: _, extract: extractor = null, repairs = 2 } = spec;
+  const { description, agent, extract: extractor = null, repairs = 2 } = spec;
+  const { role: stepID = "agent" } = ctx;
+  const prices = ownPrices(ctx);
+  const { close, ...account } = openAccount(ctx, prices);
+  const outer = outerRun();
+  const agents = { started: 0, running: 0 };
+  const run: RoleRun = { stepID, ...account, ...memoryOf(ctx, path), agents };
   let raw: string | null = null;
+  let isRecorded = false;
   try {
-    const systemPrompt = systemPromptOf(spec, form, ctx);
-    const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
-    publish("step_start", { type: "Role", meta: { title: ctx.role, description }, resolvedInputs });
-    raw = textOf(await agent(ctx, systemPrompt));
-    const fields = await extract(raw, form, { extractor, repairs }, ctx);
-    const spending = spendingOf(call, prices);
-    const meta = { ...fields, ...spending };
-    publish("step_done", {
-      outputs: { content: truncated(raw), meta: truncated(meta) },
-      ...accountOf(call, spending),
+    return await withRun(run, async () => {
+      try {
+        const systemPrompt = systemPromptOf(spec, form, ctx);
+        const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
+        publish("step_start", {
+          type: "Role",
+          meta: { title: ctx.role, description },
+          resolvedInputs,
+        });
+        raw = textOf(await agent(ctx, systemPrompt));
+        const fields = await extract(raw, form, { extractor, repairs }, ctx);
+        const { agent: kept, ...spent } = runSpending(run, prices);
+        const meta = { ...fields, ...spent, ...(kept && { agent: kept }) };
+        publish("step_done", {
+          outputs: { content: truncated(raw), meta: truncated(meta) },
+          spent,
+        });
+        isRecorded = path !== null;
+        return { content: raw, meta };
+      } catch (error) {
+        throw withKept(error, raw, ctx, run, prices);
+      }
     });
-    return { content: raw, meta };
-  } catch (error) {
-    throw withKept(error, raw, ctx, call, prices);
+  } finally {
+    // The step of the role that plays this one records what both have spent.
+    outer?.spent.push(...run.spent.map((spent) => withCost(spent, prices)));
+    close(isRecorded || outer !== null);
   }
 }
 
@@ -123,9 +138,9 @@ function systemPromptOf<S extends $ZodObject>(
 ): string {
   const text = typeof systemPrompt === "string" ? systemPrompt : systemPrompt(ctx);
   if (extractor !== undefined || empty) return text;
-  const { $schema: _, ...told } = schema;
+  const { $schema: _, ...shown } = schema;
   const ask = "End your answer with one JSON code block, the only one, that fits this JSON Schema:";
-  return `${text}\n\n${ask}\n${JSON.stringify(told)}`;
+  return `${text}\n\n${ask}\n${JSON.stringify(shown)}`;
 }
 
 function textOf(answer: unknown): string {
@@ -144,48 +159,50 @@ function withKept(
   error: unknown,
   text: string | null,
   ctx: ThreadContext,
-  call: RoleRun,
+  run: RoleRun,
   prices: Prices,
 ): unknown {
   if (ctx.signal?.aborted) return error;
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
   const message = error instanceof Error ? error.message : String(error);
-  const spending = spendingOf(call, prices);
+  const { agent: _, ...spent } = runSpending(run, prices);
   publish("step_error", {
     error: message,
     code: known?.code ?? null,
     ...(known?.details && { problems: known.details }),
     ...(raw !== null && { raw }),
-    ...accountOf(call, spending),
+    spent,
   });
   if (typeof error !== "object" || error === null) return error;
-  const spent = call.spent.length > 0 ? spending : {};
-  const kept = { role: ctx.role ?? call.stepID, ...(raw !== null && { raw }), ...spent };
+  const paid = run.spent.length > 0 ? runSpending(run, prices) : {};
+  const kept = { role: run.stepID, ...(raw !== null && { raw }), ...paid };
   // Not every object lets itself be written to: then the message alone is kept.
   Reflect.defineProperty(error, "kept", { value: kept, configurable: true, writable: true });
   return error;
 }
 
-/** What the events of a run's end tell the ledger: which run it was, and what it spent. */
-function accountOf({ id }: RoleRun, spending: Spending) {
-  const { agent: _, ...spent } = spending;
-  return { run_id: id, spent };
+/**
+ * What the agents of a role's last step have kept for this one: of the step with the same path, so that of
+ * a role that ran concurrently each part goes on with its own.
+ */
+function memoryOf(
+  { role: name = "agent", steps }: ThreadContext,
+  path: Path | null,
+): Pick<RoleRun, "memory" | "remembered" | "path"> {
+  if (path === null) return { memory: {} };
+  const pathOf = (memory: unknown) => (isObject(memory) ? (memory.path ?? []) : []);
+  const remembered = steps.findLastIndex(({ role: other, meta }) => {
+    return other === name && JSON.stringify(pathOf(meta.agent)) === JSON.stringify(path);
+  });
+  const kept = steps[remembered]?.meta.agent;
+  if (!isObject(kept)) return { memory: {}, path };
+  const { path: _, ...memory } = kept;
+  return { memory: structuredClone(memory), remembered, path };
 }
 
-/** The call of a role's next step; its memory is that of the role's last. */
-function callOf({
-  role: name = "agent",
-  steps,
-}: ThreadContext): Pick<RoleRun, "stepID" | "memory"> {
-  const before = steps.filter((step) => step.role === name);
-  const memory = before.at(-1)?.meta.agent;
-  const isMemory = typeof memory === "object" && memory !== null && !Array.isArray(memory);
-  return {
-    stepID: `${name}#${before.length + 1}`,
-    memory: isMemory ? structuredClone(memory as Record<string, unknown>) : {},
-  };
-}
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * The descriptor of a bundle, from the roles that it plays.

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ThreadContext } from "@uncaged/workflow";
+import { noUsage, type ThreadContext } from "@uncaged/workflow";
 import { currentRun, publish } from "../run/run.ts";
-import { noUsage } from "../run/usage.ts";
 import { paid } from "./spending.ts";
 
 const model = "claude-sonnet-5-5";

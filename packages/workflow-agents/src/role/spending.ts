@@ -1,14 +1,19 @@
-import type { JsonSchema, ThreadContext } from "@uncaged/workflow";
+import {
+  addUsage,
+  type JsonSchema,
+  noUsage,
+  type ThreadContext,
+  type Usage,
+} from "@uncaged/workflow";
 import { openAccount, withCost } from "../ledger/budget.ts";
 import { ownPrices, type Prices, rounded } from "../ledger/prices.ts";
 import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
-import { addUsage, noUsage, type Usage } from "../run/usage.ts";
 
 /**
  * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
  * in US dollars, null when a price is not known. `models` tells them apart when there were several.
- * `agent` is what the agent keeps for the role's later steps.
+ * `agent` is what agents keep for the role's later steps.
  */
 export type Spending = {
   usage: Usage;
@@ -27,8 +32,8 @@ const add = (a: Sum, b: Sum): Sum => ({
   cost: a.cost === null || b.cost === null ? null : rounded(a.cost + b.cost),
 });
 
-/** What a call has spent so far. */
-export function spendingOf({ spent, memory }: RoleRun, prices: Prices): Spending {
+/** What a run has spent so far. */
+export function runSpending({ spent, memory, path = [] }: RoleRun, prices: Prices): Spending {
   const models = new Map<string, Sum>();
   let sum = nothing;
   for (const { model, ...one } of spent.map((each) => withCost(each, prices))) {
@@ -40,7 +45,9 @@ export function spendingOf({ spent, memory }: RoleRun, prices: Prices): Spending
     model: spent.at(-1)?.model ?? null,
     cost: sum.cost,
     ...(models.size > 1 && { models: Object.fromEntries(models) }),
-    ...(Object.keys(memory).length > 0 && { agent: memory }),
+    ...(Object.keys(memory).length > 0 && {
+      agent: { ...memory, ...(path.length > 0 && { path }) },
+    }),
   };
 }
 
@@ -70,29 +77,29 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
   };
 }
 
-/** The keys of a step's meta that tell what it spent. */
+/** The keys of a step's meta that record what it spent. */
 export const spendingKeys: readonly string[] = Object.keys(spending);
 
-/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that tells what a step spent. */
+/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records what a step spent. */
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
   if (taken === undefined) return;
   throw misuse(
     "RESERVED_FIELD",
-    `a role's schema has the field ${taken}, which tells what a step spent`,
+    `a role's schema has the field ${taken}, which records what a step spent`,
     "give the field another name",
   );
 }
 
-/** What the work of a step came to, and what it spent. */
+/** The result of a step's work, and what it spent. */
 export type Paid<T> = { result: T; spending: Spending };
 
 /**
  * Runs a step's work, whose model calls are paid for by the thread, for a front end that has steps and
- * no roles. The thread's limits are held; what all such calls of a thread spend is counted together with
- * what `ctx.steps` tell, which must be one list for all of them and not grow.
+ * no roles. The thread's limits are kept; what all such calls of a thread spend is counted together with
+ * what `ctx.steps` record, which must be one list for all of them and not grow.
  *
- * When the work fails its error tells what was spent until then: `error.spent`.
+ * When the work fails its error has what was spent until then: `error.spent`.
  *
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and what the
  *   work throws.
@@ -104,18 +111,18 @@ export async function paid<T>(
 ): Promise<Paid<T>> {
   const prices = ownPrices(ctx);
   const { close, ...account } = openAccount(ctx, prices);
-  const call: RoleRun = { stepID, intercept, memory: {}, ...account, id: crypto.randomUUID() };
+  const run: RoleRun = { stepID, intercept, memory: {}, ...account };
   try {
-    const result = await withRun(call, work);
-    return { result, spending: spendingOf(call, prices) };
+    const result = await withRun(run, work);
+    return { result, spending: runSpending(run, prices) };
   } catch (error) {
-    if (typeof error === "object" && error !== null && call.spent.length > 0) {
-      const value = spendingOf(call, prices);
+    if (typeof error === "object" && error !== null && run.spent.length > 0) {
+      const value = runSpending(run, prices);
       Reflect.defineProperty(error, "spent", { value, configurable: true, writable: true });
     }
     throw error;
   } finally {
-    // No step of `ctx.steps` will ever tell it.
+    // No step of `ctx.steps` will ever record it.
     close(false);
   }
 }

@@ -1,7 +1,22 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import { eventsChannel, isWorkflowError, type WorkflowEvent } from "@uncaged/workflow";
-import { noUsage, type Spent, totalTokens, type Usage } from "./usage.ts";
+import {
+  eventsChannel,
+  isWorkflowError,
+  noUsage,
+  openAttempt,
+  type Path,
+  type ThreadContext,
+  totalTokens,
+  type Usage,
+  type WorkflowEvent,
+} from "@uncaged/workflow";
+
+/** What one model call spent. `cost` is in US dollars, null when the model's price is not known. */
+export type Spent = { model: string; usage: Usage; cost: number | null };
+
+/** How many agents have started in an attempt, and how many of them still run. */
+type AgentCount = { started: number; running: number };
 
 /**
  * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
@@ -11,8 +26,6 @@ import { noUsage, type Spent, totalTokens, type Usage } from "./usage.ts";
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
-  /** Identifies this run in the events of its calls. */
-  id?: string;
   /**
    * Called before each limited call with the most that it may cost; throws when a limit would be exceeded.
    * The amount stays reserved until the function that it returns is called: once the call is over, and
@@ -26,10 +39,14 @@ export type RoleRun = {
   /** Whether there is a limit: then `reserve` is called, and no model is called without a bound of its answer. */
   isLimited?: boolean;
   /**
-   * What an agent keeps for this role's later steps, as JSON (a session's id). It starts as the role's
-   * last step left it, and is recorded in the step's `meta.agent`.
+   * What agents keep for this role's later steps, as JSON (a session's id). It starts as the role's last
+   * step of the same path left it, and is recorded in the step's `meta.agent`.
    */
   memory: Record<string, unknown>;
+  /** The index of that step in `ctx.steps`. */
+  remembered?: number;
+  path?: Path;
+  agents?: AgentCount;
   /** Sees each event before it is published; one for which it returns true is not published. */
   intercept?: (event: WorkflowEvent) => boolean;
 };
@@ -43,12 +60,56 @@ export const withRun = <T>(run: RoleRun, fn: () => T): T => runs.run(run, fn);
 export const currentRun = (): RoleRun =>
   runs.getStore() ?? { stepID: "agent", spent: [], reserve: () => () => undefined, memory: {} };
 
+/** The run that another one is part of; null when there is none. */
+export const outerRun = (): RoleRun | null => runs.getStore() ?? null;
+
 /** Publishes an event of the current run on the workflow's channel, unless the run intercepts it. */
 export function publish(type: WorkflowEvent["type"], payload: Record<string, unknown>): void {
   const { stepID, intercept } = currentRun();
   const event: WorkflowEvent = { type, stepID, payload };
   if (intercept?.(event)) return;
   channel(eventsChannel).publish(event);
+}
+
+/** Agents of roles that are not made by `role`, by the attempt in which they are called. */
+const counts = new Map<string, AgentCount>();
+
+/**
+ * Does an agent's or a role's work in the attempt that it is called in; those that one attempt runs
+ * concurrently get a child attempt each, so that each has its own text, tokens, duration and session.
+ * `index` counts those that the attempt has started, from 0.
+ */
+export async function inAttempt<T>(
+  ctx: ThreadContext,
+  work: (at: { index: number; isChild: boolean }) => Promise<T>,
+): Promise<T> {
+  const id = ctx.attempts?.current ?? "";
+  const own = runs.getStore()?.agents;
+  const count = own ?? counts.get(id) ?? { started: 0, running: 0 };
+  if (!own && id !== "") counts.set(id, count);
+  const index = count.started++;
+  count.running += 1;
+  // Then all that a role starts at once are counted.
+  await Promise.resolve();
+  try {
+    if (count.running === 1 || id === "") return await work({ index, isChild: false });
+    return await inChild(ctx, () => work({ index, isChild: true }));
+  } finally {
+    count.running -= 1;
+    if (!own && count.running === 0) counts.delete(id);
+  }
+}
+
+async function inChild<T>(ctx: ThreadContext, work: () => Promise<T>): Promise<T> {
+  const attempt = openAttempt(ctx, { role: ctx.role ?? "agent" });
+  try {
+    const result = await attempt.run(work);
+    attempt.end("committed");
+    return result;
+  } catch (error) {
+    attempt.end(ctx.signal?.aborted ? "cancelled" : "failed", error);
+    throw error;
+  }
 }
 
 /**
@@ -63,7 +124,7 @@ export class Meter {
 
   constructor(model: string) {
     this.#last = { model, usage: noUsage, cost: null };
-    publish("llm_start", { ...this.#ids(), model });
+    publish("llm_start", { call_id: this.#id, model });
   }
 
   /** What the provider has counted so far, in all. */
@@ -89,11 +150,7 @@ export class Meter {
   #publish(spent: Spent, state: "open" | "whole" | "broken"): void {
     this.#last = spent;
     const { model, usage, cost } = this.#run.withCost?.(spent) ?? spent;
-    publish("llm_usage", { ...this.#ids(), model, usage, cost_usd: cost, state });
-  }
-
-  #ids() {
-    return { call_id: this.#id, run_id: this.#run.id ?? null };
+    publish("llm_usage", { call_id: this.#id, model, usage, cost_usd: cost, state });
   }
 }
 

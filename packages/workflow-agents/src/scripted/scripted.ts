@@ -1,6 +1,6 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { publish } from "../run/run.ts";
+import { AgentReport, inAttempt, publish } from "../run/run.ts";
 
 /** One answer: a text, or a function of the thread that makes it. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
@@ -20,21 +20,15 @@ export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, Scripte
  * @throws WorkflowError from the running agent: `NO_ANSWER` when the script has none.
  */
 export function scriptedAgent(script: Script): AgentFn {
-  return async (ctx, systemPrompt) => {
-    ctx.signal?.throwIfAborted();
-    const answer = answerTo(script, ctx, systemPrompt);
-    const text = typeof answer === "string" ? answer : answer(ctx, systemPrompt);
-    for (const [delta] of text.matchAll(/\S*\s*/g)) if (delta) publish("llm_token", { delta });
-    publish("llm_done", {
-      latency_ms: 0,
-      finish_reason: "end_turn",
-      model: "scripted",
-      usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
-      thinking_tokens: 0,
-      has_tool_use: false,
+  return (ctx, systemPrompt) =>
+    inAttempt(ctx, async () => {
+      ctx.signal?.throwIfAborted();
+      const answer = answerTo(script, ctx, systemPrompt);
+      const text = typeof answer === "string" ? answer : answer(ctx, systemPrompt);
+      for (const [delta] of text.matchAll(/\S*\s*/g)) if (delta) publish("llm_token", { delta });
+      Object.assign(new AgentReport(), { model: "scripted" }).done();
+      return text;
     });
-    return text;
-  };
 }
 
 function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string): ScriptedAnswer {

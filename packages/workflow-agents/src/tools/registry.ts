@@ -1,5 +1,5 @@
-import type { WorkflowError } from "@uncaged/workflow";
 import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
+import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { misuse } from "../run/error.ts";
 import { runTool } from "./run.ts";

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
@@ -142,16 +143,19 @@ export function startRuntime(
   context: ToolContext,
 ): { runtime: ToolRuntime; stop: () => void } {
   const abort = new AbortController();
-  const tell = (level: string, message: string, data: unknown): void => {
+  // What it reports may come from another async context: a connection that several attempts share.
+  const inThisAttempt = AsyncLocalStorage.snapshot();
+  const report = (level: string, message: string, data: unknown): void => {
     if (abort.signal.aborted) return;
-    publish("tool_message", { name, level, message: shown(message), data: shown(data) });
+    const payload = { name, level, message: shown(message), data: shown(data) };
+    inThisAttempt(() => publish("tool_message", payload));
   };
-  const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
+  const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
   const runtime: ToolRuntime = {
     ...context,
     signal: abort.signal,
     emit: (type, payload = {}) => {
-      tell(type, typeof payload.message === "string" ? payload.message : type, payload);
+      report(type, typeof payload.message === "string" ? payload.message : type, payload);
     },
     text: at("text"),
     info: at("info"),

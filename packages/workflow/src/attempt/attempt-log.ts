@@ -95,7 +95,13 @@ export class AttemptLog {
    * failed if the record names it; without, it was lost.
    */
   close(end: Ending | null): void {
-    const failed = (end?.meta.error as { attempt?: unknown } | undefined)?.attempt;
+    const { attempt: failed, kept } = isRecord(end?.meta.error) ? end.meta.error : {};
+    // The end record is synced, and what events reported may be missing.
+    if (typeof failed === "string") {
+      const entry = this.#entry(failed, attemptTime(failed));
+      entry.report(kept);
+      entry.attempt.role ??= isRecord(kept) ? textOr(kept.role, null) : null;
+    }
     for (const entry of this.#entries.values()) {
       if (entry.attempt.endedAt !== null) continue;
       const uncommitted = entry.attempt.attempt === failed ? "failed" : "cancelled";
@@ -145,6 +151,7 @@ class Entry {
   committed: { models: Record<string, Spent>; model: string | null } | null = null;
   /** Whether the next text begins a turn of its own: a model was called again. */
   isNewTurn = false;
+  #reported: Entry["committed"] = null;
   readonly #calls = new Map<string, Call>();
   /** Calls that were reported all together, when they were over. */
   readonly #sums: Call[] = [];
@@ -167,6 +174,7 @@ class Entry {
       cost: null,
       model: null,
       models: {},
+      recorded: false,
       unknown: 0,
       retries: [],
       error: null,
@@ -177,6 +185,12 @@ class Entry {
       saved: false,
       version: 0,
     };
+  }
+
+  /** Takes what a role reports, at its end, that it spent; a step that comes of it has its own word. */
+  report(spent: unknown): void {
+    this.#reported = spendingOf(isRecord(spent) ? spent : {}) ?? this.#reported;
+    this.count();
   }
 
   call(id: string, call: Call): void {
@@ -191,12 +205,14 @@ class Entry {
 
   /** Computes what was spent. A step's own word counts more than its events, which are not synced. */
   count(): void {
-    const { attempt, committed } = this;
+    const { attempt } = this;
+    const committed = this.committed ?? this.#reported;
     // Who reports each call may also report their sum.
     const calls = this.#calls.size > 0 ? [...this.#calls.values()] : this.#sums;
     const models = committed?.models ?? sumByModel(calls);
     const spent = Object.values(models);
     attempt.models = models;
+    attempt.recorded = committed !== null;
     attempt.model = committed?.model ?? calls.at(-1)?.model ?? null;
     attempt.usage = spent.length === 0 ? null : spent.map(({ usage }) => usage).reduce(addUsage);
     attempt.cost = spent.length === 0 ? null : spent.map(({ cost }) => cost).reduce(addCost);
@@ -227,9 +243,11 @@ function apply(entry: Entry, event: KnownEvent): boolean {
       return true;
     case "step_done":
       attempt.output = event.payload;
+      entry.report(event.payload.spent);
       return true;
     case "step_error":
       attempt.error = { name: "Error", message: shown(event.payload.error) };
+      entry.report(event.payload.spent);
       return true;
     case "session":
       attempt.session = event.payload;

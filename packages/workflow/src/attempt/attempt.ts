@@ -51,6 +51,8 @@ export type Attempt = {
   /** The last model that was called. */
   model: string | null;
   models: Record<string, Spent>;
+  /** Whether these are what the step, or the role at its end, has recorded: its children's are included. */
+  recorded: boolean;
   unknown: number;
   retries: Retry[];
   error: AttemptError | null;

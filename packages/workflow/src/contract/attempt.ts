@@ -22,6 +22,7 @@ export type AttemptOutcome = "committed" | "failed" | "skipped" | "cancelled";
 export type OpenAttempt = {
   /** Undefined on a host that records no attempts. */
   readonly id: string | undefined;
+  readonly path: Path;
   /** Runs a function in the attempt's async context: every event published in it carries the attempt's id. */
   run<T>(fn: () => T): T;
   /** Ends it without a step of its own. The first end counts; an attempt whose step is committed has ended. */
@@ -39,7 +40,11 @@ export type OpenAttempt = {
  * A workflow that opens none has one attempt for each `next()`. An attempt that is opened while another
  * one runs, in its async context, is that one's child.
  */
-export type Attempts = { open(spec: AttemptSpec): OpenAttempt };
+export type Attempts = {
+  open(spec: AttemptSpec): OpenAttempt;
+  /** The id of the attempt in whose async context the running code is; null in none. */
+  readonly current?: string | null;
+};
 
 /**
  * Opens an attempt, also on a host that records none: then it only runs the function.
@@ -47,10 +52,11 @@ export type Attempts = { open(spec: AttemptSpec): OpenAttempt };
  * @param options The second argument of `run`, or a role's context.
  */
 export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec): OpenAttempt {
-  return options.attempts?.open(spec) ?? unrecorded;
+  const { path = [] } = spec;
+  return (
+    options.attempts?.open(spec) ?? { id: undefined, path, run: (fn) => fn(), end: () => undefined }
+  );
 }
-
-const unrecorded: OpenAttempt = { id: undefined, run: (fn) => fn(), end: () => undefined };
 
 /**
  * A role that uses the attempt that its caller opened for it, `ctx.attempt`, as its own has this property.

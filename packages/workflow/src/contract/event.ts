@@ -22,8 +22,9 @@ export type EventPayloads = {
   workflow_failed: { error: unknown; failed_step_id: string | null; duration_ms: number };
   workflow_cancelled: { duration_ms: number };
   step_start: { type: string; meta?: Json | null; resolvedInputs?: unknown };
-  step_done: { outputs?: unknown; selected?: string | null };
-  step_error: { error: unknown };
+  /** `spent` is what the role spent in all, as a step's meta records it. */
+  step_done: { outputs?: unknown; selected?: string | null; spent?: unknown };
+  step_error: { error: unknown; spent?: unknown };
   step_skipped: { condition?: unknown };
   step_print: { value: unknown };
   llm_start: { call_id: string; model: string };

@@ -50,19 +50,25 @@ export class ThreadAttempts {
   }
 
   /** What a workflow calls through `options.attempts`. */
-  open({ role, path, title }: AttemptSpec): OpenAttempt {
+  open({ role, path = [], title }: AttemptSpec): OpenAttempt {
     const parent = this.#parts.current();
     const id = this.#begin({
       role,
-      ...(path && path.length > 0 && { path }),
+      ...(path.length > 0 && { path }),
       ...(title !== undefined && { title }),
       ...(parent !== null && { parent }),
     });
     return {
       id,
+      path,
       run: (fn) => this.#parts.enter(id, fn),
       end: (outcome, error) => this.#end(id, outcome, error),
     };
+  }
+
+  /** The attempt in whose context the running code is. */
+  get current(): string | null {
+    return this.#parts.current();
   }
 
   /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */

@@ -235,7 +235,13 @@ export class ThreadEngine {
   #begin(): Generator {
     const { run, prompt, steps, params, options } = this.#thread;
     const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
-    const attempts: Attempts = { open: (spec) => this.#attempts.open(spec) };
+    const own = this.#attempts;
+    const attempts: Attempts = {
+      open: (spec) => own.open(spec),
+      get current() {
+        return own.current;
+      },
+    };
     return beginGenerator(run, input, { ...options, signal: this.#abort.signal, attempts });
   }
 
