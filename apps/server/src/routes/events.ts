@@ -89,7 +89,7 @@ export function eventRoutes({ host, threadFeeds, changes, connections }: Context
       // A browser reconnects whenever a stream ends, unless the answer is 204.
       if (isAll && last !== undefined) return c.body(null, 204);
       connections.checkLimit();
-      return connections.send(threadFeeds.listen(ref, threadSerializer(ref), { cursor }));
+      return connections.send(threadFeeds.listen(ref, threadSerializer, { cursor }));
     })
     .openapi(watch, () => {
       connections.checkLimit();
@@ -110,20 +110,20 @@ async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<b
 }
 
 /** A thread's own stream: each item of its log as it is, with its cursor as the id. */
-const threadSerializer = (ref: ThreadRef): Serializer => ({
+const threadSerializer: Serializer = {
   name: "thread",
-  message(item) {
+  message(item, ref) {
     const { cursor } = item;
     const { name, data } = eventOf(ref, item);
     return { cursor, bytes: sseBytes(name, data, cursor), last: item.kind === "end" };
   },
   status: ({ status }) => sseBytes("status", { status }),
-  over(state, cursor) {
+  over(state, ref, cursor) {
     if (state === "removed") return sseBytes("removed", { threadId: ref.threadId });
     const end = endOf(state);
     return sseBytes("end", end, end.result ? cursor : undefined);
   },
-});
+};
 
 type ThreadEvent = {
   [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };

@@ -1,7 +1,7 @@
 import type { Host, HostChange } from "@uncaged/workflow/host";
 import type { HostEvents } from "../schema/thread.ts";
 import type { Source } from "./connections.ts";
-import { type Bytes, pieceBytes, Ring, sseBytes } from "./sse.ts";
+import { type Bytes, Ring, sseBytes } from "./sse.ts";
 
 const ringBytes = 1024 * 1024;
 const retryMs = 1_000;
@@ -32,14 +32,9 @@ export class ChangeFeed {
         next = this.#ring.next;
         return message("reload", {});
       }
-      const pieces: Bytes[] = [];
-      for (let bytes = 0; bytes < pieceBytes; next += 1) {
-        const piece = this.#ring.at(next)?.bytes;
-        if (!piece) break;
-        pieces.push(piece);
-        bytes += piece.length;
-      }
-      return pieces.length > 0 ? Buffer.concat(pieces) : null;
+      const piece = this.#ring.piece(next);
+      next = piece?.next ?? next;
+      return piece?.bytes ?? null;
     };
     return {
       next: async () => {

@@ -4,12 +4,20 @@ import { type Bytes, greeting, heartbeat } from "./sse.ts";
 /** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
 
-/** `waits`: its client has taken all that there was. `at`: since when nothing was sent or taken. */
-type Connection = { source: Source; waits: boolean; at: number; beat(): void; drop(): void };
+type Controller = ReadableStreamDefaultController<Bytes>;
+
+type Connection = {
+  source: Source;
+  controller: Controller | null;
+  /** Whether its client has taken all that there was. */
+  waits: boolean;
+  /** When something was sent or taken last. */
+  at: number;
+};
 
 // As long as a connection is open its buffer stays as large as the largest piece that could not go out
 // at once, and most listeners are idle.
-const largestPiece = 2 * 1024;
+const largestPiece = 1024;
 const heartbeatEveryMs = 15_000;
 const lookEveryMs = 5_000;
 
@@ -42,34 +50,33 @@ export class Connections {
   /** The response that sends what a source has. */
   send(source: Source): Response {
     const connection: Connection = {
-      ...{ source, waits: false, at: performance.now() },
-      beat: () => undefined,
-      drop: () => undefined,
+      ...{ source, controller: null, waits: false, at: performance.now() },
     };
     let rest: Bytes | null = greeting;
+    const send = (controller: Controller, bytes: Bytes) => {
+      rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
+      controller.enqueue(bytes.subarray(0, largestPiece));
+    };
+    const read = async (controller: Controller) => {
+      connection.waits = true;
+      // What can't be read ends the stream: a client that reconnects is answered with the error.
+      const bytes = await source.next().catch(() => null);
+      connection.waits = false;
+      connection.at = performance.now();
+      if (!this.#open.has(connection)) return;
+      if (bytes) return send(controller, bytes);
+      this.#forget(connection);
+      controller.close();
+    };
     const body = new ReadableStream<Bytes>(
       {
         start: (controller) => {
-          connection.beat = () => controller.enqueue(heartbeat);
-          connection.drop = () => {
-            this.#forget(connection);
-            controller.error(new Error("the client has stopped reading"));
-          };
+          connection.controller = controller;
         },
-        pull: async (controller) => {
-          connection.waits = true;
-          // What can't be read ends the stream: a client that reconnects is answered with the error.
-          const bytes = rest ?? (await source.next().catch(() => null));
-          connection.waits = false;
+        pull: (controller) => {
+          if (rest === null) return read(controller);
           connection.at = performance.now();
-          if (!this.#open.has(connection)) return;
-          if (bytes) {
-            rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
-            controller.enqueue(bytes.subarray(0, largestPiece));
-          } else {
-            this.#forget(connection);
-            controller.close();
-          }
+          send(controller, rest);
         },
         cancel: () => this.#forget(connection),
       },
@@ -84,7 +91,12 @@ export class Connections {
 
   /** Ends all of them. */
   close(): void {
-    for (const connection of this.#open) connection.drop();
+    for (const connection of this.#open) this.#drop(connection);
+  }
+
+  #drop(connection: Connection): void {
+    this.#forget(connection);
+    connection.controller?.error(new Error("the client has stopped reading"));
   }
 
   #forget(connection: Connection): void {
@@ -99,10 +111,10 @@ export class Connections {
     const now = performance.now();
     for (const connection of this.#open) {
       const idleMs = now - connection.at;
-      if (!connection.waits && idleMs > this.#patienceMs) connection.drop();
+      if (!connection.waits && idleMs > this.#patienceMs) this.#drop(connection);
       if (!connection.waits || idleMs < heartbeatEveryMs) continue;
       connection.at = now;
-      connection.beat();
+      connection.controller?.enqueue(heartbeat);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Host, Observed, ThreadRef } from "@uncaged/workflow/host";
 import type { Source } from "./connections.ts";
-import { type Bytes, pieceBytes, sizeOf, type SseMessage } from "./sse.ts";
+import { type Bytes, type Piece, PieceBuilder } from "./sse.ts";
 import { isLogItem, type Serializer, ThreadFeed } from "./thread-feed.ts";
 
 type Listening = {
@@ -44,7 +44,7 @@ export class ThreadFeeds {
  */
 class Listener implements Source {
   readonly #feed: ThreadFeed;
-  readonly #after: number;
+  #after: number;
   readonly #onClose: () => void;
   #cursor: string;
   /** The number of the message that comes next; null while it is not in the ring. */
@@ -66,10 +66,12 @@ class Listener implements Source {
     while (!this.#closed && !this.#over) {
       const before = this.#cursor;
       if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
-      const pieces = this.#next === null ? await this.#catchUp() : this.#fromRing(this.#next);
-      if (pieces.length > 0) return Buffer.concat(pieces);
-      const notice = this.#cursor === before && this.#next !== null ? await this.#notice() : null;
+      const piece = this.#next === null ? await this.#catchUp() : this.#fromRing(this.#next);
+      if (piece && this.#pass(piece)) return piece.bytes;
+      const isAtHead = this.#cursor === before && this.#next !== null;
+      const notice = isAtHead ? this.#notice() : null;
       if (notice) return notice;
+      if (isAtHead && this.#feed.over) return await this.#last();
       // What is not sent to this listener may be followed by what is: others get their turn.
       if (this.#cursor !== before) await new Promise(setImmediate);
       else if (!this.#over) await this.#feed.news();
@@ -85,55 +87,54 @@ class Listener implements Source {
     this.#onClose();
   }
 
-  #fromRing(number: number): Bytes[] {
-    const pieces: Bytes[] = [];
-    this.#next = number;
-    for (let bytes = 0; bytes < pieceBytes && !this.#over; this.#next += 1) {
-      const message = this.#feed.ring.at(this.#next);
-      if (!message) break;
-      bytes += this.#pass(message, pieces);
-    }
-    return pieces;
+  #fromRing(number: number): Piece | null {
+    const piece = this.#feed.ring.piece(number, this.#after);
+    this.#next = piece?.next ?? number;
+    return piece;
   }
 
-  async #catchUp(): Promise<Bytes[]> {
+  async #catchUp(): Promise<Piece | null> {
     const { ring, host, ref, serializer } = this.#feed;
-    const pieces: Bytes[] = [];
+    const builder = new PieceBuilder(this.#after);
     this.#own ??= host.observe(ref, this.#cursor || undefined, { until: "now" });
-    for (let bytes = 0; bytes < pieceBytes && !this.#over; ) {
+    while (!builder.isFull) {
       const { done, value } = await this.#own.next();
       if (done) {
         this.#own = null;
         break;
       }
-      if (isLogItem(value)) bytes += this.#pass(await serializer.message(value), pieces);
+      if (isLogItem(value)) builder.add(await serializer.message(value, ref));
     }
-    this.#next = ring.after(this.#cursor);
-    if (this.#next === null) return pieces;
+    const { piece } = builder;
+    this.#next = ring.after(piece?.cursor ?? this.#cursor);
+    if (this.#next === null) return piece;
     void this.#own?.return(undefined);
     this.#own = null;
-    return pieces;
+    return piece;
   }
 
-  #pass(message: SseMessage, pieces: Bytes[]): number {
-    const { cursor, bytes, last = false, seq } = message;
-    if (bytes.length > 0 && (seq === undefined || seq > this.#after)) pieces.push(bytes);
+  /** Takes a piece's cursor; whether there is anything to send. */
+  #pass({ bytes, cursor, last }: Piece): boolean {
     this.#cursor = cursor;
     this.#over = last;
-    return sizeOf(message);
+    // What comes after a message that was sent is sent too.
+    if (bytes.length > 0) this.#after = 0;
+    return bytes.length > 0;
   }
 
-  /** At the feed's head: how the thread ended, where no end record says so, or its new status. */
-  async #notice(): Promise<Bytes | null> {
-    const { over, failed, state, serializer, host, ref } = this.#feed;
-    if (over) {
-      this.#over = true;
-      if (failed) return null;
-      // Nothing is observed of a thread that had ended before.
-      return await serializer.over(state ?? (await host.read(ref)), this.#cursor);
-    }
-    if (state === null || state === "removed" || state.status === this.#shown) return null;
+  #notice(): Bytes | null {
+    const { over, state, serializer } = this.#feed;
+    if (over || state === null || state === "removed" || state.status === this.#shown) return null;
     this.#shown = state.status;
     return serializer.status(state);
+  }
+
+  /** How the thread ended, where its end record is not among what was observed. */
+  async #last(): Promise<Bytes | null> {
+    const { failed, state, serializer, host, ref } = this.#feed;
+    this.#over = true;
+    if (failed) return null;
+    // Nothing is observed of a thread that had ended before.
+    return await serializer.over(state ?? (await host.read(ref)), ref, this.#cursor);
   }
 }

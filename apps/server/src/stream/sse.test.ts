@@ -13,8 +13,8 @@ test("a listener finds the message after its cursor, also before the first and a
   ring.push(message(8));
   expect(["c5", "c6", "c8"].map((cursor) => ring.after(cursor))).toEqual([0, 1, 2]);
   expect(ring.after("c7")).toBeNull();
-  expect(ring.at(1)?.cursor).toBe("c8");
-  expect(ring.at(2)).toBeUndefined();
+  expect(ring.piece(1)).toMatchObject({ cursor: "c8", next: 2, last: false });
+  expect(ring.piece(2)).toBeNull();
 });
 
 test("of several messages with one cursor the last counts", () => {
@@ -31,16 +31,36 @@ test("the oldest messages are dropped above the limit, and their numbers with th
   expect(ring.after("c3")).toBeNull();
   expect(ring.after("c4")).toBe(4);
   expect([3, 4, 5, 6].map((number) => ring.reaches(number))).toEqual([false, true, true, true]);
-  expect(ring.at(4)?.cursor).toBe("c5");
+  expect(ring.piece(4)?.cursor).toBe("c6");
 });
 
 test("a message that is larger than the limit is held until the next comes", () => {
   const ring = new Ring("c0", 250);
   ring.push(message(1, 10_000));
-  expect(ring.at(0)?.cursor).toBe("c1");
+  expect(ring.piece(0)?.cursor).toBe("c1");
   ring.push(message(2));
   expect(ring.reaches(0)).toBe(false);
-  expect(ring.at(1)?.cursor).toBe("c2");
+  expect(ring.piece(1)?.cursor).toBe("c2");
+});
+
+test("a piece has what is there up to 64 KB, and ends with the last message", () => {
+  const ring = new Ring("c0", 1_000_000);
+  for (let number = 1; number <= 3; number += 1) ring.push(message(number, 30_000));
+  ring.push({ ...message(4), last: true });
+  ring.push(message(5));
+  const piece = ring.piece(0);
+  expect(piece).toMatchObject({ cursor: "c3", next: 3, last: false });
+  expect(piece?.bytes).toHaveLength(90_000);
+  expect(ring.piece(3)).toMatchObject({ cursor: "c4", next: 4, last: true });
+});
+
+test("a piece is without the messages up to a number, and without those that are not sent", () => {
+  const ring = new Ring("c0", 1000);
+  for (const seq of [1, 2, 3]) ring.push({ ...message(seq), seq });
+  ring.push(message(4, 0));
+  expect(ring.piece(0, 2)).toMatchObject({ cursor: "c4", next: 4 });
+  expect(ring.piece(0, 2)?.bytes).toHaveLength(100);
+  expect(ring.piece(0, 3)?.bytes).toHaveLength(0);
 });
 
 test("a name with line ends in it makes one message", () => {

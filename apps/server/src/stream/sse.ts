@@ -29,12 +29,47 @@ export function sseBytes(name: string, data: unknown, id?: string | number): Byt
 }
 
 /** What a listener is sent at once, when there is more. */
-export const pieceBytes = 64 * 1024;
-
+const pieceBytes = 64 * 1024;
 const leastBytes = 64;
 
 /** What a message counts for, also when it is not sent. */
 export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
+
+/** Messages that are sent together: their bytes, and where a listener continues after them. */
+export type Piece = { bytes: Bytes; cursor: string; last: boolean };
+
+/** Joins messages up to the size of a piece, without those up to the number `after`. */
+export class PieceBuilder {
+  readonly #after: number;
+  readonly #parts: Bytes[] = [];
+  #bytes = 0;
+  #newest: SseMessage | null = null;
+
+  constructor(after: number) {
+    this.#after = after;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= pieceBytes || this.#newest?.last === true;
+  }
+
+  add(message: SseMessage): void {
+    const { bytes, seq } = message;
+    if (bytes.length > 0 && (seq === undefined || seq > this.#after)) this.#parts.push(bytes);
+    this.#bytes += sizeOf(message);
+    this.#newest = message;
+  }
+
+  /** Null without a message. */
+  get piece(): Piece | null {
+    if (this.#newest === null) return null;
+    const { cursor, last = false } = this.#newest;
+    const [first] = this.#parts;
+    // Listeners share the bytes of a message that is sent alone.
+    const bytes = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
+    return { bytes, cursor, last };
+  }
+}
 
 /** The newest messages of a feed, numbered from 0 on, for all of its listeners. */
 export class Ring {
@@ -77,8 +112,15 @@ export class Ring {
     return number >= this.#first;
   }
 
-  at(number: number): SseMessage | undefined {
-    return this.#messages[number - this.#first];
+  /** The piece that begins with a number, and the number after it; null when nothing is there yet. */
+  piece(number: number, after = 0): (Piece & { next: number }) | null {
+    const builder = new PieceBuilder(after);
+    let next = number;
+    for (; !builder.isFull && next < this.next; next += 1) {
+      builder.add(this.#messages[next - this.#first] as SseMessage);
+    }
+    const built = builder.piece;
+    return built && { ...built, next };
   }
 
   clear(): void {

@@ -17,11 +17,15 @@ const ringBytes = 512 * 1024;
 export interface Serializer {
   readonly name: string;
   /** Of a start, an event, a step or an end; with empty bytes where nothing is sent. */
-  message(item: LogItem): SseMessage | Promise<SseMessage>;
+  message(item: LogItem, ref: ThreadRef): SseMessage | Promise<SseMessage>;
   /** Of a status that is not an end; null where nothing is sent. */
   status(state: ThreadStatus): Bytes | null;
   /** The last message where no end record is sent: the thread is removed, corrupt, or had ended before. */
-  over(state: ThreadStatus | "removed", cursor: string): Bytes | null | Promise<Bytes | null>;
+  over(
+    state: ThreadStatus | "removed",
+    ref: ThreadRef,
+    cursor: string,
+  ): Bytes | null | Promise<Bytes | null>;
 }
 
 /** An item of a thread's log: what has a cursor of its own. */
@@ -90,7 +94,7 @@ export class ThreadFeed {
     if (item.kind === "removed") this.state = "removed";
     else if (item.kind === "status") this.state = item.state;
     if (!isLogItem(item)) return 0;
-    const message = await this.serializer.message(item);
+    const message = await this.serializer.message(item, this.ref);
     this.ring.push(message);
     return sizeOf(message);
   }
