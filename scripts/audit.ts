@@ -1,22 +1,22 @@
 /**
- * A second reader of thread logs, which shares no code with the packages: it holds what is on the disk
- * against what was acknowledged while workers were killed.
+ * A second reader of thread logs, which shares no code with the packages: it compares what is on the
+ * disk with what was acknowledged while workers were killed.
  *
  *     bun scripts/audit.ts <root> <notes>
  *
  * A workflow of the crash test yields steps whose content begins with `<n>:<nonce>`, n being the step's
- * place in the log from 0. `<notes>` has a line for each acknowledgement:
+ * position in the log from 0. `<notes>` has a line for each acknowledgement:
  *
  *     step <threadId> <n> <nonce>      the workflow was asked for the step after this one
- *     started <threadId>               the client was told that the thread began
- *     answered <threadId> <nonce>      the client was told that the answer was taken
- *     forked <threadId> <source> <n>   the client was told that the fork began, with n steps
- *     killed <threadId>                the client was told that the thread was ended
+ *     started <threadId>               the start was acknowledged
+ *     answered <threadId> <nonce>      the answer was acknowledged
+ *     forked <threadId> <source> <n>   the fork was acknowledged, with n steps
+ *     killed <threadId>                the kill was acknowledged
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What an audit found. `lost`, `doubled` and `broken` must be empty; `torn` counts cut tails. */
+/** What an audit found. `lost`, `doubled` and `broken` must be empty; `torn` counts truncated tails. */
 export type Audit = {
   threads: number;
   steps: number;
@@ -97,8 +97,8 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   for (const [n, { role, content = "" }] of steps.entries()) {
     if (role === "__input__") continue;
     const number = Number(content.slice(0, content.indexOf(":")));
-    if (number > n) found.lost.push(`${threadId}: step ${number} stands at place ${n}`);
-    if (number < n) found.doubled.push(`${threadId}: step ${number} stands at place ${n}`);
+    if (number > n) found.lost.push(`${threadId}: step ${number} is at position ${n}`);
+    if (number < n) found.doubled.push(`${threadId}: step ${number} is at position ${n}`);
   }
   const from = lines[0]?.forkFrom;
   const source = from && logs.get(from.threadId);

@@ -220,7 +220,7 @@ async function packCli(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
-  // What lies there may be older than its sources.
+  // The built console may be older than its sources.
   run([process.execPath, "--bun", "run", "build"], web);
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   return staged;

@@ -2,7 +2,7 @@
 //
 //     node scripts/with-bun.mjs <script> [arguments]
 //
-// Bun's version stands once, in package.json. npm can fetch Bun but can't read the `workspace:`
+// Bun's version is in package.json and nowhere else. npm can fetch Bun but can't read the `workspace:`
 // dependencies of this repository, so npm brings Bun and Bun installs everything else.
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
@@ -14,10 +14,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const cache = join(root, ".cache");
 const pinned = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.bun;
 
-const say = (line) => process.stderr.write(`${line}\n`);
+const report = (line) => process.stderr.write(`${line}\n`);
 
 function fail(line) {
-  say(`error: ${line}`);
+  report(`error: ${line}`);
   process.exit(1);
 }
 
@@ -59,7 +59,7 @@ function bunIn(modules) {
   if (!existsSync(manifest)) return null;
   if (JSON.parse(readFileSync(manifest, "utf8")).version !== pinned) return null;
   const candidates = [join(modules, "bun", "bin", "bun.exe")];
-  // npm may leave install scripts out; then bun.exe is a text and the binary lies beside the package.
+  // npm may leave install scripts out; then bun.exe is a text file and the binary is beside the package.
   const scope = join(modules, "@oven");
   if (existsSync(scope)) {
     for (const name of readdirSync(scope)) candidates.push(join(scope, name, "bin", "bun"));
@@ -74,7 +74,7 @@ function fetchBun(env) {
   const modules = join(prefix, "node_modules");
   const fetched = bunIn(modules);
   if (fetched) return fetched;
-  say(`Fetching Bun ${pinned} with npm…`);
+  report(`Fetching Bun ${pinned} with npm…`);
   mkdirSync(prefix, { recursive: true });
   const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
     ? [process.execPath, process.env.npm_execpath]
@@ -103,7 +103,7 @@ function findBun(env) {
 
 function install(bun, env) {
   const fresh = !existsSync(join(root, "node_modules"));
-  if (fresh) say("Installing the packages with Bun…");
+  if (fresh) report("Installing the packages with Bun…");
   const args = ["install", "--frozen-lockfile"];
   const done = spawnSync(bun, args, { cwd: root, env, encoding: "utf8" });
   if (done.error) fail(`Bun can't be run: ${done.error.message}`);

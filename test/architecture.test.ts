@@ -100,7 +100,7 @@ describe.each(packages)("the files of $home", ({ home, entryPoints }) => {
 });
 
 describe("the folders", () => {
-  test("hold no index.ts and bear no name that says nothing", () => {
+  test("have no index.ts and no name without a meaning", () => {
     const empty = /\/(utils?|helpers?|common|managers?|misc|shared|lib)(\/|\.ts$)/;
     // In the console `lib` has a meaning: what is below all pages and knows no markup.
     const bad = files("{packages,apps}/*/{src,test}/**/*.ts").filter(

@@ -14,7 +14,7 @@ function exportedNames({ nodes }: Source): string[] {
     .sort();
 }
 
-/** Gives each specifier the kind of its statement: `export type {A}` says it once for all. */
+/** Gives each specifier the kind of its statement: `export type {A}` states it once for all. */
 function withKinds(source: Source): Source {
   for (const { type, exportKind, specifiers } of source.nodes) {
     if (type !== "ExportNamedDeclaration") continue;

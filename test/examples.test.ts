@@ -130,7 +130,7 @@ describe("the repository reviewer", () => {
     expect(thread.result?.summary).toBe("5 findings in 5 files, 2 of them urgent");
   });
 
-  test("reports the same for the same commit, whatever lies beside it or in the shell", async () => {
+  test("reports the same for the same commit, whatever is beside it or in the shell", async () => {
     const [one, two] = [faulty("one"), faulty("two")];
     const odd = { ...env, GIT_DIR: join(one, "src"), GIT_CONFIG_COUNT: "1" };
     Object.assign(odd, { GIT_CONFIG_KEY_0: "log.showRoot", GIT_CONFIG_VALUE_0: "false" });
@@ -139,7 +139,7 @@ describe("the repository reviewer", () => {
     expect(a.steps.map(({ content }) => content)).toEqual(b.steps.map(({ content }) => content));
   });
 
-  test("keeps to the folders that the prompt names, and writes the report where it is told", async () => {
+  test("keeps to the folders that the prompt names, and writes the report to the given path", async () => {
     const cwd = faulty("scoped");
     const params = { files: 1, to: "../scoped.md" };
     const thread = await run("review", {
@@ -166,7 +166,7 @@ describe("the repository reviewer", () => {
     expect(await run("review-2", { cwd })).toMatchObject({ status: "completed" });
   });
 
-  test("says so where there is no repository, and refuses params that it does not know", async () => {
+  test("fails with that reason where there is no repository, and refuses params that it does not know", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-none-"));
     const none = await run("review", { cwd });
     expect(none.status).toBe("failed");

@@ -88,15 +88,12 @@ const privateWords =
 const left: Record<string, number> = {
   "apps/server": 41,
   "apps/web": 1,
-  docs: 52,
-  examples: 1,
+  "docs": 50,
   "packages/cli-workflow": 2,
   "packages/workflow": 131,
   "packages/workflow-agents": 202,
   "packages/workflow-steps": 454,
-  rfcs: 2,
-  scripts: 4,
-  test: 18,
+  "test": 6,
 };
 
 /** What a file belongs to: a package with its tests, a folder, or a document at the top. */

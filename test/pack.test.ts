@@ -305,7 +305,7 @@ describe("the installed command", () => {
     expect(uncaged("--version")).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("says so in one line where there is no Bun at all", () => {
+  test("reports in one line that there is no Bun", () => {
     for (const name of ["bun", "@oven"]) rmSync(installed(name), { recursive: true });
     const { code, stdout, stderr } = uncaged("--version");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });

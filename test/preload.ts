@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 // A test that forgets to name a storage root writes here, and never to the home of who runs it. What
-// is made for a while stands here too, and goes with it.
+// is temporary is here too, and is removed with it.
 const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
 process.env.TMPDIR = scratch;
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");

@@ -10,7 +10,7 @@ const identity = {
   GIT_COMMITTER_DATE: "2026-01-01T00:00:00Z",
 };
 
-/** Runs git in a folder, and in no other repository whatever the shell says. */
+/** Runs git in a folder, and in no other repository, whatever the environment. */
 export function git(folder: string, ...args: string[]): void {
   const { PATH, HOME } = process.env;
   const env = { PATH, HOME, GIT_CONFIG_NOSYSTEM: "1", ...identity };

@@ -9,7 +9,7 @@ export const samplesIn = (guide: string, language: string): string[] =>
   );
 
 /**
- * What TypeScript has against the `.ts` files of a folder, which lies two below the top of the
+ * The errors of TypeScript in the `.ts` files of a folder, which is two below the top of the
  * repository; empty when that is nothing.
  */
 export function typeErrorsIn(folder: string): string {

@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }, 30_000);
 
-test("the guide's commands do what it says", async () => {
+test("the guide's commands do what it describes", async () => {
   const blocks = samplesIn(guide, "sh");
   expect(blocks.length).toBeGreaterThan(2);
   const script = ["shopt -s expand_aliases", "set -eu", ...blocks].join("\n");
@@ -110,7 +110,7 @@ function documentedPaths(): string[] {
     );
     const plain = (path: string) => path.replace(/\?.*$/, "").replace(/:(\w+)/g, "{$1}");
     const base = plain(whole);
-    // `/resume` stands beside `/pause`; `/history` under the path itself.
+    // `/resume` is documented with `/pause`; `/history` under its own path.
     const siblings = base.endsWith("/pause") ? base.replace(/\/pause$/, "") : base;
     return [base, ...endings.map((ending) => siblings + plain(ending))];
   });

@@ -64,13 +64,13 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
 
 /** Kills the thread's worker as soon as so much text of a step has been streamed. */
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
-  let said = "";
+  let streamed = "";
   for await (const item of follow(host, ref)) {
     if (item.kind === "end") throw new Error(`it ended: ${item.state.status}`);
     if (item.kind !== "event" || item.event.type !== "llm_token") continue;
     if (item.event.step !== step) continue;
-    said += (item.event.payload as { delta: string }).delta;
-    if (said.includes(text)) break;
+    streamed += (item.event.payload as { delta: string }).delta;
+    if (streamed.includes(text)) break;
   }
   const { pid } = threadJson(await host.read(ref));
   process.kill(pid ?? 0, "SIGKILL");
@@ -112,7 +112,7 @@ const bash = (command: string) => ({
   input: { command, description: "Does it" },
 });
 
-/** Claude Code is told to use its shell: its other tools want to have read a file before. */
+/** Claude Code is asked to use its shell: its other tools want to have read a file before. */
 const claudeCodeHands: Hands = {
   read: (path) => bash(`cat ${path}`),
   write: (path, content) => bash(`cat > ${path} <<'END'\n${content}END`),
@@ -127,8 +127,8 @@ function claudeCodeFolder(): string {
   return dirname(createRequire(wrapper).resolve(own));
 }
 
-/** What the server has told, the answer that was cut off included. */
-function toldBy(came: readonly { told: Counted }[]) {
+/** What the server has reported, the interrupted answer included. */
+function reportedBy(came: readonly { told: Counted }[]) {
   const sum = (name: keyof Counted) => came.reduce((all, { told }) => all + told[name], 0);
   return {
     input_tokens: sum("input"),
@@ -172,10 +172,10 @@ describe.each([
     const broken = server.came.filter(({ finished }) => !finished);
     expect(broken).toHaveLength(1);
     const { ledger } = await readWhole(host, ref);
-    expect(ledger.total.usage).toEqual(toldBy(server.came));
-    expect(ledger.lost.usage).toEqual(toldBy(broken));
+    expect(ledger.total.usage).toEqual(reportedBy(server.came));
+    expect(ledger.lost.usage).toEqual(reportedBy(broken));
     expect(ledger.lost.tokens).toBeGreaterThan(1);
-    // How much of the answer came until it was cut off, its provider had not told.
+    // How much of the answer came before it was interrupted, its provider had not reported.
     expect(ledger.unknown).toBe(1);
     expect(ledger.attempts).toContainEqual(
       expect.objectContaining({ kind: "lost", step: null, role: "coder" }),

@@ -7,7 +7,7 @@ export const top = join(import.meta.dir, "..");
 
 export type Node = { type: string; start: number; [key: string]: unknown };
 
-/** An import of any kind, type-only ones included: what it names and the line it stands in. */
+/** An import of any kind, type-only ones included: what it names and its line. */
 export type Import = { from: string; line: number };
 
 export type Source = { path: string; text: string; imports: Import[]; nodes: Node[] };

@@ -45,7 +45,7 @@ const flow = {
   ],
 };
 
-test("a step workflow asks a model, and its thread tells what it spent and can be run again", async () => {
+test("a step workflow asks a model, and its thread reports its spending and can be run again", async () => {
   const server = await anthropicServer(({ messages }) =>
     JSON.stringify(messages).includes("Topics of")
       ? { text: '```json\n{"topics":["tea"]}\n```' }

@@ -58,7 +58,7 @@ test("the guide names every type of steps and every field", () => {
   expect(words.filter((word) => !guide.includes(`\`${word}\``))).toEqual([]);
 });
 
-test("the flow of the first screen runs and says what the guide says", async () => {
+test("the flow of the first screen runs and prints what the guide shows", async () => {
   const cwd = house.place();
   const file = join(house.folder, "flow.json");
   writeFileSync(file, flows[0]?.text ?? "");
@@ -99,12 +99,12 @@ describe("the programs", () => {
   test.each(engines)("run an engine: $name", ({ name, text }) => {
     const { stdout, exitCode } = Bun.spawnSync([process.execPath, join(sources, `${name}.ts`)]);
     expect(exitCode).toBe(0);
-    const said = stdout.toString().replace(/\s+/g, " ");
+    const printed = stdout.toString().replace(/\s+/g, " ");
     const ends: [string, string][] = [
       ["executeFrom", "2, 4, 30"],
       ["resume", "stopped"],
       ["Hello", "Hello, Ada"],
     ];
-    expect(said).toContain(ends.find(([word]) => text.includes(word))?.[1] ?? "nothing");
+    expect(printed).toContain(ends.find(([word]) => text.includes(word))?.[1] ?? "nothing");
   });
 });

@@ -46,14 +46,14 @@ describe("the examples of step workflows", () => {
   });
 
   test("have no doubtful place but the question that may be asked again", () => {
-    const told = Object.values(warnings).flat();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("Pause_Approve: it leads back to itself");
+    const found = Object.values(warnings).flat();
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain("Pause_Approve: it leads back to itself");
   });
 });
 
 describe("loops", () => {
-  test("go in order until BREAK, side by side, and while a condition holds", async () => {
+  test("run serially until BREAK, in parallel, and while a condition holds", async () => {
     const cwd = house.place();
     const thread = await house.run("loops", { cwd });
     expect(thread.result).toEqual({ returnCode: 0, summary: "15 letters" });
@@ -81,7 +81,7 @@ describe("a fan-out", () => {
     expect(await house.events(thread)).toContain("tool_error");
   });
 
-  test("goes on at onError, which is told why", async () => {
+  test("continues at onError, which receives the reason", async () => {
     const thread = await house.run("fan-out", { cwd: house.place() });
     expect(thread.status).toBe("completed");
     expect(writtenBy(thread).$problem).toContain("notes.md");
@@ -97,7 +97,7 @@ test("tools are named by id or field, and one that may fail is no end", async ()
 });
 
 describe("the built-in tools", () => {
-  test("take the documented fields and give what the guide says", async () => {
+  test("take the documented fields and return what the guide describes", async () => {
     const cwd = house.place();
     const thread = await house.run("built-in-tools", { cwd });
     expect(thread.result).toEqual({ returnCode: 0, summary: "lines.txt:2: Two" });
@@ -116,14 +116,14 @@ describe("the built-in tools", () => {
     const rows = [
       ...guide.matchAll(/^\| `([A-Z]\w+File|ListFiles|Search|RunCommand)` \| (.*?) \|/gm),
     ];
-    const told = rows.map(([, name = "", text = ""]) => {
+    const fields = rows.map(([, name = "", text = ""]) => {
       return [name, [...text.matchAll(/`(\w+)`/g)].map(([, field = ""]) => field).sort()];
     });
     const { document } = documents.find(({ path }) => path.endsWith("built-in-tools.json")) ?? {};
     const used = document?.steps
       .filter(({ input }) => input)
       .map(({ id, input = {} }) => [id.replace(/^Tool_\d_/, ""), Object.keys(input).sort()]);
-    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(used ?? []));
+    expect(Object.fromEntries(fields)).toEqual(Object.fromEntries(used ?? []));
   });
 });
 
@@ -233,7 +233,7 @@ test("services, components and types of one's own come with a source", async () 
   ]);
 });
 
-test("a JSON file with services says where they come from", async () => {
+test("a JSON file with services names their source", async () => {
   const file = join(house.folder, "lonely.json");
   const steps = [{ id: "Service_Count", in: {}, next: "Stop_Done" }, { id: "Stop_Done" }];
   const registry = { services: ["Count()"] };

@@ -15,8 +15,8 @@ export const iterations = 10_000;
 recordEvents();
 
 /**
- * Threads of one loop, in this process. Its body is a step that does nothing and writes what `out`
- * says; `began` gets the time at which each iteration began its work.
+ * Threads of one loop, in this process. Its body is a step that only makes the writes of `out`;
+ * `began` gets the time at which each iteration began its work.
  */
 export function loopThreads(store: Store, out: Record<string, unknown>) {
   const began: number[] = [];

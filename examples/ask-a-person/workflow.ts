@@ -1,4 +1,4 @@
-// A person decides: an agent writes the announcement of a release, a person approves it or says what to
+// A person decides: an agent writes the announcement of a release, a person approves it or describes what to
 // change, and it is only then written to a file. While nobody has answered, no process is needed.
 //
 //     npx uncaged-workflow add announce examples/ask-a-person/workflow.ts
@@ -37,7 +37,7 @@ const publisher: Role<{ file: string }> = async ({ steps, cwd = "." }) => {
 
 export const descriptor = describe("Writes an announcement that a person approves", {
   writer,
-  person: { description: "Approves, or says what to change", schema: { required: ["value"] } },
+  person: { description: "Approves, or describes what to change", schema: { required: ["value"] } },
   publisher: { description: "Writes the file", schema: { required: ["file"] } },
 });
 

@@ -37,7 +37,7 @@ export async function planReview(
   const all = await filesAt(commit, here);
   const scope = scopeOf(prompt, all);
   const inScope = all.filter(
-    ({ path }) => scope.length === 0 || scope.some((part) => lies(path, part)),
+    ({ path }) => scope.length === 0 || scope.some((part) => isIn(path, part)),
   );
   const files = hottest(inScope, countChanges(commits.flatMap(({ paths }) => paths)), all);
   const chosen = files.slice(0, most);
@@ -72,10 +72,10 @@ async function filesAt(commit: string, here: StepContext): Promise<Blob[]> {
 /** The words of a prompt that are files or folders here. */
 function scopeOf(prompt: string, files: Blob[]): string[] {
   const words = prompt.split(/[\s,;"'`]+/).map((word) => word.replace(/^\.\/|[/.:?!]+$/g, ""));
-  return words.filter((word) => word !== "" && files.some(({ path }) => lies(path, word)));
+  return words.filter((word) => word !== "" && files.some(({ path }) => isIn(path, word)));
 }
 
-const lies = (path: string, part: string): boolean => path === part || path.startsWith(`${part}/`);
+const isIn = (path: string, part: string): boolean => path === part || path.startsWith(`${part}/`);
 
 function countChanges(paths: string[]): Map<string, number> {
   const changes = new Map<string, number>();

@@ -8,9 +8,9 @@ export const script = scriptedAgent({
     files: ["median.mjs"],
   }),
   "You solve": (ctx) => {
-    const [said, body] = ctx.steps.some(({ role }) => role === "coder") ? second : first;
+    const [text, body] = ctx.steps.some(({ role }) => role === "coder") ? second : first;
     writeFileSync(join(ctx.cwd ?? ".", "median.mjs"), code(body));
-    return answer(said, { changed: ["median.mjs"] });
+    return answer(text, { changed: ["median.mjs"] });
   },
   "You review": answer("It does what the issue asks for, and no more.", {
     approved: true,
