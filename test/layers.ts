@@ -18,7 +18,6 @@ export type Package = {
 export const packages: Package[] = [
   {
     home: "packages/workflow/src/",
-    cycles: 3,
     layers: {
       contract: 0,
       attempt: 1,
@@ -41,7 +40,7 @@ export const packages: Package[] = [
   {
     // What a bundle does not use stays out of it, so they know little of each other.
     home: "packages/workflow-agents/src/",
-    cycles: 3,
+    cycles: 1,
     layers: {
       run: 0,
       child: 1,
@@ -61,7 +60,7 @@ export const packages: Package[] = [
   {
     // The format, what is read of it, its interpreter, and who drives that.
     home: "packages/workflow-steps/src/",
-    cycles: 6,
+    cycles: 4,
     layers: {
       document: 0,
       expression: 0,
@@ -84,7 +83,6 @@ export const packages: Package[] = [
   },
   {
     home: "apps/server/src/",
-    cycles: 3,
     layers: { schema: 0, guard: 1, console: 1, stream: 1, routes: 2, runs: 3, server: 4 },
     entryPoints: [
       "@uncaged/workflow/host",

@@ -16,31 +16,22 @@ const entryPoints = [
   "workflow-steps/src/source",
 ];
 
-/** Names that two packages export for two things: none may be added. */
-const sharedNames = [
-  ...["LLMAdapter", "LLMCallbacks", "LLMError", "LLMErrorType", "LLMParams", "LLMResult"],
-  ...[
-    "ToolResultBlock",
-    "ToolRuntime",
-    "ToolUseBlock",
-    "Registry",
-    "Step",
-    "Script",
-    "scriptedAgent",
-  ],
-  ...["Usage", "addUsage", "noUsage"],
-];
+/**
+ * Names that two packages export for two things: none may be added. The blocks and the runtime are the
+ * documented API of step workflows.
+ */
+const sharedNames = ["Script", "ToolResultBlock", "ToolRuntime", "ToolUseBlock", "scriptedAgent"];
 
-/** Names that stand for one thing each in the whole of the code, with how often they are still declared. */
-const declaredOnce: Record<string, number> = {
-  Engine: 2,
-  FailureRecord: 2,
-  Feed: 2,
-  History: 2,
-  LLMError: 2,
-  LLMParams: 2,
-  RunEvent: 2,
-};
+/** Names that mean one thing in the whole of the code. */
+const declaredOnce = [
+  "Engine",
+  "FailureRecord",
+  "Feed",
+  "History",
+  "LLMError",
+  "LLMParams",
+  "RunEvent",
+];
 
 const sources = files("{packages,apps}/*/src/**/*.{ts,tsx}")
   .filter((path) => !path.endsWith(".test.ts") && !path.includes("/template/"))
@@ -70,13 +61,13 @@ describe("a name", () => {
     expect(shared.filter((name) => !sharedNames.includes(name))).toEqual([]);
   });
 
-  test.each(Object.entries(declaredOnce))("%s is declared once", (name, most) => {
+  test.each(declaredOnce)("%s is declared at most once", (name) => {
     const declared = sources.flatMap(({ path, nodes }) =>
       nodes
         .filter((node) => isDeclaration(node) && (node.id as Node | null)?.name === name)
         .map(() => path),
     );
-    expect(declared.length > most ? declared : []).toEqual([]);
+    expect(declared.length > 1 ? declared : []).toEqual([]);
   });
 });
 
@@ -88,12 +79,12 @@ const privateWords =
 const left: Record<string, number> = {
   "apps/server": 41,
   "apps/web": 1,
-  "docs": 50,
+  docs: 50,
   "packages/cli-workflow": 2,
   "packages/workflow": 131,
   "packages/workflow-agents": 202,
   "packages/workflow-steps": 454,
-  "test": 6,
+  test: 6,
 };
 
 /** What a file belongs to: a package with its tests, a folder, or a document at the top. */

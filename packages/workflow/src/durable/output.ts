@@ -10,7 +10,11 @@ import { isPlainObject, show } from "../contract/show.ts";
  * `failure` what the work threw.
  */
 const mark = "__durable__";
-type Mark = { returned?: "json" | "nothing" | "output"; member?: number; failure?: FailureRecord };
+type Mark = {
+  returned?: "json" | "nothing" | "output";
+  member?: number;
+  failure?: StepFailureRecord;
+};
 
 /** The step that records what the work of a role returned. Throws `BAD_STEP_VALUE`. */
 export function outputOf(role: string, member: number | null, returned: unknown): RoleOutput {
@@ -92,7 +96,7 @@ const badValue = (role: string, what: string): WorkflowError =>
   });
 
 /** A failure as it is recorded. */
-export type FailureRecord = { name: string; message: string; code?: string };
+export type StepFailureRecord = { name: string; message: string; code?: string };
 
 /**
  * What a durable workflow catches when the work of a step threw. It is the same on a replay, so a
@@ -104,7 +108,7 @@ export class StepFailure extends Error {
   readonly role: string;
   readonly code: string | undefined;
 
-  constructor(role: string, record: FailureRecord, cause?: unknown) {
+  constructor(role: string, record: StepFailureRecord, cause?: unknown) {
     super(record.message, cause === undefined ? undefined : { cause });
     this.role = role;
     this.name = record.name;
@@ -117,13 +121,13 @@ export class StepFailure extends Error {
     return new StepFailure(role, recordOf(thrown), thrown);
   }
 
-  toRecord(): FailureRecord {
+  toRecord(): StepFailureRecord {
     const { name, message, code } = this;
     return code === undefined ? { name, message } : { name, message, code };
   }
 }
 
-function recordOf(thrown: unknown): FailureRecord {
+function recordOf(thrown: unknown): StepFailureRecord {
   const message = messageOf(thrown);
   if (!(thrown instanceof Error)) return { name: "Error", message };
   const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
