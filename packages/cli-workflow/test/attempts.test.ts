@@ -15,10 +15,10 @@ const publish = (type: string, payload: Record<string, unknown>) =>
 
 export const descriptor = { description: "Reads four files at once", roles: {} };
 
-async function read(n: number) {
-  for (const word of ["file ", String(n), " says ", "so\\n"]) {
+async function read(n: number, stuckAfter: number) {
+  for (const [at, word] of ["file ", String(n), " says ", "so\\n"].entries()) {
     publish("llm_token", { delta: word });
-    await new Promise((done) => setTimeout(done, 60 + 30 * n));
+    await new Promise((done) => setTimeout(done, at === stuckAfter ? 60_000 : 60 + 30 * n));
   }
   const usage = { input_tokens: 100 * n, output_tokens: n };
   publish("llm_usage", { call_id: "c" + n, model: "m", usage, cost_usd: 0.01 * n, state: "whole" });
@@ -26,8 +26,9 @@ async function read(n: number) {
   return "read " + n;
 }
 
-export const run = durable(async function* (step) {
-  const reads = [1, 2, 3, 4].map((n) => step("reader", () => read(n)));
+export const run = durable(async function* (step, { params }) {
+  const { stuckAfter = -1 } = (params ?? {}) as { stuckAfter?: number };
+  const reads = [1, 2, 3, 4].map((n) => step("reader", () => read(n, stuckAfter)));
   try {
     yield* step.all(reads);
   } catch {
@@ -100,4 +101,39 @@ test("thread shows what each step took and spent", async () => {
   const text = await store.ok(["thread", id]);
   expect(text).toMatch(/^ +\d {2}reader {2}0\.[3-9]s {2}101 tokens, \$0\.0100$/m);
   expect(text).toMatch(/^spent +1,010 tokens, \$0\.1000$/m);
+});
+
+const readersOf = async (thread: string): Promise<Attempt[]> => {
+  const { attempts } = await store.json<{ attempts: Attempt[] }>(["thread", thread, "--attempts"]);
+  return attempts.filter(({ role }) => role === "reader");
+};
+
+test("what a kill -9 broke off is lost, each with its own text", async () => {
+  const params = JSON.stringify({ stuckAfter: 1 });
+  const stuck = await store.ok(["run", "read", "--params", params]);
+  const texts = ["file 1", "file 2", "file 3", "file 4"];
+  const textsOf = (readers: Attempt[]) => readers.map(({ turns }) => turns[0]?.text ?? "").sort();
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (Bun.deepEquals(textsOf(await readersOf(stuck)), texts)) break;
+    await Bun.sleep(25);
+  }
+  expect((await readersOf(stuck)).map(({ status }) => status)).toEqual(Array(4).fill("running"));
+  const { pid } = await store.json<{ pid: number }>(["thread", stuck]);
+  process.kill(pid, "SIGKILL");
+  await store.until(stuck, "interrupted");
+  const readers = await readersOf(stuck);
+  expect(readers.map(({ status }) => status)).toEqual(Array(4).fill("lost"));
+  expect(readers.map(({ step }) => step)).toEqual(Array(4).fill(null));
+  expect(textsOf(readers)).toEqual(texts);
+});
+
+test("a fork has the attempts of the steps that it copied, and pays for none of them", async () => {
+  const fork = await store.ok(["fork", id, "--at-step", "2", "--wait"]);
+  const [first, second] = await readersOf(fork);
+  const originals = await readersOf(id);
+  for (const copied of [first, second]) {
+    const { saved, ...rest } = copied as Attempt & { saved?: boolean };
+    expect(saved).toBe(true);
+    expect(originals).toContainEqual(rest);
+  }
 });

@@ -30,12 +30,8 @@ export async function editOf(
   const last = keptSteps(steps, keep).at(-1);
   const step = last === undefined ? undefined : steps[last];
   if (last === undefined || !step) {
-    throw new WorkflowError({
-      code: "NOTHING_TO_EDIT",
-      kind: "usage",
-      message: "no step is kept, so there is none to edit",
-      hint: "keep one with --at-step or --from-role",
-    });
+    const message = "no step is kept, so there is none to edit";
+    throw refusal("NOTHING_TO_EDIT", message, "keep one with --at-step or --from-role");
   }
   return changeOf(step, await editText(session, `step-${last + 1}.txt`, stepText(step, last + 1)));
 }
@@ -49,12 +45,11 @@ function checkEdit(value: unknown): Edit {
     (meta === undefined || isObject(meta)) &&
     (content !== undefined || meta !== undefined);
   if (good) return { content, meta };
-  throw new WorkflowError({
-    code: "BAD_EDIT",
-    kind: "usage",
-    message: "--edit takes an object with a content (a string), a meta (an object) or both",
-    hint: 'for example: --edit \'{"content":"A better plan"}\'',
-  });
+  throw refusal(
+    "BAD_EDIT",
+    "--edit takes an object with a content (a string), a meta (an object) or both",
+    'for example: --edit \'{"content":"A better plan"}\'',
+  );
 }
 
 const metaMark = "--- meta";
@@ -83,7 +78,10 @@ export function changeOf(step: Step, text: string): Edit {
   const content = text.slice(contentAt + contentMark.length + 2).replace(/\n$/, "");
   const meta = metaOf(metaText);
   const sameMeta = Bun.deepEquals(meta, step.meta, true);
-  if (sameMeta && content === step.content) throw cancelled();
+  if (sameMeta && content === step.content) {
+    const message = "the step was not changed, so nothing was forked";
+    throw refusal("EDIT_CANCELLED", message, "to fork it as it is leave --edit out", "failed");
+  }
   return { ...(content === step.content ? {} : { content }), ...(sameMeta ? {} : { meta }) };
 }
 
@@ -97,22 +95,16 @@ function metaOf(text: string): Record<string, unknown> {
   throw badFile("the meta is no JSON object");
 }
 
-function badFile(why: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_EDIT",
-    kind: "usage",
-    message: `the edited step can't be read: ${why}`,
-    hint: "nothing was forked; try again",
-  });
-}
+const badFile = (why: string): WorkflowError =>
+  refusal("BAD_EDIT", `the edited step can't be read: ${why}`, "nothing was forked; try again");
 
-function cancelled(): WorkflowError {
-  return new WorkflowError({
-    code: "EDIT_CANCELLED",
-    kind: "failed",
-    message: "the step was not changed, so nothing was forked",
-    hint: "to fork it as it is leave --edit out",
-  });
+function refusal(
+  code: string,
+  message: string,
+  hint: string,
+  kind: "usage" | "failed" = "usage",
+): WorkflowError {
+  return new WorkflowError({ code, kind, message, hint });
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -125,12 +117,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 async function editText(session: Session, name: string, text: string): Promise<string> {
   const editor = session.env.VISUAL || session.env.EDITOR;
   if (!editor) {
-    throw new WorkflowError({
-      code: "NO_EDITOR",
-      kind: "usage",
-      message: "there is no editor: neither VISUAL nor EDITOR is set",
-      hint: 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'',
-    });
+    const message = "there is no editor: neither VISUAL nor EDITOR is set";
+    const hint = 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'';
+    throw refusal("NO_EDITOR", message, hint);
   }
   const folder = mkdtempSync(join(tmpdir(), "uncaged-workflow-"));
   try {
@@ -152,13 +141,7 @@ async function openEditor({ env, cwd }: Session, editor: string, path: string): 
   });
   const exitCode = await child.exited;
   if (exitCode === 0) return;
-  throw new WorkflowError({
-    code: "EDITOR_FAILED",
-    kind: "failed",
-    message:
-      exitCode === 127
-        ? `the editor was not found: ${editor}`
-        : `the editor ended with exit code ${exitCode}: ${editor}`,
-    hint: "nothing was forked; set EDITOR to an editor that works",
-  });
+  const why = exitCode === 127 ? "was not found" : `ended with exit code ${exitCode}`;
+  const hint = "nothing was forked; set EDITOR to an editor that works";
+  throw refusal("EDITOR_FAILED", `the editor ${why}: ${editor}`, hint, "failed");
 }

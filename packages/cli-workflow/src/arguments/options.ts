@@ -1,6 +1,7 @@
-import { defaultMaxRounds, mostRounds, show, WorkflowError } from "@uncaged/workflow/host";
+import { defaultMaxRounds, mostRounds, show, type WorkflowError } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
 import { grouped } from "../output/text.ts";
+import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 import { promptOf } from "./text.ts";
 
@@ -118,11 +119,5 @@ export async function changesOf(session: Session, options: ForkOptions) {
 }
 
 /** The error for an option's value that can't be. */
-export function badOption(option: string, value: string, hint: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_OPTION",
-    kind: "usage",
-    message: `${option} can't be ${show(value)}`,
-    hint,
-  });
-}
+export const badOption = (option: string, value: string, hint: string): WorkflowError =>
+  wrongUse(`${option} can't be ${show(value)}`, hint);

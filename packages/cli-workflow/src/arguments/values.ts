@@ -1,4 +1,5 @@
 import { show, WorkflowError } from "@uncaged/workflow/host";
+import { wrongUse } from "../session/failure.ts";
 import { badOption } from "./options.ts";
 import { readText, textOrStdin } from "./text.ts";
 
@@ -72,12 +73,8 @@ export async function inputOf(
 ): Promise<Input | undefined> {
   if (text === undefined) {
     if (token === undefined) return undefined;
-    throw new WorkflowError({
-      code: "BAD_OPTION",
-      kind: "usage",
-      message: "--token belongs to an answer, and there is none",
-      hint: "give the answer too: --input TEXT",
-    });
+    const hint = "give the answer too: --input TEXT";
+    throw wrongUse("--token belongs to an answer, and there is none", hint);
   }
   const content = await textOrStdin(text, "--input");
   return { content, ...valueOf(content), ...(token === undefined ? {} : { meta: { token } }) };

@@ -1,10 +1,11 @@
-import { type Status, statuses, WorkflowError } from "@uncaged/workflow/host";
+import { type Status, statuses } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
 import { idAndStatus, versionColumn } from "../output/table.ts";
 import { ago } from "../output/time.ts";
 import { defineCommand } from "../session/command.ts";
+import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = { limit: number; offset: number; status?: Status[]; workflow?: string };
@@ -27,7 +28,9 @@ export default defineCommand({
   ],
   async run(session, options: Options, name?: string) {
     const { workflow = name, ...query } = options;
-    if (name !== undefined && options.workflow !== undefined) throw namedTwice();
+    if (name !== undefined && options.workflow !== undefined) {
+      throw wrongUse("the workflow is named twice", "give the argument or --workflow");
+    }
     const { rows } = await session.host.threads({ ...query, workflow, paged: false });
     // To the host an empty name is none: a script's empty variable would get every thread.
     if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
@@ -50,15 +53,6 @@ export default defineCommand({
     ]);
   },
 });
-
-function namedTwice(): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_OPTION",
-    kind: "usage",
-    message: "the workflow is named twice",
-    hint: "give the argument or --workflow",
-  });
-}
 
 // A workflow that was removed still has its threads; one that never was is an error.
 async function checkKnown(session: Session, workflow: string): Promise<void> {

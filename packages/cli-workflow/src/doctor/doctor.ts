@@ -1,39 +1,140 @@
-import { isWorkflowError, type Host } from "@uncaged/workflow/host";
-import {
-  checkBun,
-  checkDisk,
-  checkRegistry,
-  checkSocketPath,
-  checkThreads,
-  checkWorkers,
-  type Problem,
-} from "./checks.ts";
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Host, isWorkflowError } from "@uncaged/workflow/host";
+import manifest from "../../package.json" with { type: "json" };
+import { count } from "../output/text.ts";
 
-const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
+/** Something that prevents threads from running, and what to do about it. */
+export type Problem = { code: string; message: string; hint: string };
 
 /** What prevents threads from running; nothing when all is well. It changes nothing. */
-export async function examine(host: () => Host): Promise<Problem[]> {
-  const problems = checkBun(Bun.version);
-  let opened: Host;
-  try {
-    opened = host();
-  } catch (error) {
-    return [...problems, problemOf(error)];
-  }
-  for (const check of checks) {
+export async function examine(open: () => Host): Promise<Problem[]> {
+  const problems = [...checkBun(Bun.version)];
+  const attempt = async (check: () => AsyncIterable<Problem> | Iterable<Problem>) => {
     try {
-      problems.push(...(await check(opened)));
+      for await (const problem of check()) problems.push(problem);
     } catch (error) {
-      problems.push(problemOf(error));
+      if (!isWorkflowError(error)) throw error;
+      const { code, message, hint = "" } = error;
+      problems.push({ code, message, hint });
     }
-  }
+  };
+  let host: Host | null = null;
+  await attempt(() => {
+    host = open();
+    return [];
+  });
+  for (const check of host === null ? [] : checks) await attempt(() => check(host as Host));
   return problems;
 }
 
-function problemOf(error: unknown): Problem {
-  if (!isWorkflowError(error)) throw error;
-  const { code, message, hint } = error;
-  return { code, message, hint: hint ?? "" };
+const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
+
+/** Whether this Bun is at least the one that the package was built with. */
+function* checkBun(version: string): Generator<Problem> {
+  const needed = manifest.dependencies.bun;
+  if (Bun.semver.order(version, needed) >= 0) return;
+  yield {
+    code: "BUN_OLD",
+    message: `this is Bun ${version}, and ${needed} is needed`,
+    hint: "install uncaged-workflow again with npm: its own Bun comes with it",
+  };
+}
+
+const leastFree = 100 * 1024 * 1024;
+
+/** Whether the storage root, or the folder that it would be created in, can be written and has room. */
+function* checkDisk({ root }: Host): Generator<Problem> {
+  let folder = root;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    yield {
+      code: "NO_PERMISSION",
+      message: `${folder} can't be read and written`,
+      hint: "check its owner and mode, and whether the file system is read-only",
+    };
+    return;
+  }
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= leastFree) return;
+  yield {
+    code: "DISK_NEARLY_FULL",
+    message: `${folder} has ${Math.floor(free / 1024 / 1024)} MiB left`,
+    hint: "free some space; uncaged-workflow gc deletes bundles that nothing needs",
+  };
+}
+
+// sockaddr_un: 104 bytes on macOS, 108 on Linux, with the final zero.
+const longestSocketPath = 103;
+const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
+
+/** Whether a control socket can be reached: a path that is too long goes through the temporary folder. */
+function* checkSocketPath({ root }: Host): Generator<Problem> {
+  const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
+  const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
+  if (direct <= longestSocketPath || indirect <= longestSocketPath) return;
+  yield {
+    code: "PATH_TOO_LONG",
+    message: `the paths of the storage root and of ${tmpdir()} are too long for a Unix socket`,
+    hint: "set TMPDIR or UNCAGED_WORKFLOW_STORAGE_ROOT to a shorter path",
+  };
+}
+
+/** Whether the registry can be read, and each name's bundle is there. */
+async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
+  for (const { name, hash } of await host.workflows()) {
+    const found = await host.resolve(name).catch(() => null);
+    if (found) continue;
+    yield {
+      code: "BUNDLE_MISSING",
+      message: `the bundle ${hash} of ${name} is gone`,
+      hint: `add the same file again, or: uncaged-workflow rollback ${name}`,
+    };
+  }
+}
+
+/** Workers that do not answer, and sockets that dead workers have left. */
+async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
+  for (const { hash, state } of await host.workers()) {
+    if (state === "silent") {
+      yield {
+        code: "WORKER_SILENT",
+        message: `the worker of ${hash} does not answer: a role may block it`,
+        hint: "end it and resume its other threads: uncaged-workflow kill --force <id>",
+      };
+    }
+    if (state === "gone") {
+      yield {
+        code: "SOCKET_STALE",
+        message: `the worker of ${hash} is gone and has left its socket in ${join(host.root, "run")}`,
+        hint: "it does no harm: the next worker replaces it, or delete it",
+      };
+    }
+  }
+}
+
+/** Threads that nobody drives: they were interrupted, or their log is broken. */
+async function* checkThreads(host: Host): AsyncGenerator<Problem> {
+  const limit = Number.POSITIVE_INFINITY;
+  const { rows } = await host.threads({ status: ["interrupted", "corrupt"], limit });
+  for (const { threadId, workflow, status, steps } of rows) {
+    const done = count(steps, "step");
+    const broken = {
+      code: "LOG_CORRUPT",
+      message: `the log of the thread ${threadId} is broken`,
+      hint: "see where: uncaged-workflow verify",
+    };
+    const interrupted = {
+      code: "THREAD_INTERRUPTED",
+      message: `the thread ${threadId} of ${workflow} was interrupted after ${done}`,
+      hint: `continue it: uncaged-workflow resume ${threadId}`,
+    };
+    yield status === "corrupt" ? broken : interrupted;
+  }
 }
 
 /** How many problems of one kind are listed one by one. */

@@ -1,10 +1,19 @@
 import { CommanderError } from "commander";
-import { isWorkflowError, toErrorRecord, type ErrorRecord } from "@uncaged/workflow/host";
+import {
+  type ErrorRecord,
+  isWorkflowError,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import { jsonDocument } from "../output/output.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
 
 const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
+
+/** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
+export const wrongUse = (message: string, hint?: string): WorkflowError =>
+  new WorkflowError({ code: "BAD_OPTION", kind: "usage", message, ...(hint && { hint }) });
 
 /** The exit code for an error that a user can act on. */
 export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
