@@ -102,7 +102,9 @@ export function documentGraph(documents: readonly StepRecord[], cards: readonly 
   const ids = new Set(documents.map(({ id }) => id));
   const nodes = documents.map((step): GraphNode => {
     const attempts = byNode.get(step.id) ?? [];
-    const committed = attempts.filter((card) => isOwn(card) && card.step !== null);
+    const committed = attempts.filter(
+      (card) => isOwn(card) && card.step !== null && card.step.role !== "__wait__",
+    );
     const isWaiting = asked === step.id || asked.startsWith(`${step.id}/`);
     const state = attempts.at(-1)?.attempt.status ?? "idle";
     return {
