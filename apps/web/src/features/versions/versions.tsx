@@ -66,8 +66,11 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
   };
   const action = isOlder ? "Roll back to it" : "Make it current";
   return (
-    <li className={`${styles.version} ${current ? styles.current : ""}`}>
-      <article aria-label={`Version ${hash}`}>
+    <li>
+      <article
+        className={`${styles.version} ${current ? styles.current : ""}`}
+        aria-label={`Version ${hash}`}
+      >
         <header className={styles.header}>
           <h2 className={styles.hash}>{hash}</h2>
           <Copy text={hash} what="the hash" />
