@@ -31,7 +31,10 @@ export function Dialog({ title, description, isOpen, onClose, wide = false, chil
     <Base.Root
       open={isOpen}
       onOpenChange={change}
-      onOpenChangeComplete={() => (isTyped.current = false)}
+      // When it is closed, not when it has opened: by then something may be typed.
+      onOpenChangeComplete={(open) => {
+        if (!open) isTyped.current = false;
+      }}
     >
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
