@@ -74,6 +74,7 @@ export {
 // Events
 export {
   type AttemptError,
+  type ErrorPosition,
   type EventPayloads,
   type EventRecord,
   type EventType,

@@ -66,8 +66,20 @@ export type EventPayloads = {
 /** The event types that the engine, the command line and the console know how to show. */
 export type EventType = keyof EventPayloads;
 
-/** Why an attempt failed: one line, and what the error brought. `stack` is that of the bundle. */
-export type AttemptError = { name: string; message: string; code?: string; stack?: string };
+/** A position in an author's source, counted from 1, and the text of that line. */
+export type ErrorPosition = { file: string; line: number; column: number; text?: string };
+
+/**
+ * Why an attempt failed: one line, and what the error brought. `stack` names positions in the author's
+ * sources where the bundle has a source map; `at` is the one that threw.
+ */
+export type AttemptError = {
+  name: string;
+  message: string;
+  code?: string;
+  stack?: string;
+  at?: ErrorPosition;
+};
 
 /**
  * What a workflow publishes, as one plain JSON object. `type` may also be a word of its own. `stepID` is

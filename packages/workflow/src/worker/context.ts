@@ -2,7 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
-import type { InfoLog } from "../log/info.ts";
+import type { StackMapper } from "../bundle/stack.ts";
+import type { AttemptParts } from "../engine/attempts.ts";
+import type { InfoLog, NewEvent } from "../log/info.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
@@ -18,6 +20,9 @@ export type ThreadContext = {
 // Bun collects a channel that nobody holds, with its subscribers: the module holds it.
 const events = channel(eventsChannel);
 
+// A bundle shares this process: what it does to Date later must not reach a log.
+const { now: wallClock } = Date;
+
 const contexts = new AsyncLocalStorage<ThreadContext>();
 
 /** Runs a function in a thread's async context. */
@@ -28,14 +33,34 @@ export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
 export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
 /** Runs a function in an attempt of the thread whose code is running. */
-export function runInAttempt<T>(context: ThreadContext, attempt: string, fn: () => T): T {
+function runInAttempt<T>(context: ThreadContext, attempt: string, fn: () => T): T {
   return contexts.run({ ...context, attempt }, fn);
 }
 
 /** The attempt that the running code belongs to; null when it belongs to none. */
-export function currentAttempt(): string | null {
+function currentAttempt(): string | null {
   const context = contexts.getStore();
   return context ? (context.attempt ?? context.engine().attempt) : null;
+}
+
+/** How the attempts of a thread are recorded: in its debug log, before what they publish. */
+export function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
+  const { info } = context;
+  const lineOf = (type: string, attempt: string, payload: object): NewEvent => {
+    const step = context.engine().steps + 1;
+    return { tag: "QK4DX8TM", type, stepID: null, payload, step, attempt };
+  };
+  return {
+    onStart: (id, payload) => info.start(id, () => lineOf("attempt_start", id, payload)),
+    onEnd: (id, { outcome, error }) => {
+      const rewritten = error && { error: stacks.rewrite(error) };
+      info.event(lineOf("attempt_end", id, { outcome, ...rewritten }));
+    },
+    takeBack: (id) => info.takeBack(id),
+    enter: (id, fn) => runInAttempt(context, id, fn),
+    current: currentAttempt,
+    now: wallClock,
+  };
 }
 
 /** Records what workflows publish on the events' channel in the debug log of their thread. */

@@ -19,20 +19,27 @@ import type {
   Surroundings,
 } from "../control/control.ts";
 import { type SchemaJudge, isOver } from "../engine/answer.ts";
-import type { AttemptParts } from "../engine/attempts.ts";
 import { killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import { syncDir } from "../storage/atomic.ts";
-import { type Root, dataPath, infoPath, valuesPath } from "../storage/paths.ts";
+import {
+  bundlePath,
+  dataPath,
+  infoPath,
+  mapPath,
+  type Root,
+  valuesPath,
+} from "../storage/paths.ts";
+import { StackMapper } from "../bundle/stack.ts";
 import type { LogWriter, Writing } from "../log/append.ts";
-import { InfoLog, type NewEvent } from "../log/info.ts";
+import { InfoLog } from "../log/info.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import { hasTaken } from "../thread/answered.ts";
 import { notFound } from "../thread/find.ts";
 import { type TakenOver, takeOver } from "./take-over.ts";
 import { createLog, checkParams, isCreated, roundsOf } from "./create.ts";
-import { type ThreadContext, currentAttempt, runInAttempt, runInContext } from "./context.ts";
+import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
 
 /** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {
@@ -63,12 +70,16 @@ const { now: wallClock } = Date;
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
+  readonly #stacks: StackMapper;
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
 
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
+    const { root, hash } = parts;
+    const paths = { bundle: bundlePath(root, hash), map: mapPath(root, hash) };
+    this.#stacks = new StackMapper(paths, hash);
   }
 
   /**
@@ -205,7 +216,7 @@ export class Threads {
       { run: bundle.run, prompt, steps, params, options },
       {
         log: { append: (record) => (info.flushEvents(), writer.append(record)) },
-        attempts: attemptsIn(context),
+        attempts: attemptsIn(context, this.#stacks),
         scope: (fn) => runInContext(context, fn),
         note: (tag, content) => info.log(tag, content),
         onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
@@ -320,23 +331,6 @@ export class Threads {
     if (this.#env?.text !== text) this.#env = { text, env: Object.freeze(env) };
     return this.#env.env;
   }
-}
-
-/** How the attempts of a thread are recorded: in its debug log, before what they publish. */
-function attemptsIn(context: ThreadContext): AttemptParts {
-  const { info } = context;
-  const lineOf = (type: string, attempt: string, payload: object): NewEvent => {
-    const step = context.engine().steps + 1;
-    return { tag: "QK4DX8TM", type, stepID: null, payload, step, attempt };
-  };
-  return {
-    onStart: (id, payload) => info.start(id, () => lineOf("attempt_start", id, payload)),
-    onEnd: (id, payload) => info.event(lineOf("attempt_end", id, payload)),
-    takeBack: (id) => info.takeBack(id),
-    enter: (id, fn) => runInAttempt(context, id, fn),
-    current: currentAttempt,
-    now: wallClock,
-  };
 }
 
 function describe(outcome: Outcome): string {
