@@ -133,6 +133,10 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   for (const note of attempt.notes) lines.push(noteLine(note) ?? "");
   if (session) lines.push(`session: ${oneLine(`${session.agent} ${session.session_id}`)}`);
   if (error) lines.push(paint("red", `error: ${plain(error.message)}`));
+  if (error?.at) {
+    const { file, line, column, text = "" } = error.at;
+    lines.push(paint("dim", plain(`at ${file}:${line}:${column}  ${text}`)));
+  }
   const body = lines.filter((line) => line !== "").map((line) => `${hanging(line, indent)}\n`);
   return `${head.join("  ")}\n${body.join("")}`;
 }

@@ -16,10 +16,17 @@ export const outer = () => middle("network");
 `;
 
 /** What a built, minified bundle of the source throws. */
-async function thrown(hash: string, withMap: boolean): Promise<{ error: Error; mapper: StackMapper }> {
+async function thrown(
+  hash: string,
+  withMap: boolean,
+): Promise<{ error: Error; mapper: StackMapper }> {
   const entry = join(folder, "flow.ts");
   writeFileSync(entry, source);
-  const { outputs } = await Bun.build({ entrypoints: [entry], minify: true, sourcemap: "external" });
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    minify: true,
+    sourcemap: "external",
+  });
   const paths = { bundle: join(folder, `${hash}.esm.js`), map: join(folder, `${hash}.map`) };
   for (const output of outputs) {
     if (output.kind === "entry-point") writeFileSync(paths.bundle, await output.text());

@@ -45,6 +45,12 @@ export function CardBody({ card, isRunning }: Props) {
   return (
     <>
       {attempt.error && <p className={styles.error}>{attempt.error.message}</p>}
+      {attempt.error?.at && (
+        <p className={styles.error}>
+          {`${attempt.error.at.file}:${attempt.error.at.line}:${attempt.error.at.column}`}{" "}
+          <code>{attempt.error.at.text}</code>
+        </p>
+      )}
       {content !== null && (
         <div className={styles.content}>
           {content === "" ? (
