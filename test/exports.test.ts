@@ -52,6 +52,7 @@ describe("the exported names", () => {
       type DurableProgram
       type DurableStep
       type ErrorKind
+      type ErrorPosition
       type EventPayloads
       type EventRecord
       type EventType
