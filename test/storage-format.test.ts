@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { hashOf } from "../packages/workflow/src/bundle/hash.ts";
 import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
 import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
-import { readLog } from "../packages/workflow/src/log/read.ts";
-import { faultOfRecord } from "../packages/workflow/src/log/record.ts";
+import { readLog } from "../packages/workflow/src/log/log.ts";
+import { violationOfRecord } from "../packages/workflow/src/log/record.ts";
 import { files, top } from "./source.ts";
 
 /* What docs/storage-format.md shows is what the code reads and writes. */
@@ -37,7 +37,7 @@ test("the records that the format shows are sound", () => {
   const records = logs.flatMap((block) => block.trim().split("\n")).map((line) => JSON.parse(line));
   const steps = records.filter((record) => "role" in record);
   expect(steps.length).toBeGreaterThan(10);
-  expect(steps.map(faultOfRecord).filter((fault) => fault !== null)).toEqual([]);
+  expect(steps.map(violationOfRecord).filter((fault) => fault !== null)).toEqual([]);
 });
 
 test("the hashes that the format shows are those of the bytes", async () => {

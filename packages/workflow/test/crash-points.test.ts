@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dataPath } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";
-import { readLog } from "../src/log/read.ts";
+import { readLog } from "../src/log/log.ts";
 
 const program = join(import.meta.dir, "fixtures/dying.ts");
 const hash = "EYHPV6X8XHTCS";

@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dataPath, infoPath } from "../src/storage/paths.ts";
-import { type FollowItem, followThread } from "../src/local/follow.ts";
+import { follow } from "../src/host/follow.ts";
+import type { Observed } from "../src/host/host.ts";
+import { openLocalHost } from "../src/local/local.ts";
 import { removeThread } from "../src/local/remove.ts";
 import { resumeThread } from "../src/local/resume.ts";
 import type { InfoRecord } from "../src/log/record.ts";
@@ -45,15 +47,15 @@ const eventsOf = (store: TestStore, ref: ThreadRef): InfoRecord[] =>
 
 const deltaOf = ({ payload }: InfoRecord) => (payload as { delta?: string }).delta ?? "";
 
-const shown = (item: FollowItem): string => {
+const shown = (item: Observed): string => {
   if (item.kind === "step") return `step ${item.number}`;
   if (item.kind === "event") return `${item.event.type} ${item.event.step}`;
   return item.kind;
 };
 
-async function followed(store: TestStore, ref: ThreadRef): Promise<FollowItem[]> {
-  const items: FollowItem[] = [];
-  for await (const item of followThread(store.root, ref, { events: true })) {
+async function followed(store: TestStore, ref: ThreadRef): Promise<Observed[]> {
+  const items: Observed[] = [];
+  for await (const item of follow(openLocalHost({ path: store.root }), ref)) {
     const isEngines = item.kind === "event" && /^(worker|attempt)_/.test(item.event.type ?? "");
     if (!isEngines) items.push(item);
   }
@@ -97,7 +99,9 @@ describe("what a workflow tells", () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(speaker), "", { options });
     if (!("delayMs" in options)) await store.whenStatus(ref, "completed");
-    const items = (await followed(store, ref)).map(shown).filter((item) => item !== "status");
+    const items = (await followed(store, ref))
+      .map(shown)
+      .filter((item) => item !== "status" && item !== "start");
     const once = items.filter((item, index) => item !== items[index - 1]);
     expect(once).toEqual([
       ...[1, 2, 3].flatMap((n) => [
@@ -114,7 +118,7 @@ describe("what a workflow tells", () => {
     const store = new TestStore();
     const body = `tell("a", "llm_token", { delta: "Hello" }); await aborted;`;
     const ref = await store.start(await store.add(telling(body)));
-    for await (const item of followThread(store.root, ref, { events: true })) {
+    for await (const item of follow(openLocalHost({ path: store.root }), ref)) {
       if (item.kind !== "event" || item.event.type !== "llm_token") continue;
       expect(item.event).toMatchObject({ type: "llm_token", payload: { delta: "Hello" }, step: 1 });
       break;

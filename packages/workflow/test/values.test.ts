@@ -12,9 +12,9 @@ import { dirname, join } from "node:path";
 import { ulid } from "ulid";
 import { resumeThread } from "../src/local/resume.ts";
 import { forkThread } from "../src/local/fork.ts";
-import { readInfo } from "../src/local/info.ts";
+import { readLines } from "../src/local/events.ts";
 import { removeThread } from "../src/local/remove.ts";
-import { readValue } from "../src/local/value.ts";
+import { readValue } from "../src/local/events.ts";
 import { verifyStore } from "../src/local/verify.ts";
 import type { TruncatedValue } from "../src/contract/event.ts";
 import { valuesPath } from "../src/storage/paths.ts";
@@ -42,7 +42,8 @@ ${bundleOf(`
 type Told = { n: number; output: TruncatedValue; always: TruncatedValue };
 
 async function told(store: TestStore, ref: ThreadRef): Promise<Told[]> {
-  const events = await Array.fromAsync(readInfo(store.root, ref, { only: ["tool_done"] }));
+  const found = await Array.fromAsync(readLines(store.root, ref, { only: ["tool_done"] }));
+  const events = found.map(({ record }) => record);
   return events.map(({ payload }) => payload as Told);
 }
 

@@ -10,7 +10,9 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { resumeThread } from "../src/local/resume.ts";
-import { type FollowItem, followThread, waitThread } from "../src/local/follow.ts";
+import { follow, settled } from "../src/host/follow.ts";
+import type { Observed } from "../src/host/host.ts";
+import { openLocalHost } from "../src/local/local.ts";
 import { killThread } from "../src/local/kill.ts";
 import { listLive } from "../src/local/live.ts";
 import { listThreads } from "../src/local/list.ts";
@@ -61,15 +63,15 @@ describe("a worker that is killed", () => {
 
   test("ends those who follow and wait", async () => {
     const { store, ref } = await running();
-    const items: FollowItem[] = [];
+    const items: Observed[] = [];
     const following = (async () => {
-      for await (const item of followThread(store.root, ref)) items.push(item);
+      for await (const item of follow(openLocalHost({ path: store.root }), ref)) items.push(item);
     })();
-    const waiting = waitThread(store.root, ref);
+    const waiting = settled(openLocalHost({ path: store.root }), ref);
     await until(() => items.length > 2);
     await store.signalWorkers("SIGKILL");
     await following;
-    expect(items.at(-1)).toEqual({ kind: "end", status: "interrupted", result: null });
+    expect(items.at(-1)).toMatchObject({ kind: "status", state: { status: "interrupted" } });
     expect((await waiting).status).toBe("interrupted");
     const numbers = items.flatMap((item) => (item.kind === "step" ? [item.number] : []));
     expect(numbers).toEqual(numbers.map((_, n) => n + 1));

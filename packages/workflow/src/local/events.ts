@@ -1,67 +1,169 @@
-import { changed, LogTail } from "../log/follow.ts";
+import type { Attempt } from "../attempt/attempt.ts";
+import { AttemptLog } from "../attempt/attempt-log.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { type EventRecord, knownEvent, readEvent } from "../contract/event.ts";
+import type { LogLine, LogOptions } from "../host/host.ts";
 import type { InfoRecord } from "../log/record.ts";
-
-/** An event as a follower sees it. */
-export type EventItem = { kind: "event"; event: InfoRecord };
-
-/** What an `EventWatch` must know of the thread's log that is being read beside it. */
-type Steps = { readonly path: string; readonly count: number; isBehind(): boolean };
+import { FileWatch, type Line, LineFile } from "../log/line-file.ts";
+import { readStart } from "../log/log.ts";
+import { LogReader } from "../log/reader.ts";
+import { valueAt } from "../log/values.ts";
+import { diskError } from "../storage/disk-error.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import { notFound } from "../thread/find.ts";
+import { isMoving, statusOf } from "../thread/status.ts";
+import type { ForkFrom, ThreadRef } from "../thread/thread.ts";
+import { LiveLookup } from "./live.ts";
+import { createdThread, readView } from "./threads.ts";
 
 const lookEveryMs = 250;
 
+/** Reads a thread's debug log. A line that can't be read is passed over: it proves nothing. */
+export async function* readLines(
+  root: Root,
+  ref: ThreadRef,
+  { backward, tail, follow, signal, ...options }: LogOptions = {},
+): AsyncGenerator<LogLine> {
+  const path = infoPath(root, ref.hash, ref.threadId);
+  const file = new LineFile(path);
+  if (backward) return yield* eventsIn(file.backward());
+  let { after = 0 } = options;
+  const read = function* (): Generator<LogLine> {
+    const holding = options.only?.map((name) => `"${name}"`);
+    for (const line of wantedOf(file.forward(after, holding), options)) {
+      after = line.position;
+      yield line;
+    }
+  };
+  yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
+  const watch = follow ? new FileWatch([path], signal) : null;
+  try {
+    for (let goesOn = true; watch && goesOn && !signal?.aborted; ) {
+      const { status } = await readView(root, ref);
+      goesOn = isMoving(status) || status === "waiting";
+      // The worker writes of an end in its debug log a little after the end itself.
+      await watch.changed(lookEveryMs);
+      yield* read();
+    }
+  } finally {
+    watch?.close();
+  }
+}
+
+function* wantedOf(
+  lines: Iterable<Line>,
+  { since = 0, only, step }: LogOptions,
+): Generator<LogLine> {
+  const isWanted = (name: string | undefined): boolean => only?.includes(name ?? "") ?? true;
+  for (const { value, position } of lines) {
+    const record = value as InfoRecord | undefined;
+    if (typeof record?.tag !== "string" || record.timestamp < since) continue;
+    // What a step's end finds in the log may still follow it; a step later nothing does.
+    if (step !== undefined && (record.step ?? 0) > step + 1) return;
+    if (step !== undefined && record.step !== step) continue;
+    if (isWanted(record.tag) || isWanted(record.type)) yield { record, position };
+  }
+}
+
+function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
+  for (const { value, position } of lines) {
+    if (readEvent(value)) yield { record: value as InfoRecord, position };
+  }
+}
+
 /**
- * The events of a thread, each before the step that it led to: an event stands in the debug log before
- * that step stands in the thread's log, and bears its number.
+ * The JSON of a value that was too long for its event. `at` is what the event holds for it, and its
+ * `length` is the number of characters that the JSON must have.
+ *
+ * @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value begins there; those of the disk.
  */
-export class EventWatch {
-  readonly #path: string;
-  readonly #log: LogTail;
-  #lines: Generator<InfoRecord> | null = null;
-  #next: InfoRecord | null = null;
-
-  constructor(path: string) {
-    this.#path = path;
-    this.#log = new LogTail(path);
+export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
+  const path = valuesPath(root, hash, threadId);
+  let json: string | null = null;
+  try {
+    if (Number.isSafeInteger(at) && at >= 0) json = valueAt(path, at);
+  } catch (error) {
+    throw diskError(error, "read", path);
   }
+  if (json !== null) return json;
+  throw new WorkflowError({
+    code: "VALUE_NOT_FOUND",
+    kind: "missing",
+    message: `${threadId} has no value at byte ${at}`,
+    hint: `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,
+  });
+}
 
-  /** The new ones up to those of a step: all of them, once the step has been read. */
-  *until(number: number): Generator<EventItem> {
-    for (;;) {
-      const event = (this.#next ??= this.#pull() ?? this.#pull());
-      if (!event || (event.step ?? 0) > number) return;
-      this.#next = null;
-      yield { kind: "event", event };
+/** @see Host.attempts */
+export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly Attempt[]> {
+  const { hash, threadId } = ref;
+  const reader = new LogReader({
+    data: dataPath(root, hash, threadId),
+    info: infoPath(root, hash, threadId),
+  });
+  if (!reader.exists) throw notFound(threadId);
+  // Asked first: a thread that ends meanwhile has its end in the log.
+  const live = await new LiveLookup(root).find(ref);
+  let log = new AttemptLog();
+  let copied: ReadonlyMap<string, EventRecord[]> = new Map();
+  for (const item of reader.read()) {
+    if (item.kind === "start") {
+      const { forkFrom } = item.start;
+      log = new AttemptLog({ saved: forkFrom?.steps ?? 0 });
+      copied = forkFrom ? eventsOfCopied(root, ref, forkFrom) : copied;
+    } else if (item.kind === "event") log.event(item.event);
+    else if (item.kind === "step") {
+      // What a fork has copied came with its records alone: its events are in the thread that it is of.
+      for (const event of copied.get(item.step.attempt ?? "") ?? []) log.event(event);
+      log.step(item.number, item.step);
     }
   }
+  const { status } = statusOf(reader.facts, live);
+  if (status !== "running" && status !== "paused") log.close(reader.facts.end);
+  return log.attempts;
+}
 
-  /** The new ones as they come, until the thread has a new step or it is time to ask how it stands. */
-  async *untilChange(steps: Steps, signal?: AbortSignal): AsyncGenerator<EventItem> {
-    const due = performance.now() + lookEveryMs;
-    for (let left = lookEveryMs; left > 0 && !signal?.aborted; left = due - performance.now()) {
-      await changed([steps.path, this.#path], left, signal);
-      yield* this.until(steps.count + 1);
-      if (steps.isBehind()) return;
-    }
+/** The events of the attempts that a fork has copied, and of their children, by the copied attempt. */
+function eventsOfCopied(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  forkFrom: ForkFrom,
+): ReadonlyMap<string, EventRecord[]> {
+  const wanted = new Map<string, EventRecord[]>();
+  for (const { value } of new LineFile(dataPath(root, hash, threadId)).forward()) {
+    const { attempt } = value as { attempt?: unknown };
+    if (typeof attempt === "string") wanted.set(attempt, []);
+    if (wanted.size >= forkFrom.steps) break;
   }
-
-  /** Closes the file. */
-  close(): void {
-    this.#lines?.return(undefined);
+  let from: ForkFrom | null = forkFrom;
+  for (const seen = new Set<string>(); from && !seen.has(from.threadId); ) {
+    seen.add(from.threadId);
+    const source = createdThread(root, from.threadId);
+    if (!source) break;
+    gather(root, source, wanted);
+    const isWhole = [...wanted.values()].every((events) => events.length > 0);
+    from = isWhole
+      ? null
+      : (readStart(dataPath(root, source.hash, source.threadId))?.forkFrom ?? null);
   }
+  return wanted;
+}
 
-  // A file that was read to its end is opened anew: it may have grown in between.
-  #pull(): InfoRecord | null {
-    this.#lines ??= this.#new();
-    const { value, done } = this.#lines.next();
-    if (!done) return value;
-    this.#lines = null;
-    return null;
-  }
-
-  *#new(): Generator<InfoRecord> {
-    for (const { value } of this.#log.read()) {
-      const record = value as InfoRecord | undefined;
-      if (typeof record?.type === "string") yield record;
-    }
+function gather(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  wanted: Map<string, EventRecord[]>,
+): void {
+  const families = new Map([...wanted].filter(([, events]) => events.length === 0));
+  if (families.size === 0) return;
+  for (const { value } of new LineFile(infoPath(root, hash, threadId)).forward(0, ['"attempt":'])) {
+    const event = readEvent(value);
+    if (event?.attempt === undefined) continue;
+    const known = knownEvent(event);
+    const parent = known?.type === "attempt_start" ? known.payload.parent : undefined;
+    const family = families.get(event.attempt) ?? families.get(parent ?? "");
+    if (!family) continue;
+    families.set(event.attempt, family);
+    family.push(event);
   }
 }

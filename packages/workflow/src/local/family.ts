@@ -1,5 +1,5 @@
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readStart } from "../log/read.ts";
+import { readStart } from "../log/log.ts";
 import type { Relative } from "../host/host.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { LiveLookup } from "./live.ts";

@@ -1,7 +1,7 @@
 import { loggedHashes } from "../storage/list.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readLast } from "../log/last.ts";
-import { readStart } from "../log/read.ts";
+import { readLast } from "../log/log.ts";
+import { readStart } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
 import { statusOf } from "../thread/status.ts";
 import type { Status, ThreadRef } from "../thread/thread.ts";
@@ -65,10 +65,10 @@ async function ended(
 ): Promise<Guess> {
   const found = readLast(path);
   if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
-  const { record, length } = found;
+  const { record, size } = found;
   const end = record && isEnd(record) ? record : null;
   // What goes on while it is looked at is read whole.
-  if (!end && ((await live.find(ref)) || sizeOf(path) !== length)) return "maybe";
+  if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
   const last = record && !isEnd(record) ? record : null;
   return statuses.has(statusOf({ broken: null, end, last }, null).status) ? "maybe" : "no";
 }

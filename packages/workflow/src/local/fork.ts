@@ -3,7 +3,7 @@ import type { ForkRequest } from "../control/control.ts";
 import type { Forked, ForkOptions } from "../host/host.ts";
 import { retryOptions } from "../host/retry.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readStart } from "../log/read.ts";
+import { readStart } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
 import { type Keep, keptSteps } from "../thread/fork.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";

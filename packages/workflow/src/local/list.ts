@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { systemCode } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { outlineLog } from "../log/read.ts";
+import { outlineLog } from "../log/log.ts";
 import { isMoving, statusOf } from "../thread/status.ts";
 import type { ThreadPage, ThreadQuery } from "../host/host.ts";
 import type { ThreadRef, ThreadRow } from "../thread/thread.ts";

@@ -3,7 +3,7 @@ import type { LiveThread, LiveThreads } from "../control/control.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { isHash } from "../storage/names.ts";
 import { dataPath, workerInfoPath, type Root, runDir } from "../storage/paths.ts";
-import { outlineLog } from "../log/read.ts";
+import { outlineLog } from "../log/log.ts";
 import type { WorkerState } from "../host/host.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readWorkerInfo } from "../worker/worker-info.ts";

@@ -87,14 +87,14 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       return families.of(threadId);
     },
     async attempts(ref) {
-      return (await import("./attempts.ts")).readAttempts(root, ref);
+      return (await import("./events.ts")).readAttempts(root, ref);
     },
     async *log(ref, given) {
-      const { readLines } = await import("./info.ts");
+      const { readLines } = await import("./events.ts");
       yield* readLines(root, ref, given);
     },
     async value(ref, at) {
-      return (await import("./value.ts")).readValue(root, ref, at);
+      return (await import("./events.ts")).readValue(root, ref, at);
     },
     async *observe(ref, cursor, given = {}) {
       const { observe } = await import("./observe.ts");

@@ -1,15 +1,13 @@
-import { LogReader, type LogItem } from "./log-reader.ts";
-import { newestPosition } from "./log-place.ts";
-import { beginning, parsePosition, showPosition } from "./position.ts";
 import type { Observed, ObserveOptions } from "../host/host.ts";
-import type { Root } from "../storage/paths.ts";
-import { endedStatus, statusOf } from "../thread/status.ts";
+import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "../log/reader.ts";
+import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { notFound } from "../thread/find.ts";
-import type { ThreadRef, ThreadStatus } from "../thread/thread.ts";
+import { endedStatus, statusOf } from "../thread/status.ts";
+import type { ThreadRef } from "../thread/thread.ts";
 import type { LiveWorkers } from "./live.ts";
 
 const lookEveryMs = 300;
-/** How much is taken in before an observer, who may be slow, gets it: no file is open while it waits. */
+// No file is open while an observer, who may be slow, has a batch.
 const batchItems = 256;
 const batchBytes = 64 * 1024;
 
@@ -21,44 +19,46 @@ export async function* observe(
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
 ): AsyncGenerator<Observed> {
-  const from = cursor === undefined ? beginning : parsePosition(cursor);
-  const reader = new LogReader(root, ref, from, { events });
-  if (!reader.exists) throw notFound(ref.threadId);
-  const to = until === "now" ? newestPosition(root, ref) : until && parsePosition(until);
-  const wake = new Wake(signal);
-  const watch = to ? null : reader.watch(wake.ring);
+  const { hash, threadId } = ref;
+  const reader = new LogReader({
+    data: dataPath(root, hash, threadId),
+    ...(events && { info: infoPath(root, hash, threadId) }),
+    from: positionOf(cursor),
+  });
+  if (!reader.exists) throw notFound(threadId);
+  const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
+  const watch = reader.watch(signal);
   let shown = "";
   let changedAt = performance.now();
   try {
     while (!signal?.aborted) {
-      wake.reset();
-      watch?.ensure();
-      const batch = take(reader, to || undefined);
+      const batch = take(reader, to ?? undefined);
       for (const item of batch) yield item;
       if (batch.at(-1)?.kind === "end") return;
       if (batch.length > 0) {
         changedAt = performance.now();
         continue;
       }
-      if (reader.facts.end || (to && !reader.facts.broken)) return;
-      const seen = showPosition(reader.position);
-      const state = reader.exists ? await statusNow(reader, ref, live, changedAt) : null;
+      const { facts } = reader;
+      if (facts.end || (to && !facts.broken)) return;
+      const at = cursorOf(reader.position);
+      const driver = facts.broken ? null : await live.find(ref, changedAt);
+      if (!reader.exists) return yield { kind: "removed", cursor: at };
       // The worker may have written and gone before it was asked: its answer is then of a longer log.
-      if (state && reader.isBehind()) continue;
-      if (!state) return yield { kind: "removed", cursor: seen };
+      if (reader.isBehind) continue;
+      const state = statusOf(facts, driver);
       const text = JSON.stringify(state);
-      if (text !== shown) yield { kind: "status", state, cursor: seen };
+      if (text !== shown) yield { kind: "status", state, cursor: at };
       if (state.status === "corrupt") return;
       shown = text;
-      await wake.rung(lookEveryMs);
+      await watch.changed(lookEveryMs);
     }
   } finally {
-    watch?.close();
-    wake.close();
+    watch.close();
   }
 }
 
-function take(reader: LogReader, to?: { data: number; info: number }): Observed[] {
+function take(reader: LogReader, to?: Position): Observed[] {
   const batch: Observed[] = [];
   const from = reader.position.data + reader.position.info;
   for (const item of reader.read(to)) {
@@ -69,52 +69,9 @@ function take(reader: LogReader, to?: { data: number; info: number }): Observed[
   return batch;
 }
 
-function observed(item: LogItem): Observed {
-  const cursor = showPosition(item.position);
-  switch (item.kind) {
-    case "start":
-      return { kind: "start", start: item.start, cursor };
-    case "step":
-      return { kind: "step", number: item.number, step: item.step, cursor };
-    case "event":
-      return { kind: "event", event: item.event, cursor };
-    case "end":
-      return { kind: "end", end: item.end, state: endedStatus(item.end), cursor };
-  }
-}
-
-async function statusNow(
-  { facts }: LogReader,
-  ref: ThreadRef,
-  live: LiveWorkers,
-  since: number,
-): Promise<ThreadStatus> {
-  return statusOf(facts, facts.broken ? null : await live.find(ref, since));
-}
-
-/** Waits until it is rung, a time has passed, or a signal is aborted. */
-class Wake {
-  readonly #signal: AbortSignal | undefined;
-  #ring = Promise.withResolvers<void>();
-  readonly ring = (): void => this.#ring.resolve();
-
-  constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal;
-    signal?.addEventListener("abort", this.ring);
-  }
-
-  reset(): void {
-    this.#ring = Promise.withResolvers();
-  }
-
-  async rung(atMostMs: number): Promise<void> {
-    if (this.#signal?.aborted) return;
-    const timer = setTimeout(this.ring, atMostMs);
-    await this.#ring.promise;
-    clearTimeout(timer);
-  }
-
-  close(): void {
-    this.#signal?.removeEventListener("abort", this.ring);
-  }
+function observed({ position, ...item }: LogItem): Observed {
+  const cursor = cursorOf(position);
+  return item.kind === "end"
+    ? { ...item, state: endedStatus(item.end), cursor }
+    : { ...item, cursor };
 }

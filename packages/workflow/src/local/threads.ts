@@ -4,9 +4,10 @@ import { diskError, systemCode } from "../storage/disk-error.ts";
 import { loggedHashes, threadIdsOf } from "../storage/list.ts";
 import { isThreadId } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { outlineLog, readLog } from "../log/read.ts";
-import { LogTail } from "../log/follow.ts";
-import type { Break, FailureRecord, StartRecord } from "../log/record.ts";
+import { outlineLog, readLog } from "../log/log.ts";
+import { LineFile } from "../log/line-file.ts";
+import type { Break } from "../log/log.ts";
+import type { FailureRecord, StartRecord } from "../log/record.ts";
 import { notFound, pickThread } from "../thread/find.ts";
 import { statusOf } from "../thread/status.ts";
 import { type ThreadJson, threadJson, type ThreadRef, type ThreadView } from "../thread/thread.ts";
@@ -38,7 +39,7 @@ export function createdThread(
   threadId: string,
 ): (ThreadRef & { workflow: string }) | null {
   for (const hash of loggedHashes(root)) {
-    for (const { value } of new LogTail(dataPath(root, hash, threadId)).read()) {
+    for (const { value } of new LineFile(dataPath(root, hash, threadId)).forward()) {
       const { name } = value as StartRecord;
       return { threadId, workflow: name, hash };
     }

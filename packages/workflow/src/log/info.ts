@@ -1,10 +1,11 @@
+import { readEvent } from "../contract/event.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
 import { InfoBatch, type Source, linesOf } from "./info-batch.ts";
 import { type Keep, ValuesFile, payloadJson } from "./values.ts";
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openOwnFile } from "../storage/read.ts";
-import { newestEvents } from "./newest.ts";
+import { LineFile } from "./line-file.ts";
 
 /** An event to be recorded. */
 export type NewEvent = Source & { tag: string; payload: unknown };
@@ -158,7 +159,10 @@ export class InfoFile {
 
   /** The `seq` of the last event, or 0: then the events are numbered anew. */
   lastSeq(): number {
-    for (const { seq } of newestEvents(this.#path)) return seq;
+    for (const { value } of new LineFile(this.#path).backward()) {
+      const event = readEvent(value);
+      if (event) return event.seq;
+    }
     return 0;
   }
 

@@ -43,33 +43,13 @@ export type EndRecord = {
   timestamp: number;
 };
 
-/** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
-export type Break = { line: number; offset: number; reason: string };
-
-/**
- * A log as it was read. `size` counts the bytes of its whole records; `torn` the bytes after them
- * that are no whole record; with `broken`, `steps` holds those before the break.
- */
-export type ThreadLog = {
-  kind: "thread";
-  start: StartRecord;
-  steps: Step[];
-  end: EndRecord | null;
-  size: number;
-  torn: number;
-  broken: Break | null;
-};
-
-/** A file whose first record was never whole (`empty`: no thread was ever acknowledged) or is broken. */
-export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
-
 type Fields = Record<string, unknown>;
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Why a value is no start record, or null when it is one. */
-export function faultOfStart(value: unknown): string | null {
+export function violationOfStart(value: unknown): string | null {
   if (!isFields(value)) return "the start record is no object";
   const { parameters, forkFrom } = value;
   for (const key of ["name", "hash", "threadId"]) {
@@ -87,7 +67,7 @@ export function faultOfStart(value: unknown): string | null {
 }
 
 /** Why a value is no step or end record, or null when it is one. */
-export function faultOfRecord(value: unknown): string | null {
+export function violationOfRecord(value: unknown): string | null {
   if (!isFields(value)) return "the record is no object";
   if (typeof value.role !== "string") return "the record has no role";
   if (typeof value.content !== "string") return "the record has no content";

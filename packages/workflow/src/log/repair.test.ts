@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
-import { readLog } from "./read.ts";
+import { readLog } from "./log.ts";
 import { cutTail } from "./repair.ts";
 
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

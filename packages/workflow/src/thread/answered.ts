@@ -1,7 +1,7 @@
 import { INPUT, type Step } from "../contract/contract.ts";
 import type { InputRequest } from "../control/control.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { readLog } from "../log/read.ts";
+import { readLog } from "../log/log.ts";
 import type { ThreadRef } from "./thread.ts";
 
 /** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */

@@ -1,6 +1,7 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import type { LiveStatus } from "../control/control.ts";
-import type { Break, EndRecord } from "../log/record.ts";
+import type { Break } from "../log/log.ts";
+import type { EndRecord } from "../log/record.ts";
 import type { Status, ThreadStatus } from "./thread.ts";
 
 /** What a log says of its thread's status. */

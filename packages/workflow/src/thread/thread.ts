@@ -1,5 +1,6 @@
 import type { Step } from "../contract/contract.ts";
-import type { Break, FailureRecord } from "../log/record.ts";
+import type { Break } from "../log/log.ts";
+import type { FailureRecord } from "../log/record.ts";
 
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];

@@ -3,8 +3,9 @@ import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { LogWriter, type Writing } from "../log/append.ts";
-import { readLog } from "../log/read.ts";
-import type { Break, EndRecord, ThreadLog } from "../log/record.ts";
+import { readLog } from "../log/log.ts";
+import type { Break, ThreadLog } from "../log/log.ts";
+import type { EndRecord } from "../log/record.ts";
 import { type Cut, cutTail } from "../log/repair.ts";
 import { notFound } from "../thread/find.ts";
 

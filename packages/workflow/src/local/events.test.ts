@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LogOptions } from "../host/host.ts";
 import { infoPath, type Root, threadsDir } from "../storage/paths.ts";
-import { readInfo } from "./info.ts";
+import { readLines } from "./events.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
@@ -21,8 +21,8 @@ mkdirSync(threadsDir(root, hash), { recursive: true, mode: 0o700 });
 writeFileSync(infoPath(root, hash, threadId), `${lines.join("\nno JSON\n")}\n`, { mode: 0o600 });
 
 async function contents(options?: LogOptions): Promise<string[]> {
-  const records = await Array.fromAsync(readInfo(root, { hash, threadId }, options));
-  return records.map(({ content }) => content);
+  const found = await Array.fromAsync(readLines(root, { hash, threadId }, options));
+  return found.map(({ record }) => record.content);
 }
 
 test("a debug log is read line by line, and what is no JSON is passed over", async () => {
@@ -34,4 +34,15 @@ test("only lines of some tags and events of some types are given, where they are
   expect(await contents({ only: ["E9K2TNWD", "llm_done"] })).toEqual(["begins", "llm_done"]);
   expect(await contents({ only: ["llm_done"], since: 5 })).toEqual([]);
   expect(await contents({ only: [] })).toEqual([]);
+});
+
+test("events are given newest first, where they are asked for backward, and other lines passed over", async () => {
+  expect(await contents({ backward: true })).toEqual([]);
+  const path = infoPath(root, hash, "01KQXKW1000000000000000001");
+  const event = (seq: number) =>
+    JSON.stringify({ tag: "QK4DX8TM", content: "x", timestamp: seq, type: "step_print", seq });
+  writeFileSync(path, [event(1), lines[0], "no JSON", event(2), "", event(3), ""].join("\n"));
+  const ref = { hash, threadId: "01KQXKW1000000000000000001" };
+  const found = await Array.fromAsync(readLines(root, ref, { backward: true }));
+  expect(found.map(({ record }) => record.seq)).toEqual([3, 2, 1]);
 });

@@ -3,8 +3,8 @@ import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endLine, logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
-import { outlineLog, readLog } from "./read.ts";
-import type { ThreadLog } from "./record.ts";
+import { outlineLog, readLog } from "./log.ts";
+import type { ThreadLog } from "./log.ts";
 
 let folder: string;
 let path: string;

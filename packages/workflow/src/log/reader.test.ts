@@ -1,20 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { endLine, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
-import { type LogItem, LogReader } from "./log-reader.ts";
-import { parsePosition, type Position, showPosition } from "./position.ts";
+import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "./reader.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;
@@ -44,7 +36,8 @@ const shown = (item: LogItem): string =>
       ? `event ${item.event.seq}`
       : item.kind;
 
-const all = (from?: Position, to?: Position) => [...new LogReader(root, ref, from).read(to)];
+const reader = (from?: Position) => new LogReader({ data, info, ...(from && { from }) });
+const all = (from?: Position, to?: Position) => [...reader(from).read(to)];
 const thrown = (act: () => unknown): string => {
   try {
     act();
@@ -80,23 +73,23 @@ test("from behind any item comes what was not given yet, also up to any later on
 
 test("a reading that is left in the middle goes on there", () => {
   writeWhole();
-  const reader = new LogReader(root, ref);
+  const log = reader();
   const found: string[] = [];
   for (let n = 0; n < 20; n += 1) {
-    for (const item of reader.read()) {
+    for (const item of log.read()) {
       found.push(shown(item));
       break;
     }
   }
   expect(found).toEqual(all().map(shown));
-  expect(reader.steps).toBe(2);
-  expect(reader.facts.end?.meta.returnCode).toBe(0);
+  expect(log.steps).toBe(2);
+  expect(log.facts.end?.meta.returnCode).toBe(0);
 });
 
 test("what is written in between is given once, whatever was written first", () => {
-  const reader = new LogReader(root, ref);
+  const log = reader();
   const found: string[] = [];
-  const read = () => found.push(...[...reader.read()].map(shown));
+  const read = () => found.push(...[...log.read()].map(shown));
   read();
   write(data, startLine);
   read();
@@ -119,31 +112,31 @@ test("what is written in between is given once, whatever was written first", () 
 test("a reader behind the end knows the end", () => {
   writeWhole();
   const last = all().at(-1)?.position;
-  const reader = new LogReader(root, ref, last);
-  expect([...reader.read()]).toEqual([]);
-  expect(reader.facts.end?.content).toBe("done");
-  expect(reader.steps).toBe(2);
+  const behind = reader(last);
+  expect([...behind.read()]).toEqual([]);
+  expect(behind.facts.end?.content).toBe("done");
+  expect(behind.steps).toBe(2);
 });
 
 test("it stops at a line that is no record, and names it", () => {
   write(data, startLine, stepLine("a"), "{}", stepLine("b"));
-  const reader = new LogReader(root, ref);
-  expect([...reader.read()].map(shown)).toEqual(["start", "step 1"]);
-  expect(reader.facts.broken).toMatchObject({ line: 3, reason: "the record has no role" });
-  expect([...reader.read()]).toEqual([]);
+  const log = reader();
+  expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
+  expect(log.facts.broken).toMatchObject({ line: 3, reason: "the record has no role" });
+  expect([...log.read()]).toEqual([]);
 });
 
 test("a log that goes on behind its end is broken, and has none", () => {
   write(data, startLine, stepLine("a"), endLine, stepLine("b"));
-  const reader = new LogReader(root, ref);
-  expect([...reader.read()].map(shown)).toEqual(["start", "step 1"]);
-  expect(reader.facts).toMatchObject({ end: null, broken: { line: 4 } });
+  const log = reader();
+  expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
+  expect(log.facts).toMatchObject({ end: null, broken: { line: 4 } });
 });
 
 test("a thread that is not there has nothing", () => {
-  const reader = new LogReader(root, ref);
-  expect([...reader.read()]).toEqual([]);
-  expect(reader.exists).toBe(false);
+  const log = reader();
+  expect([...log.read()]).toEqual([]);
+  expect(log.exists).toBe(false);
 });
 
 test("only where a line ends is a position", () => {
@@ -152,31 +145,24 @@ test("only where a line ends is a position", () => {
   for (let bytes = 1; bytes <= size + 1; bytes += 1) {
     const ends = readFileSync(data)[bytes - 1] === 10;
     const from = { data: bytes, info: 0 };
-    expect(thrown(() => new LogReader(root, ref, from))).toBe(ends ? "nothing" : "BAD_POSITION");
+    expect(thrown(() => reader(from))).toBe(ends ? "nothing" : "BAD_POSITION");
   }
-  expect(thrown(() => new LogReader(root, ref, { data: 0, info: 3 }))).toBe("BAD_POSITION");
+  expect(thrown(() => reader({ data: 0, info: 3 }))).toBe("BAD_POSITION");
 });
 
-test("it calls back when either file changes, also one that was not there yet", async () => {
-  let calls = 0;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  writeFileSync(data, "");
-  const watch = new LogReader(root, ref).watch(() => {
-    calls += 1;
-    resolve();
-  });
-  write(data, startLine);
-  await promise;
-  expect(calls).toBeGreaterThan(0);
-  write(info, plain);
-  watch.ensure();
-  watch.close();
+test("its newest position is behind all that is whole", () => {
+  expect(reader().newest()).toEqual({ data: 0, info: 0 });
+  writeWhole();
+  const end = all().at(-1)?.position;
+  appendFileSync(data, '{"role":');
+  const { data: size, info: behind } = reader().newest();
+  expect([size, all({ data: size, info: behind })]).toEqual([end?.data ?? 0, []]);
 });
 
 test("a position is text and back, and nothing else is", () => {
   const position = { data: 512, info: 0 };
-  expect(showPosition(position)).toBe("d512.i0");
-  expect(parsePosition("d512.i0")).toEqual(position);
+  expect(cursorOf(position)).toBe("d512.i0");
+  expect(positionOf("d512.i0")).toEqual(position);
   for (const text of [
     "",
     "d1",
@@ -187,6 +173,6 @@ test("a position is text and back, and nothing else is", () => {
     "d1e3.i0",
     `d${"9".repeat(16)}.i0`,
   ]) {
-    expect(thrown(() => parsePosition(text))).toBe("BAD_POSITION");
+    expect(thrown(() => positionOf(text))).toBe("BAD_POSITION");
   }
 });

@@ -1,0 +1,230 @@
+import { existsSync } from "node:fs";
+import { END, type Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { type EventRecord, readEvent } from "../contract/event.ts";
+import { show } from "../contract/show.ts";
+import { FileWatch, type Line, LineFile } from "./line-file.ts";
+import { type LogFacts, LogFold } from "./log.ts";
+import {
+  type EndRecord,
+  type InfoRecord,
+  isEnd,
+  type StartRecord,
+  violationOfRecord,
+} from "./record.ts";
+
+/** A position in a thread's two files: bytes of the log, and of the debug log. */
+export type Position = { data: number; info: number };
+
+/** The position before everything. */
+const origin: Position = { data: 0, info: 0 };
+const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSITIVE_INFINITY };
+const pattern = /^d(\d{1,15})\.i(\d{1,15})$/;
+
+/** A position as a cursor, which is text: `d512.i2048`. */
+export const cursorOf = ({ data, info }: Position): string => `d${data}.i${info}`;
+
+/** The position of a cursor; the one before everything without it. @throws WorkflowError `BAD_POSITION` (usage). */
+export function positionOf(cursor: string | undefined): Position {
+  if (cursor === undefined) return origin;
+  const [, data, info] = pattern.exec(cursor) ?? [];
+  if (data === undefined || info === undefined) throw badPosition(cursor);
+  return { data: Number(data), info: Number(info) };
+}
+
+/** What stands in a thread's files, with the position behind it. Steps are counted from 1. */
+export type LogItem = { position: Position } & (
+  | { kind: "start"; start: StartRecord }
+  | { kind: "step"; number: number; step: Step }
+  | { kind: "event"; event: EventRecord & InfoRecord }
+  | { kind: "end"; end: EndRecord }
+);
+
+/** Which files are read, from which position on; without `info` the log alone. */
+export type ReaderOptions = { data: string; info?: string; from?: Position };
+
+/**
+ * Reads a thread's log and its events as one stream that can be left and continued at any item's position,
+ * also by another process: what comes behind a position is what was not given before it.
+ *
+ * Each event comes before the step that it led to: it stands in the debug log before that step stands in
+ * the log, and carries its number. No file is held open between two reads.
+ */
+export class LogReader {
+  readonly #data: LineFile;
+  readonly #info: LineFile | null;
+  readonly #fold = new LogFold();
+  #position: Position;
+
+  /** @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`. */
+  constructor({ data, info, from = origin }: ReaderOptions) {
+    this.#data = new LineFile(data);
+    this.#info = info === undefined ? null : new LineFile(info);
+    this.#position = from;
+    this.#passOver(from);
+  }
+
+  /** Behind the last item that was given. */
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** How many steps stand before the position. */
+  get steps(): number {
+    return this.#fold.steps;
+  }
+
+  /** What the log says of the thread's status up to the position. */
+  get facts(): LogFacts {
+    return this.#fold;
+  }
+
+  /** Whether the log is there: a thread may be removed while it is read. */
+  get exists(): boolean {
+    return existsSync(this.#data.path);
+  }
+
+  /** Whether the log has records that were not given yet. */
+  get isBehind(): boolean {
+    if (this.#fold.broken) return false;
+    for (const _ of this.#data.forward(this.#position.data)) return true;
+    return false;
+  }
+
+  /** The position behind all that is whole in the files now. */
+  newest(): Position {
+    // The log first: an event stands in its file before the step that it led to stands in the log.
+    const data = this.#data.end();
+    return { data, info: this.#info?.end() ?? 0 };
+  }
+
+  watch(signal?: AbortSignal): FileWatch {
+    return new FileWatch([this.#data.path, ...(this.#info ? [this.#info.path] : [])], signal);
+  }
+
+  /** The items that are new, up to the position `to`. It may be left before it is through. */
+  *read(to: Position = unbounded): Generator<LogItem> {
+    if (this.#fold.broken) return;
+    const events = this.#info && new Lookahead(this.#info, this.#position.info);
+    try {
+      yield* this.#records(events, to);
+    } finally {
+      events?.close();
+    }
+  }
+
+  *#records(events: Lookahead | null, to: Position): Generator<LogItem> {
+    const fold = this.#fold;
+    let end: Line | null = null;
+    const onRead = () => events?.refresh();
+    for (const line of this.#data.forward(this.#position.data, undefined, onRead)) {
+      if (line.position > to.data) break;
+      if (end === null && fold.lines > 0 && isEndRecord(line.value)) {
+        end = line;
+        continue;
+      }
+      if (events && fold.lines > 0 && end === null)
+        yield* this.#events(events, fold.steps + 1, to.info);
+      // What stands behind an end breaks the log, and it has none.
+      if (end) fold.take(end.value, () => 0);
+      const record = fold.take(line.value, () => line.start);
+      if (record === null) {
+        fold.end = null;
+        return;
+      }
+      yield this.#give(record, line.position);
+    }
+    const isOver = end !== null || fold.end !== null;
+    events?.refresh();
+    if (events) yield* this.#events(events, isOver ? unbounded.info : fold.steps + 1, to.info);
+    const record = end && fold.take(end.value, () => 0);
+    if (end && record) yield this.#give(record, end.position);
+  }
+
+  #give(record: StartRecord | Step | EndRecord, data: number): LogItem {
+    const position = (this.#position = { ...this.#position, data });
+    if ("parameters" in record) return { kind: "start", start: record, position };
+    if (isEnd(record)) return { kind: "end", end: record, position };
+    return { kind: "step", number: this.#fold.steps, step: record, position };
+  }
+
+  /** The new events that come before a step. */
+  *#events(events: Lookahead, step: number, to: number): Generator<LogItem> {
+    for (;;) {
+      const next = events.peek();
+      if (!next || next.position > to) return;
+      const event = readEvent(next.value);
+      if (event && (event.step ?? 0) > step) return;
+      events.take();
+      this.#position = { ...this.#position, info: next.position };
+      if (!event) continue;
+      const whole = { ...(next.value as InfoRecord), ...event };
+      yield { kind: "event", event: whole, position: this.#position };
+    }
+  }
+
+  #passOver(from: Position): void {
+    const lines = this.#data.countTo(from.data);
+    const isPosition = this.#info === null || this.#info.endsAt(from.info);
+    if (lines === null || !isPosition) throw badPosition(cursorOf(from));
+    const [last] = lines.count > 1 ? this.#data.forward(lines.lastStart) : [];
+    this.#fold.skip(lines.count, last?.value);
+  }
+}
+
+/** The lines of a debug log, with one that was looked at and not taken yet. */
+class Lookahead {
+  readonly #file: LineFile;
+  #position: number;
+  #lines: Generator<Line> | null = null;
+  #next: Line | null = null;
+  #mayHaveGrown = true;
+
+  constructor(file: LineFile, position: number) {
+    this.#file = file;
+    this.#position = position;
+  }
+
+  /** The line that comes next, of those that were there at the last {@link refresh}. */
+  peek(): Line | null {
+    if (this.#next || (!this.#lines && !this.#mayHaveGrown)) return this.#next;
+    this.#next = this.#pull();
+    if (this.#next || !this.#mayHaveGrown) return this.#next;
+    this.#mayHaveGrown = false;
+    return (this.#next = this.#pull());
+  }
+
+  /** Has a file that was read to its end looked at again. */
+  refresh(): void {
+    this.#mayHaveGrown = true;
+  }
+
+  take(): void {
+    this.#next = null;
+  }
+
+  close(): void {
+    this.#lines?.return(undefined);
+  }
+
+  #pull(): Line | null {
+    this.#lines ??= this.#file.forward(this.#position);
+    const { value, done } = this.#lines.next();
+    if (done) this.#lines = null;
+    else this.#position = value.position;
+    return done ? null : value;
+  }
+}
+
+const isEndRecord = (value: unknown): boolean =>
+  (value as { role?: unknown } | null | undefined)?.role === END &&
+  violationOfRecord(value) === null;
+
+function badPosition(cursor: string): WorkflowError {
+  return new WorkflowError({
+    code: "BAD_POSITION",
+    kind: "usage",
+    message: `${show(cursor)} is no position in this thread`,
+    hint: "give the id of an event that this thread's stream has sent, or none to read from the start",
+  });
+}
