@@ -99,6 +99,7 @@ describe("the exported names", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
       "AttemptLog
       WorkflowError
+      attemptJson
       buildSource
       checkWorkflowName
       createRoot

@@ -2,6 +2,7 @@
  * The shapes of the HTTP API, for programs in TypeScript. Types only: nothing of the server is loaded.
  * /api/openapi.json and docs/server.md describe the paths, their requests and their responses.
  */
+import type * as attempt from "./schema/attempt.ts";
 import type * as request from "./schema/request.ts";
 import type * as run from "./schema/run.ts";
 import type * as thread from "./schema/thread.ts";
@@ -26,6 +27,8 @@ export type Controlled = z.infer<typeof thread.controlledSchema>;
 export type Killed = z.infer<typeof thread.killedSchema>;
 export type StartedThread = z.infer<typeof thread.startedSchema>;
 export type ForkedThread = z.infer<typeof thread.forkedSchema>;
+export type Attempt = z.infer<typeof attempt.attemptSchema>;
+export type Attempts = z.infer<typeof attempt.attemptsSchema>;
 
 // Workflows
 export type Descriptor = z.infer<typeof workflow.descriptorSchema>;

@@ -88,6 +88,7 @@ test("what reads threads gives what is described", async () => {
     await fits("GET /api/threads/{id}?steps=false", { status: 200 }, id);
     await fits("GET /api/threads/{id}/steps", { status: 200 }, id);
     await fits("GET /api/threads/{id}/ledger", { status: 200 }, id);
+    await fits("GET /api/threads/{id}/attempts", { status: 200 }, id);
     await fits("GET /api/threads/{id}/family", { status: 200 }, id);
     await fits("GET /api/threads/{id}/diff?with=@last", { status: 200 }, id);
     await fits("GET /api/threads/{id}/log", { status: 200 }, id);

@@ -47,6 +47,7 @@ export {
 } from "./contract/event.ts";
 
 // What is computed from its records
+export { attemptJson } from "./attempt/attempt.ts";
 export { type ThreadDiff, threadDiff } from "./host/diff.ts";
 export { follow, settled } from "./host/follow.ts";
 export { retryOptions } from "./host/retry.ts";

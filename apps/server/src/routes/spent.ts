@@ -1,5 +1,5 @@
 import { ledgerOf, ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
-import type { Host, ThreadRow } from "@uncaged/workflow/host";
+import { type Host, isMoving, type ThreadRow } from "@uncaged/workflow/host";
 
 /** What a list shows beside a thread's row: the role at work, else that of its last step, and its spending. */
 export type Spending = {
@@ -47,9 +47,8 @@ async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
   // Removed since the row was read, or not readable: it is still a row of the list.
   const thread = await host.read(row).catch(() => null);
   if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
-  // What no step records is in the debug log, which is read where there may be such a thing.
-  const isWhole = thread.status === "completed" || thread.status === "running";
-  const { tokens, cost, unpriced } = isWhole
+  // What no step records is in the debug log, which is read when nothing more comes.
+  const { tokens, cost, unpriced } = isMoving(thread.status)
     ? ledgerOfSteps(thread.steps, thread.forkFrom?.steps).total
     : ledgerOf(await host.attempts(row)).total;
   return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };

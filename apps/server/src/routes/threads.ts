@@ -1,6 +1,7 @@
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { createRoute, z } from "@hono/zod-openapi";
-import { threadDiff, threadJson } from "@uncaged/workflow/host";
+import { attemptJson, threadDiff, threadJson } from "@uncaged/workflow/host";
+import { attemptsSchema } from "../schema/attempt.ts";
 import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../schema/request.ts";
 import {
   diffSchema,
@@ -68,6 +69,15 @@ const ledger = createRoute({
   responses: answers("By role, by model and by step.", ledgerSchema),
 });
 
+const attempts = createRoute({
+  method: "get",
+  path: "/threads/{id}/attempts",
+  tags,
+  summary: "The attempts of a thread: what each execution of a role did and spent",
+  request: { params: idPath },
+  responses: answers("In the order in which they ended; then those that run.", attemptsSchema),
+});
+
 const family = createRoute({
   method: "get",
   path: "/threads/{id}/family",
@@ -128,8 +138,13 @@ export function threadRoutes({ host, spendings }: Context) {
       return c.json({ threadId: view.threadId, total: view.steps.length, steps: numbered }, 200);
     })
     .openapi(ledger, async (c) => {
-      const attempts = await host.attempts(await host.find(c.req.valid("param").id));
-      return c.json(ledgerOf(attempts), 200);
+      const ref = await host.find(c.req.valid("param").id);
+      return c.json(ledgerOf(await host.attempts(ref)), 200);
+    })
+    .openapi(attempts, async (c) => {
+      const ref = await host.find(c.req.valid("param").id);
+      const all = (await host.attempts(ref)).map(attemptJson);
+      return c.json({ threadId: ref.threadId, attempts: all }, 200);
     })
     .openapi(family, async (c) => {
       return c.json(await host.family(await host.find(c.req.valid("param").id)), 200);

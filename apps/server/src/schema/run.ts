@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { ExecutionStatus } from "@uncaged/workflow-steps";
+import { pathPartSchema } from "./attempt.ts";
 import { count } from "./request.ts";
 
 const fields = z.record(z.string(), z.unknown());
@@ -36,16 +37,7 @@ export const valuesQuery = z.object({
   }),
 });
 
-const pathSchema = z.array(
-  z.union([
-    z.strictObject({ in: stepID, run: z.string() }),
-    z.strictObject({
-      in: stepID,
-      child: stepID,
-      iteration: z.number().int().min(0).max(mostSteps).optional(),
-    }),
-  ]),
-);
+const pathSchema = z.array(pathPartSchema);
 
 export const runBody = z
   .object({

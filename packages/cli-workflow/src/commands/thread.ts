@@ -1,7 +1,6 @@
-import { type ThreadRef, threadJson } from "@uncaged/workflow/host";
+import { attemptJson, type ThreadRef, threadJson } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
-import { attemptJson } from "../output/attempt.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { whatNext } from "../output/outcome.ts";
 import { attemptsText, stepsText, threadText } from "../output/thread.ts";

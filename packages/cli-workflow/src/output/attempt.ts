@@ -141,31 +141,6 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   return `${head.join("  ")}\n${body.join("")}`;
 }
 
-/** An attempt for programs. */
-export function attemptJson(attempt: Attempt) {
-  const { parent, title, stepID, models, session, saved } = attempt;
-  return {
-    attempt: attempt.attempt,
-    role: attempt.role,
-    path: attempt.path,
-    ...(parent !== null && { parent }),
-    ...(title !== null && { title }),
-    ...(stepID !== null && { stepID }),
-    step: attempt.step,
-    status: attempt.status,
-    startedAt: attempt.startedAt,
-    endedAt: attempt.endedAt,
-    turns: attempt.turns,
-    usage: attempt.usage,
-    cost: attempt.cost,
-    ...(Object.keys(models).length > 0 && { models }),
-    retries: attempt.retries,
-    error: attempt.error,
-    ...(session !== null && { session }),
-    ...(saved && { saved }),
-  };
-}
-
 function turnText(turn: AttemptTurn, look: Look & { full: boolean }): string {
   const { paint } = look;
   if (turn.kind === "tool") {

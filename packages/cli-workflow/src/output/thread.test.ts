@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { AttemptLog, attemptIds, type EventRecord, type Step } from "@uncaged/workflow";
-import type { ThreadView } from "@uncaged/workflow/host";
+import { attemptJson, type ThreadView } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { attemptJson } from "./attempt.ts";
 import { noPaint } from "./style.ts";
 import { attemptsText, type ThreadLook, threadText, type WholeThread } from "./thread.ts";
 

@@ -63,3 +63,28 @@ export type Attempt = {
   saved: boolean;
   version: number;
 };
+
+/** The form in which an attempt is shown to other programs: without what can't be known, or is empty. */
+export function attemptJson(attempt: Attempt) {
+  const { parent, title, stepID, models, session, saved } = attempt;
+  return {
+    attempt: attempt.attempt,
+    role: attempt.role,
+    path: attempt.path,
+    ...(parent !== null && { parent }),
+    ...(title !== null && { title }),
+    ...(stepID !== null && { stepID }),
+    step: attempt.step,
+    status: attempt.status,
+    startedAt: attempt.startedAt,
+    endedAt: attempt.endedAt,
+    turns: attempt.turns,
+    usage: attempt.usage,
+    cost: attempt.cost,
+    ...(Object.keys(models).length > 0 && { models }),
+    retries: attempt.retries,
+    error: attempt.error,
+    ...(session !== null && { session }),
+    ...(saved && { saved }),
+  };
+}
