@@ -39,6 +39,7 @@ describe("the exported names of the step workflows", () => {
       recordedSnapshot
       recordedValues
       rerunInput
+      stepRun
       stepsBefore
       stepsBundle
       toBool
@@ -80,6 +81,7 @@ describe("the exported names of the step workflows", () => {
       type ServiceAdapter
       type StartingState
       type StepDocument
+      type StepRun
       type StepValues
       type StepsDescriptor
       type ToolAdapter

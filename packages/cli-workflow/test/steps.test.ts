@@ -193,7 +193,7 @@ describe("a Pause", () => {
   test("is shown with how to answer it, and its answer fills the variable", async () => {
     const id = await waiting();
     const { stdout, stderr } = await store.run(["follow", id]);
-    expect(stdout).toMatch(/__wait__ .* A note\?\nwaiting: A note\?\n$/);
+    expect(stdout).toMatch(/Pause_Note .* A note\?\nwaiting: A note\?\n$/);
     expect(stderr).toContain(`answer it: uncaged-workflow resume ${id} --input 'your answer'`);
     await store.ok(["resume", id, "--input", " end"]);
     await store.until(id, "completed");
@@ -270,6 +270,7 @@ describe("rerun", () => {
     expect(steps[6]?.meta).toEqual({
       for: "rerun",
       stepID: "Write_Out",
+      path: [],
       overrides: { $note: "two", $text: "T" },
     });
     for (const [path, bytes] of Object.entries(before)) expect(store.tree()[path]).toBe(bytes);

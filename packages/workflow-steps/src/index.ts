@@ -32,7 +32,7 @@ export { fold, type FoldedThread } from "./bundle/thread.ts";
 export { recordedValues, type StepValues } from "./bundle/recorded.ts";
 
 // Checkpoints
-export { stepsBefore } from "./state/path.ts";
+export { stepRun, type StepRun, stepsBefore } from "./state/path.ts";
 export type { Checkpoint } from "./state/checkpoint-form.ts";
 export type { Commit } from "./state/state.ts";
 export type { Resumable } from "./state/checkpoint-form.ts";

@@ -90,7 +90,11 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   const hash = await hashOf(context, source, request.workflowName);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
-  const { kept: atStep, input } = planRerun(documents, thread, {
+  const {
+    kept: atStep,
+    steps,
+    input,
+  } = planRerun(documents, thread, {
     checkpoint,
     stepID,
     path,
@@ -102,7 +106,8 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
     return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
   }
   const on = hash === source.ref.hash ? undefined : request.workflowName;
-  const fork = { keep: { atStep }, input, options, maxRounds, env, on };
+  const keep = steps ? { steps } : { atStep };
+  const fork = { keep, input, options, maxRounds, env, on };
   return (await host.fork(source.ref, fork)).threadId;
 }
 

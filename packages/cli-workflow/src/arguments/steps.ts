@@ -3,7 +3,8 @@ import {
   type Documents,
   documentsOf,
   Registry,
-  stepsBefore,
+  stepRun,
+  type StepRun,
   type WorkflowDocument,
 } from "@uncaged/workflow-steps";
 import { badOption } from "./options.ts";
@@ -55,8 +56,8 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
   return new WorkflowError({ code: "NOT_DECLARED", kind: "missing", message, hint });
 }
 
-/** Where a rerun starts: the step, and how many steps of the thread come before its run. */
-export type RerunStart = { stepID: string; kept: number };
+/** Where a rerun starts: the step, how many steps of the thread come before its run, and its path. */
+export type RerunStart = { stepID: string; kept: number; path: StepRun["path"] };
 
 /**
  * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of
@@ -75,8 +76,8 @@ export function rerunStart(
   if (!ids.includes(named)) {
     throw noSuchStep(`the workflow has no step ${show(named)}`, `its steps: ${listed(ids)}`);
   }
-  const kept = stepsBefore(steps, named, nth === undefined ? undefined : Number(nth));
-  if (kept !== null) return { stepID: named, kept };
+  const run = stepRun(steps, named, nth === undefined ? undefined : Number(nth));
+  if (run) return { stepID: named, kept: run.before, path: run.path };
   throw noSuchStep(
     `the step ${show(named)} has not run ${nth} times`,
     `start at its last run: --from-step ${named}`,

@@ -35,9 +35,11 @@ export default defineCommand({
     const { document } = await documentsIn(host, hash);
     const { steps } = await host.read(ref);
     const ids = document.steps.map((step) => step.id);
-    const { stepID, kept } = rerunStart(options.fromStep, ids, steps);
+    const { stepID, kept, path } = rerunStart(options.fromStep, ids, steps);
     const overrides = overridesOf(options.set ?? [], document);
-    const input = rerunInput({ stepID, overrides });
+    // Another version may have no such path.
+    const at = on === undefined && path !== null ? { path } : {};
+    const input = rerunInput({ stepID, overrides, ...at });
     const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, input });
     return await afterStart(session, options, started);
   },

@@ -1,8 +1,10 @@
 import {
   type Bundle,
+  opensAttempts,
   type RoleOutput,
   type ThreadInput,
   WorkflowError,
+  type WorkflowFn,
   type WorkflowOptions,
   type WorkflowResult,
 } from "@uncaged/workflow";
@@ -14,6 +16,7 @@ import { type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/output.ts";
+import { currentOf } from "../state/position.ts";
 import { readWorkflow, type Workflow } from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
 import { publish } from "./publish.ts";
@@ -50,13 +53,17 @@ export function stepsBundle(document: WorkflowDocument, options: BundleOptions =
   const { customHandlers = {}, isChecked = false, subflows = {} } = options;
   if (!isChecked) refuseInvalid(document, Object.keys(customHandlers));
   const workflow = readWorkflow(document);
+  const run: WorkflowFn = async function* (input, given) {
+    return yield* runThread(workflow, input, given, options);
+  };
   return {
     descriptor: describeSteps({ document, subflows }),
-    run: async function* (input, given) {
-      return yield* runThread(workflow, input, given, options);
-    },
+    run: Object.assign(run, { [opensAttempts]: true }),
   };
 }
+
+const inAttempt = (output: RoleOutput, { attempt }: { attempt?: string }): RoleOutput =>
+  attempt === undefined ? output : { ...output, attempt };
 
 async function* runThread(
   workflow: Workflow,
@@ -67,7 +74,8 @@ async function* runThread(
   const { threadId, signal } = options;
   const { subflows = {} } = setup;
   const state = foldSteps(workflow, { ...input, threadId, subflows });
-  const resumedFrom = input.steps.length > 0 ? state.position.next : undefined;
+  const { outline } = workflow;
+  const resumedFrom = input.steps.length > 0 ? currentOf(outline, state.position) : undefined;
   const context = contextOf(workflow, state, input, options, setup);
   const { forkFrom } = options;
   const { file } = context.run.setup.adapters;
@@ -79,13 +87,15 @@ async function* runThread(
       const { done, value } = await events.next(answer);
       answer = undefined;
       if (done) return resultOf(workflow.document, value);
-      if (value.kind === "commit") yield commitOutput(value.role, value.commit);
-      // Killed or let go, the thread's log says how it ended.
+      if (value.kind === "commit") yield inAttempt(commitOutput(value.role, value.commit), value);
+      // Killed or interrupted, the thread's log has how it ended.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
-      if (value.kind === "wait") answer = answerIn(sent(yield pauseOutput(value.wait)));
+      if (value.kind === "wait") {
+        answer = answerIn(sent(yield inAttempt(pauseOutput(value.wait), value)));
+      }
     }
   } finally {
-    // Closed at a yield, it would not hear of it.
+    // Closed at a yield, it would not be closed itself.
     await events.return({ status: "cancelled" });
   }
 }
@@ -98,7 +108,7 @@ function contextOf(
   setup: BundleOptions,
 ): ExecutionContext {
   const { adapters = {}, customHandlers = {}, subflows = {} } = setup;
-  const { clientRunToken, env = {}, threadId } = options;
+  const { attempts, clientRunToken, env = {}, threadId } = options;
   const run = new Run(workflow, state, {
     adapters: typeof adapters === "function" ? adapters(options, steps) : adapters,
     env,
@@ -108,6 +118,8 @@ function contextOf(
     subflows,
     ...(typeof clientRunToken === "string" && { clientRunToken }),
     prefix: "",
+    path: [],
+    ...(attempts && { attempts }),
     depth: 0,
     workflowID: threadId,
     wholeValues: true,

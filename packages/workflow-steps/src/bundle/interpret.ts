@@ -59,6 +59,7 @@ export function interpret(
     maxConcurrency: 0,
     ...setup,
     prefix: "",
+    path: [],
     depth: 0,
     workflowID: started.runID,
     wholeValues: false,

@@ -65,7 +65,12 @@ describe("a rerun", () => {
       roles: ["Set_Last", "Stop_End"],
       variables: { $n: 700, $seen: [5, 10, 15] },
     });
-    expect(input.meta).toEqual({ for: "rerun", stepID: "Set_Last", overrides: { $n: 7 } });
+    expect(input.meta).toEqual({
+      for: "rerun",
+      stepID: "Set_Last",
+      path: [],
+      overrides: { $n: 7 },
+    });
   });
 
   test("from a later state begins with the values of the checkpoint", async () => {

@@ -1,7 +1,8 @@
-import { INPUT, WorkflowError } from "@uncaged/workflow";
+import { INPUT, isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { isPlain, sameValue } from "../expression/value.ts";
-import { stepsBefore } from "../state/path.ts";
-import type { Checkpoint } from "../state/checkpoint-form.ts";
+import { comingPlace, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";
+import { currentOf, isNext } from "../state/position.ts";
+import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
 import { type PathPart, readWorkflow } from "../state/state.ts";
 import type { Documents } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
@@ -19,8 +20,15 @@ export type RerunRequest = {
 
 type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
 
-/** How many steps of the thread a rerun keeps, and the `__input__` step that it puts behind them. */
-export type Rerun = { kept: number; input: { content: string; meta: RerunMeta } };
+/**
+ * The `__input__` step that a rerun puts behind the steps that it keeps: the first `kept`, or those of the
+ * list `steps`, by number from 0, where it is given.
+ */
+export type Rerun = {
+  kept: number;
+  steps?: number[];
+  input: { content: string; meta: RerunMeta };
+};
 
 /** The `__input__` step with which a rerun begins. */
 export function rerunInput({
@@ -41,8 +49,9 @@ export function rerunInput({
 
 /**
  * How to run again from a checkpoint. Of the thread that it is of, those steps are kept that come before
- * the last run of the chosen step; without one, those that the checkpoint tells of. It is put behind them
- * only when it differs from what they make: then its values win. Without a thread it is all there is.
+ * the last run of the chosen step, and those of the chains that ran concurrently with it; without a step,
+ * those that the checkpoint is of. The checkpoint is put behind them only when it differs from what the
+ * steps make: then its values win. Without a thread it is all there is.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
  * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
@@ -54,6 +63,8 @@ export function planRerun(
 ): Rerun {
   const { checkpoint, stepID, overrides } = request;
   if (thread && isReference(checkpoint)) return planFrom(documents, thread, request);
+  const again = thread && stepID !== undefined && rerunOfRun(documents, thread, stepID, request);
+  if (again) return again;
   const steps = thread?.steps ?? [];
   const kept = thread ? keptBy(steps, checkpoint, stepID) : 0;
   const made = thread && foldOf(documents, { ...thread, steps: steps.slice(0, kept) });
@@ -66,6 +77,63 @@ export function planRerun(
   begin(documents, thread, [], rerunInput({ stepID, overrides, checkpoint }));
   begin(documents, thread, steps.slice(0, plan.kept), plan.input);
   return plan;
+}
+
+/** The rerun of a step's last run, at the path that the log has; null where this version has no such path. */
+function rerunOfRun(
+  documents: Documents,
+  thread: Begun,
+  stepID: string,
+  { checkpoint, overrides }: RerunRequest,
+): Rerun | null {
+  const workflow = readWorkflow(documents.document);
+  checkCheckpoint(workflow, checkpoint);
+  const run = runAtCheckpoint(documents, thread, stepID, checkpoint);
+  if (!run?.path) return null;
+  const { path, before } = run;
+  const numbers = keptWith(workflow.outline, thread.steps, run);
+  const steps = numbers.map((index) => thread.steps[index] as Begun["steps"][number]);
+  const made = foldOf(documents, { ...thread, steps: thread.steps.slice(0, before) });
+  const values = made && isSame(made, checkpoint, false) ? {} : { checkpoint };
+  const input = rerunInput({ stepID, path, overrides, ...values });
+  try {
+    begin(documents, thread, steps, input);
+  } catch (error) {
+    if (isWorkflowError(error) && error.code === "PLACE_UNKNOWN") return null;
+    throw error;
+  }
+  const kept = numbers.length;
+  return kept === before ? { kept, input } : { kept, steps: numbers, input };
+}
+
+/** The run of a step that a checkpoint comes to next, else the last one before it. */
+function runAtCheckpoint(
+  { document, subflows }: Documents,
+  thread: Begun,
+  stepID: string,
+  checkpoint: unknown,
+): StepRun | null {
+  const steps = stepsOf(thread.steps, checkpoint);
+  const workflow = readWorkflow(document);
+  try {
+    const state = foldSteps(workflow, { ...thread, subflows, steps });
+    const { outline } = workflow;
+    if (isNext(state.position, stepID) || currentOf(outline, state.position) === stepID) {
+      const coming = comingPlace(workflow, state, stepID);
+      return coming && { before: steps.length, path: [...coming.path] };
+    }
+    return stepRun(steps, stepID);
+  } catch {
+    // What this version of the workflow can't read has no paths for it.
+    return null;
+  }
+}
+
+/** The first steps, of which a checkpoint is, without a question that what comes next would answer. */
+function stepsOf(steps: Begun["steps"], checkpoint: unknown): Begun["steps"] {
+  const count = isPlain(checkpoint) ? checkpoint.steps : undefined;
+  const first = steps.slice(0, isCount(count) ? count : steps.length);
+  return first.slice(0, stepsBefore(first, "") ?? first.length);
 }
 
 /** How to run again from the first steps of a thread. */
@@ -117,10 +185,7 @@ function keptBy(
   stepID: string | undefined,
 ): number {
   if (stepID !== undefined) return stepsBefore(steps, stepID) ?? steps.length;
-  const told = isPlain(checkpoint) ? checkpoint.steps : undefined;
-  const first = steps.slice(0, isCount(told) ? told : steps.length);
-  // A question that nobody has answered would be answered by what comes next.
-  return stepsBefore(first, "") ?? first.length;
+  return stepsOf(steps, checkpoint).length;
 }
 
 function foldOf({ document, subflows }: Documents, thread: FoldedThread): Checkpoint | null {

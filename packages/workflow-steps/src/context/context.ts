@@ -1,10 +1,11 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { LLMAdapter } from "../adapter/adapter.ts";
 import type { ExecutionStatus } from "../document/document.ts";
-import type { RunEvent, RunEventType } from "../document/event.ts";
+import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type Artifact, writable, type Write } from "../state/state.ts";
+import type { ResolvedTarget } from "../target/target.ts";
 import type { Run } from "./run.ts";
 
 /** What was answered to a resume. */
@@ -40,6 +41,10 @@ export class ExecutionContext {
   isMapped = false;
   /** Set when the step has ended: what its handler does later is dropped. */
   isOver = false;
+  /** The attempt at its step; null for the run as a whole. */
+  origin: Origin | null = null;
+  /** What the step's `out` has written: each target as it is written, and what it came to. */
+  readonly targets: [string, ResolvedTarget][] = [];
   readonly #control: RunControl;
   readonly #evaluator: ExpressionEvaluator;
 
@@ -109,12 +114,12 @@ export class ExecutionContext {
     const change = run.variables.write(write);
     run.state.writeSeq = write.seq;
     this.written.variables.push(write);
-    if (change) run.publish("var_changed", stepID, { name, ...change });
+    if (change) run.publish("var_changed", stepID, { name, ...change }, this.origin);
   }
 
   /** Publishes an event. */
   emit(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
-    if (!this.isOver) this.run.publish(type, stepID, payload);
+    if (!this.isOver) this.run.publish(type, stepID, payload, this.origin);
   }
 
   /** The state of the run now, as programs show it. */
@@ -169,6 +174,7 @@ export class ChildExecutionContext extends ExecutionContext {
   constructor(parent: ExecutionContext, control: RunControl, locals: Record<string, unknown>) {
     super(parent.run, control);
     this.parent = parent;
+    this.origin = parent.origin;
     this.locals = locals;
   }
 

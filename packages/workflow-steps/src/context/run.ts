@@ -1,4 +1,4 @@
-import { Scheduler } from "@uncaged/workflow";
+import { type Attempts, type Path, Scheduler } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import type {
   ExecutionStatus,
@@ -6,7 +6,7 @@ import type {
   StepDocument,
   WorkflowDocument,
 } from "../document/document.ts";
-import type { RunEvent, RunEventType } from "../document/event.ts";
+import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { sameValue } from "../expression/value.ts";
 import { Sizes } from "../state/sizes.ts";
 import {
@@ -39,8 +39,8 @@ export type Answered = { payload: unknown; requestId?: string; timedOut: boolean
  */
 export type EngineEvent =
   | { kind: "event"; event: RunEvent }
-  | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null }
-  | { kind: "wait"; wait: PauseRequest; event: RunEvent };
+  | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
+  | { kind: "wait"; wait: PauseRequest; event: RunEvent; attempt?: string };
 
 /** What a step of a type of one's own does; its value is `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
@@ -59,6 +59,10 @@ export type RunSetup = {
   clientRunToken?: string;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;
+  /** The constructs and child runs around this workflow. */
+  path: Path;
+  /** What records the attempts at its steps, where the host does. */
+  attempts?: Attempts;
   /** How many workflows this one is a child of. */
   depth: number;
   workflowID: string;
@@ -114,12 +118,22 @@ export class Run {
   }
 
   /** Publishes an event. */
-  publish(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
-    this.scheduler.publish({ kind: "event", event: this.eventOf(type, stepID, payload) });
+  publish(
+    type: RunEventType,
+    stepID: string | null,
+    payload: Record<string, unknown>,
+    origin: Origin | null = null,
+  ): void {
+    this.scheduler.publish({ kind: "event", event: this.eventOf(type, stepID, payload, origin) });
   }
 
   /** An event with the next number, for a commit or a wait. */
-  eventOf(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): RunEvent {
+  eventOf(
+    type: RunEventType,
+    stepID: string | null,
+    payload: Record<string, unknown>,
+    origin: Origin | null = null,
+  ): RunEvent {
     const { runID } = this.state;
     const { clientRunToken, now } = this.setup;
     this.state.eventSeq += 1;
@@ -129,6 +143,7 @@ export class Run {
       ts: this.#textOf(now()),
       runID,
       ...(clientRunToken !== undefined && { clientRunToken }),
+      ...(origin?.attempt !== undefined && origin),
     };
   }
 

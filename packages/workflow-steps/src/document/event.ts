@@ -1,4 +1,4 @@
-import type { EventType } from "@uncaged/workflow";
+import type { EventType, Path } from "@uncaged/workflow";
 
 /** The types of the events of a run, by their own names. They are wire format: added to, never renamed. */
 export const RunEventType = {
@@ -32,7 +32,7 @@ export const RunEventType = {
 export type RunEventType = (typeof RunEventType)[keyof typeof RunEventType];
 
 /**
- * Something that happened in a run. `seq` is 1, 2, 3 … within the run and goes on when it is resumed;
+ * An event of a run. `seq` is 1, 2, 3 … within the run and goes on when it is resumed;
  * `ts` is an ISO 8601 time in UTC. `clientRunToken` is the starter's own text, when it gave one.
  */
 export type RunEvent = {
@@ -43,7 +43,13 @@ export type RunEvent = {
   ts: string;
   runID: string;
   clientRunToken?: string;
+  /** The attempt at the step that it is of, and where that runs: which branch, iteration, child run. */
+  attempt?: string;
+  path?: Path;
 };
 
-/** Tells of something that happens in a step. */
+/** What an event of a step carries to tell it from others of that step. */
+export type Origin = { attempt: string | undefined; path: Path };
+
+/** Publishes an event of a step. */
 export type Emit = (type: RunEventType, payload: Record<string, unknown>) => void;

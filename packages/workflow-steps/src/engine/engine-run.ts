@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { attemptIds, type Attempts, WorkflowError } from "@uncaged/workflow";
 import type { Adapters, FileAdapter, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../context/context.ts";
 import type { Answered, EngineEvent, PauseRequest } from "../context/run.ts";
@@ -46,6 +46,8 @@ export class EngineRun {
       subflows: options.subflows ?? {},
       clientRunToken: options.clientRunToken,
       prefix: "",
+      path: [],
+      attempts: attemptsHere(),
       depth: 0,
       workflowID: state.runID,
       wholeValues: false,
@@ -144,6 +146,12 @@ export class EngineRun {
       now: setup.now(),
     });
   }
+}
+
+// Nothing is recorded: the ids tell the events of one attempt from those of another.
+function attemptsHere(): Attempts {
+  const nextId = attemptIds();
+  return { open: () => ({ id: nextId(), run: (fn) => fn(), end: () => undefined }) };
 }
 
 // Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.

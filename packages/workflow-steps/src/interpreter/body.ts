@@ -72,7 +72,7 @@ function callOf(task: Task): Call {
     signal,
     shown: setup.wholeValues ? whole : shown,
     emit: (type, payload) => {
-      if (!signal.aborted) interpreter.run.publish(type, step.id, payload);
+      if (!signal.aborted) context.emit(type, step.id, payload);
     },
     writeFile: (path, data, mode) => writeFile(task, path, data, mode),
   };

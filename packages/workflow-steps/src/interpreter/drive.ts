@@ -2,7 +2,14 @@ import { truncated, WorkflowError } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent } from "../context/run.ts";
-import { BREAK, ENTRY, getStepType, RETURN, type StepDocument } from "../document/document.ts";
+import {
+  BREAK,
+  callTypes,
+  ENTRY,
+  getStepType,
+  RETURN,
+  type StepDocument,
+} from "../document/document.ts";
 import { copyOf } from "../expression/value.ts";
 import { startAt } from "../state/position.ts";
 import type { Commit, PathPart } from "../state/state.ts";
@@ -15,6 +22,7 @@ import {
   Interpreter,
   isEnd,
   type Reached,
+  renew,
   type Task,
   taskOf,
   typeName,
@@ -154,7 +162,9 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   const type = typeName(steps.get(id) ?? { id });
   const none = { outputs: null, variables: [], artifacts: [] };
   const reached = { type, ...none, next, phase: "mark" as const, durationMs: 0 };
-  await interpreter.scheduler.run(() => interpreter.commit(id, reached, chain, null));
+  await interpreter.scheduler.run(() =>
+    interpreter.commit(id, reached, chain, interpreter.open({ id }, chain)),
+  );
 }
 
 const isChild = ({ children = [] }: StepDocument, part: PathPart): boolean =>
@@ -194,11 +204,7 @@ function runStep(
       chain.signal.throwIfAborted();
       if (!task.inside && isLeftOut(task)) return { next: nextOf(step), isSkipped: true };
       run.currentStepID = step.id;
-      run.publish("step_start", step.id, {
-        type: typeName(task.step),
-        meta: copyOf(step.meta ?? null),
-        resolvedInputs: resolvedInputs(task),
-      });
+      await start(task);
       return { next: await carryOut(task), isSkipped: false };
     } catch (error) {
       return { next: failed(task, error), isSkipped: false };
@@ -208,20 +214,36 @@ function runStep(
   });
 }
 
-function isLeftOut({ interpreter, context, step }: Task): boolean {
+async function start(task: Task): Promise<void> {
+  const { context, interpreter, step, type } = task;
+  const { run, scheduler } = interpreter;
+  const payload = {
+    type: typeName(step),
+    meta: copyOf(step.meta ?? null),
+    resolvedInputs: resolvedInputs(task),
+  };
+  const event = run.eventOf("step_start", step.id, payload, context.origin);
+  const published = scheduler.commit({ kind: "event", event });
+  // An adapter may publish events of its own: none may come before this one.
+  if (type === null || callTypes.has(type)) await published;
+}
+
+function isLeftOut({ attempt, context, step }: Task): boolean {
   if (step.if === undefined || context.condition(step.if)) return false;
-  interpreter.run.publish("step_skipped", step.id, { condition: step.if });
+  context.emit("step_skipped", step.id, { condition: step.if });
+  attempt.end("skipped");
   return true;
 }
 
 async function carryOut(task: Task): Promise<string> {
   const { step, inside, type } = task;
-  const done: Done = inside?.body ?? (await work(task));
+  const done: Done = inside?.body ?? (await task.attempt.run(() => work(task)));
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done);
   if (!inside?.body && hasBody(task)) await commitBody(task, done);
-  const isBroken = await runFork(task, step.id, children);
-  return await finish(task, isBroken ? { ...done, next: BREAK } : done);
+  const isBroken = await task.attempt.run(() => runFork(task, step.id, children));
+  const { called: _, ...rest } = done;
+  return await finish(task, isBroken ? { ...rest, next: BREAK } : rest);
 }
 
 /** Commits that a step's own work is done and that its children come next. */
@@ -229,7 +251,8 @@ async function commitBody(task: Task, done: Done): Promise<void> {
   const { interpreter, chain, step } = task;
   const reached = reachedOf(task, done, "body", step.id);
   const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
-  await interpreter.commit(step.id, body, chain, null);
+  await interpreter.commit(step.id, body, chain, task.attempt);
+  renew(task);
 }
 
 async function finish(task: Task, done: Done): Promise<string> {
@@ -241,7 +264,7 @@ async function finish(task: Task, done: Done): Promise<string> {
     outputs: reached.outputs,
     ...(done.selected !== undefined && { selected: done.selected }),
   };
-  await interpreter.commit(step.id, reached, chain, payload);
+  await interpreter.commit(step.id, reached, chain, task.attempt, payload);
   if (done.stop) {
     interpreter.run.state.stopped = { id: step.id, reason: done.stop.reason };
     interpreter.halt("stopped");
@@ -279,12 +302,16 @@ function reachedOf(
 
 /** What a failure leads to: the id of the step's handler, or a Failure. */
 function failed(task: Task, error: unknown): string {
-  const { chain, context, interpreter, step } = task;
+  const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
   if (isOver || step.onError === undefined) interpreter.run.leave(context.written);
   else chain.leave(context.written);
-  if (isOver) throw error;
-  interpreter.run.publish("step_error", step.id, { error: messageOf(error) });
+  if (isOver) {
+    attempt.end("cancelled");
+    throw error;
+  }
+  context.emit("step_error", step.id, { error: messageOf(error) });
+  attempt.end("failed", error);
   if (step.onError === undefined) throw new Failure(step.id, error);
   chain.handled = buildErrorMap(error, step.id);
   return step.onError;

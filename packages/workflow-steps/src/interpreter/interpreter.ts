@@ -1,4 +1,10 @@
-import type { Scheduler, Turn } from "@uncaged/workflow";
+import {
+  openAttempt,
+  type OpenAttempt,
+  type Path,
+  type Scheduler,
+  type Turn,
+} from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent, Run } from "../context/run.ts";
@@ -11,6 +17,7 @@ import {
   type StepType,
 } from "../document/document.ts";
 import { insideOf } from "../state/marks.ts";
+import type { Origin } from "../document/event.ts";
 import type { Inside, Position } from "../state/position.ts";
 import type { Artifact, Commit, PathPart, Write } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
@@ -73,8 +80,8 @@ export class Interpreter {
   }
 
   /**
-   * Commits what a chain has reached, with what was left for the next commit. `done` is the payload of
-   * the `step_done` that is published after it.
+   * Commits what a chain has reached in an attempt, with what was left for the next commit. `done` is
+   * the payload of the `step_done` that is published after it.
    *
    * @throws the signal's reason when the chain was aborted in the meantime.
    */
@@ -82,14 +89,15 @@ export class Interpreter {
     id: string,
     reached: Reached,
     chain: Chain,
-    done: Record<string, unknown> | null,
+    attempt: OpenAttempt,
+    done: Record<string, unknown> | null = null,
   ): Promise<void> {
     const { run } = this;
     if (chain.signal.aborted) run.leave(reached);
     chain.signal.throwIfAborted();
     const left = run.claim();
     const failed = chain.claim();
-    const event = done && run.eventOf("step_done", id, done);
+    const event = done && run.eventOf("step_done", id, done, this.originOf(attempt, chain));
     const commit: Commit = {
       ...reached,
       variables: [...left.variables, ...failed.variables, ...reached.variables],
@@ -101,8 +109,31 @@ export class Interpreter {
     };
     if (reached.phase === "done") run.state.completedSteps.add(id);
     chain.committed = reached.next;
-    await this.scheduler.commit({ kind: "commit", role: id, commit, event });
+    const item = { kind: "commit" as const, role: id, commit, event };
+    await this.scheduler.commit({
+      ...item,
+      ...(attempt.id !== undefined && { attempt: attempt.id }),
+    });
     chain.signal.throwIfAborted();
+  }
+
+  /** Begins an attempt at a step of a chain. */
+  open({ id, meta }: Pick<StepDocument, "id" | "meta">, chain: Chain): OpenAttempt {
+    const { attempts, prefix } = this.run.setup;
+    const title = typeof meta?.title === "string" ? { title: meta.title } : {};
+    return openAttempt(
+      { attempts },
+      { role: `${prefix}${id}`, path: this.#pathOf(chain), ...title },
+    );
+  }
+
+  originOf({ id }: OpenAttempt, chain: Chain): Origin {
+    return { attempt: id, path: this.#pathOf(chain) };
+  }
+
+  #pathOf({ path }: Chain): Path {
+    const around = this.run.setup.path;
+    return around.length === 0 ? path : [...around, ...path];
   }
 
   /** Whether two steps lead to each other. */
@@ -173,6 +204,8 @@ export type Task = {
   /** `null` for a type of the caller's own. */
   type: StepType | null;
   context: ChildExecutionContext;
+  /** After each commit of the step it is another one. */
+  attempt: OpenAttempt;
   signal: AbortSignal;
   turn: Turn;
   inside: Inside | null;
@@ -205,17 +238,28 @@ export function taskOf(
   const locals = chain.handled ? { ...chain.locals, _error: chain.handled } : { ...chain.locals };
   const imported = importedInside(interpreter, step.id);
   chain.handled = null;
+  const attempt = interpreter.open(step, chain);
+  const own = context.child(locals);
+  own.origin = interpreter.originOf(attempt, chain);
   return {
+    attempt,
     interpreter,
     chain,
     step,
     type: getStepType(step),
-    context: context.child(locals),
+    context: own,
     signal: chain.signal,
     turn,
     inside: chain.position.inside ?? imported,
     startedAt: run.setup.now(),
   };
+}
+
+/** Begins another attempt at a step, whose last one has ended with a commit. */
+export function renew(task: Task): void {
+  const { chain, context, interpreter, step } = task;
+  task.attempt = interpreter.open(step, chain);
+  context.origin = interpreter.originOf(task.attempt, chain);
 }
 
 // The marks of an imported checkpoint stand for the first time that their construct is come to.

@@ -39,10 +39,11 @@ export async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const files: FileWrite[] = [];
   for (const [text, value] of outEntries(step.out)) {
-    const place = resolveTarget(parseTarget(text), context.scope);
+    const target = resolveTarget(parseTarget(text), context.scope);
+    context.targets.push([text, target]);
     const resolved = context.resolve(value);
-    if (place.kind === "variable") context.set(place.path, resolved, step.id);
-    else files.push({ path: place.path, data: fileData(resolved) });
+    if (target.kind === "variable") context.set(target.path, resolved, step.id);
+    else files.push({ path: target.path, data: fileData(resolved) });
   }
   for (const { path, data } of files) await writeFile(writer, path, data, WriteMode.overwrite);
   context.isMapped = true;
@@ -237,11 +238,10 @@ const targetOf = (step: Task["step"], type: Task["type"]) =>
     ? { target: step.target, value: step.value }
     : null;
 
-/** What a step has written, as `step_done` shows it: each target with what stands there now. */
+/** What a step has written, as `step_done` shows it: each target with what it holds now. */
 export function outputsOf({ step, context }: Task): Record<string, unknown> | null {
   if (step.out === undefined) return null;
-  const outputs = outEntries(step.out).map(([text]): [string, unknown] => {
-    const target = resolveTarget(parseTarget(text), context.scope);
+  const outputs = context.targets.map(([text, target]): [string, unknown] => {
     if (target.kind === "file") return [text, { _file: true, path: `/${target.path}` }];
     const [name, ...rest] = target.path;
     return [text, rest.reduce<unknown>((value, key) => read(value, key), context.scope(name))];

@@ -3,7 +3,7 @@ import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
 import { answerKey } from "../state/state.ts";
 import { parseTarget, resolveTarget } from "../target/target.ts";
-import type { Done, Task } from "./interpreter.ts";
+import { type Done, renew, type Task } from "./interpreter.ts";
 
 const tokenBytes = 16;
 
@@ -15,7 +15,7 @@ export async function runPause(task: Task): Promise<Done> {
   const moment = new Date(run.setup.now()).toISOString();
   const timeout = timeoutOf(task);
   if (answered.timedOut && timeout) {
-    run.publish("pause_timeout", step.id, {
+    context.emit("pause_timeout", step.id, {
       nodeId: step.id,
       expiredAt: moment,
       timeoutAction: timeout.on,
@@ -25,7 +25,7 @@ export async function runPause(task: Task): Promise<Done> {
   const place = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
   if (place.kind === "variable") context.set(place.path, answered.payload, step.id);
   const { requestId = null } = answered;
-  run.publish("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
+  context.emit("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
   return {};
 }
 
@@ -38,7 +38,7 @@ function recordedAnswer({ chain, interpreter, step }: Task): Answered | null {
 }
 
 async function ask(task: Task): Promise<Answered> {
-  const { chain, interpreter, step } = task;
+  const { attempt, chain, context, interpreter, step } = task;
   const { run } = interpreter;
   chain.signal.throwIfAborted();
   const timeout = timeoutOf(task);
@@ -52,8 +52,13 @@ async function ask(task: Task): Promise<Answered> {
   const { token, reason, expiresAt } = wait;
   const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
   const payload = { nodeId: step.id, waitToken: token, reason, expireAt };
-  const event = run.eventOf("pause_start", step.id, payload);
-  return await waiting(run, wait, () => run.scheduler.ask({ kind: "wait", wait, event }));
+  const event = run.eventOf("pause_start", step.id, payload, context.origin);
+  const item = { kind: "wait" as const, wait, event };
+  const asked = { ...item, ...(attempt.id !== undefined && { attempt: attempt.id }) };
+  const answered = await waiting(run, wait, () => run.scheduler.ask(asked));
+  // The time of waiting belongs to no attempt: this one has ended with the question.
+  renew(task);
+  return answered;
 }
 
 /** Shows a run as paused while it waits. */

@@ -3,7 +3,7 @@ import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
-import { type Answered, type EngineEvent, type PauseRequest, Run } from "../context/run.ts";
+import { type Answered, type EngineEvent, Run } from "../context/run.ts";
 import type { WorkflowDocument } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
@@ -85,7 +85,7 @@ async function begin(task: Task, input: Record<string, unknown>): Promise<Child>
     durationMs: 0,
     child,
   };
-  await interpreter.commit(step.id, begun, chain, null);
+  await interpreter.commit(step.id, begun, chain, interpreter.open(step, chain));
   return { workflow, state: newState(workflow, runID, params) };
 }
 
@@ -184,6 +184,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
     {
       ...setup,
       prefix: `${setup.prefix}${task.step.id}/`,
+      path: [...setup.path, ...task.chain.path, { in: task.step.id, run: runID }],
       depth: setup.depth + 1,
       workflowID: runID,
     },
@@ -233,7 +234,7 @@ async function drive(
       answer = undefined;
       if (value.kind === "commit") await commit(task, value);
       take(value);
-      if (value.kind === "wait") answer = await ask(task, value.wait, value.event);
+      if (value.kind === "wait") answer = await ask(task, value);
     }
   } catch (error) {
     task.signal.throwIfAborted();
@@ -243,7 +244,7 @@ async function drive(
 
 async function commit(
   { chain, interpreter, signal, step }: Task,
-  { role, commit: own }: Extract<EngineEvent, { kind: "commit" }>,
+  { role, commit: own, attempt }: Extract<EngineEvent, { kind: "commit" }>,
 ): Promise<void> {
   const path = within(chain.path, step.id, own.runID, own.path);
   await interpreter.scheduler.commit({
@@ -251,23 +252,26 @@ async function commit(
     role: `${step.id}/${role}`,
     commit: { ...own, path },
     event: null,
+    ...(attempt !== undefined && { attempt }),
   });
   signal.throwIfAborted();
 }
 
 function ask(
   { chain, interpreter, step }: Task,
-  wait: PauseRequest,
-  event: RunEvent,
+  { attempt, event, wait }: Extract<EngineEvent, { kind: "wait" }>,
 ): Promise<Answered> {
   const { run } = interpreter;
   const stepID = `${step.id}/${wait.stepID}`;
   const path = within(chain.path, step.id, event.runID, wait.path);
   const payload = { ...event.payload, nodeId: stepID };
   const asked = { ...wait, stepID, path };
-  const started = run.eventOf("pause_start", stepID, payload);
+  const { attempt: id, path: at } = event;
+  const origin = id === undefined || at === undefined ? null : { attempt: id, path: at };
+  const started = run.eventOf("pause_start", stepID, payload, origin);
+  const item = { kind: "wait" as const, wait: asked, event: started };
   return waiting(run, asked, () =>
-    run.scheduler.ask({ kind: "wait", wait: asked, event: started }),
+    run.scheduler.ask({ ...item, ...(attempt !== undefined && { attempt }) }),
   );
 }
 

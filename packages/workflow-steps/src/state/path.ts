@@ -1,7 +1,7 @@
 import { INPUT, WAIT } from "@uncaged/workflow";
-import { LoopMode } from "../document/document.ts";
+import { LoopMode, type StepDocument } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
-import { distinctWays } from "../outline/outline.ts";
+import { distinctWays, type Outline } from "../outline/outline.ts";
 import { chainKey, chainOf, type Position } from "./position.ts";
 import type { PathPart, RunState, Workflow } from "./state.ts";
 
@@ -88,54 +88,107 @@ export function idIn(stepID: string, path: readonly PathPart[]): string {
 /** A step of a thread's log, as far as it is looked at here. */
 export type LoggedStep = { role: string; meta: Record<string, unknown> };
 
-type Part = { in: string; run?: string };
+/** A run of a step in a log: how many steps come before it, and where it ran; null when it has not run. */
+export type StepRun = { before: number; path: PathPart[] | null };
 
 /**
- * How many of a thread's steps come before a step's last run, or before its `nth`, counted from 1: the
- * steps that a rerun from it keeps. The run of a step with children begins with the first commit that
- * lies in it, that of a Pause with its question.
+ * A step's last run in a thread's log, or its `nth`, counted from 1. The run of a step with children
+ * begins with the first commit that lies in it, that of a Pause with its question.
  *
  * A step that has not run, such as one that failed, comes after all steps. Null when there is no `nth`
  * run.
  */
-export function stepsBefore(
+export function stepRun(
   steps: readonly LoggedStep[],
   stepID: string,
   nth?: number,
-): number | null {
+): StepRun | null {
   const runs = runsOf(steps, stepID);
   if (nth !== undefined) return runs[nth - 1] ?? null;
-  return runs.at(-1) ?? withoutQuestion(steps);
+  return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
+
+/** How many of a thread's steps come before the run that {@link stepRun} gives. */
+export const stepsBefore = (
+  steps: readonly LoggedStep[],
+  stepID: string,
+  nth?: number,
+): number | null => stepRun(steps, stepID, nth)?.before ?? null;
 
 /** Where each run of a step begins, in the order in which they ended; those that did not end come last. */
-function runsOf(steps: readonly LoggedStep[], stepID: string): number[] {
-  const begun = new Map<string, number>();
-  const runs: number[] = [];
+function runsOf(steps: readonly LoggedStep[], stepID: string): StepRun[] {
+  const begun = new Map<string, StepRun>();
+  const runs: StepRun[] = [];
   for (const [at, step] of steps.entries()) {
-    const place = placeIn(step, stepID);
-    if (place === null) continue;
-    const from = begun.get(place) ?? at;
+    const path = runPathOf(step, stepID);
+    if (path === null) continue;
+    const key = JSON.stringify(path);
+    const run = begun.get(key) ?? { before: at, path: [...path] };
     const isOver = step.role === stepID && step.meta.phase === "done";
-    if (isOver) runs.push(from);
-    if (isOver) begun.delete(place);
-    else begun.set(place, from);
+    if (isOver) runs.push(run);
+    if (isOver) begun.delete(key);
+    else begun.set(key, run);
   }
-  return [...runs, ...[...begun.values()].toSorted((one, other) => one - other)];
+  return [...runs, ...[...begun.values()].toSorted((one, other) => one.before - other.before)];
 }
 
-/** Where the run of the step stands that a commit belongs to, as a key; null when it belongs to none. */
-function placeIn({ role, meta }: LoggedStep, stepID: string): string | null {
-  const path = Array.isArray(meta.path) ? (meta.path as Part[]) : [];
-  const child = path.findIndex(({ run }) => run !== undefined);
+/** The path of the step's run that a commit belongs to; null when it belongs to none. */
+function runPathOf(step: LoggedStep, stepID: string): readonly PathPart[] | null {
+  const { role, meta } = step;
+  const path = pathOf(step);
+  const child = path.findIndex((part) => "run" in part);
   const isOwn = role === stepID && child < 0 && meta.phase !== "mark";
-  if (role === WAIT ? meta.stepID === stepID : isOwn) {
-    return JSON.stringify(path);
-  }
+  if (role === WAIT ? meta.stepID === stepID : isOwn) return path;
   const own = child < 0 ? path : path.slice(0, child + 1);
   const depth = own.findLastIndex((part) => part.in === stepID);
-  return depth < 0 ? null : JSON.stringify(path.slice(0, depth));
+  return depth < 0 ? null : path.slice(0, depth);
 }
+
+/**
+ * The steps of a log, by number from 0, that a rerun of a step's run keeps: those before it, and those of
+ * the chains that ran concurrently with it.
+ */
+export function keptWith(
+  { steps: byID }: Outline,
+  steps: readonly LoggedStep[],
+  { before, path }: StepRun,
+): number[] {
+  const kept = Array.from({ length: before }, (_, index) => index);
+  let asked: number | null = null;
+  for (let index = before; path && index < steps.length; index += 1) {
+    const step = steps[index] as LoggedStep;
+    const own = pathOf(step);
+    if (isRerun(step) || path.some((part, depth) => isEndOf(step, part, path.slice(0, depth)))) {
+      break;
+    }
+    if (step.role === INPUT) {
+      if (asked !== null) kept.push(asked, index);
+      asked = null;
+      continue;
+    }
+    const depth = path.findIndex((part, at) => !isSamePart(part, own[at]));
+    const [mine, other] = [path[depth], own[depth]];
+    if (!mine || !other || mine.in !== other.in || !("child" in mine) || !("child" in other))
+      continue;
+    const isSame = mine.iteration === other.iteration;
+    const isParallel = byID.get(mine.in)?.mode === LoopMode.parallel;
+    const isArm = mine.iteration === undefined && !isForked(byID.get(mine.in), mine.child);
+    if (isArm || (!isSame && !isParallel)) continue;
+    if (step.role === WAIT) asked = index;
+    else kept.push(index);
+  }
+  return kept;
+}
+
+// The step is what ends a construct around the run: what comes then was done after it.
+const isEndOf = (step: LoggedStep, part: PathPart, around: readonly PathPart[]): boolean =>
+  step.role === part.in &&
+  step.meta.phase === "done" &&
+  pathOf(step).length === around.length &&
+  around.every((one, depth) => isSamePart(one, pathOf(step)[depth]));
+
+const isForked = (step: StepDocument | undefined, child: string): boolean =>
+  step === undefined || (step.children ?? []).includes(child);
 
 /**
  * Where a step of a run stands that the run comes to next, such as one that failed. Null when that can't

@@ -164,7 +164,7 @@ export function outEntries(out: unknown): [target: string, value: unknown][] {
 }
 
 /** A target as it is now: `path` begins with the variable's `$name`; a file's has no leading slash. */
-export type Place =
+export type ResolvedTarget =
   | { kind: "variable"; path: [string, ...(string | number)[]] }
   | { kind: "file"; path: string };
 
@@ -174,7 +174,7 @@ export type Place =
  * Throws a `WorkflowError` (`TARGET_UNRESOLVED`) when a placeholder has no value, or one that is neither
  * text nor number, and an `ExpressionError` when one can't be evaluated.
  */
-export function resolveTarget(target: Target, scope: Scope): Place {
+export function resolveTarget(target: Target, scope: Scope): ResolvedTarget {
   if (target.kind === "file") {
     return { kind: "file", path: joined(target.parts, target.source, scope) };
   }
