@@ -83,7 +83,6 @@ const left: Record<string, number> = {
   "packages/cli-workflow": 2,
   "packages/workflow": 131,
   "packages/workflow-agents": 202,
-  "packages/workflow-steps": 454,
   test: 6,
 };
 

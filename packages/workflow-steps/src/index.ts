@@ -1,4 +1,4 @@
-// Door 1: step workflows, run in a program of one's own or built into a bundle.
+// Entry point 1: step workflows, run in a program of one's own or built into a bundle.
 
 // Run
 export { type CustomHandler, Engine, type EngineOptions } from "./engine/engine.ts";

@@ -1,4 +1,4 @@
-// Door 3: step workflows as texts: read, checked, and made into sources of bundles.
+// Entry point 3: step workflows as texts: read, checked, and made into sources of bundles.
 
 export { type StepsSource, stepsSource } from "./source/module.ts";
 export { type CheckedDocument, checkedDocument } from "./source/source.ts";

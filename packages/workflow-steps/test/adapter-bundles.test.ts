@@ -19,7 +19,7 @@ const cases = [
 ] as const;
 
 describe.each(cases)("a bundle with the adapters of $name alone", ({ name, most, said, lacks }) => {
-  test(`is one file of at most ${most} KB that keeps the rules, and runs by itself`, async () => {
+  test(`is one file of at most ${most} KB that keeps the rules, and runs alone`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

@@ -85,7 +85,7 @@ describe("the API adapter", () => {
     expect(came.at(-1)?.body).toBe("null");
   });
 
-  const faults: [string, () => Promise<unknown>, object][] = [
+  const failures: [string, () => Promise<unknown>, object][] = [
     [
       "a server that is too slow",
       () => ask("/hang", { timeout: 30 }),
@@ -108,13 +108,13 @@ describe("the API adapter", () => {
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];
 
-  test.each(faults)("says of %s what it is", async (_, work, expected) => {
+  test.each(failures)("says of %s what it is", async (_, work, expected) => {
     const failure = await failureOf(work());
     expect(failure).toMatchObject(expected);
     expect(String(failure)).not.toContain("s3cret");
   });
 
-  test("leaves a status to the step, whose failure tells what the server said", async () => {
+  test("leaves a status to the step, whose failure has what the server answered", async () => {
     expect(await ask("/failed")).toMatchObject({ status: 503, data: "{" });
     const registry = { apis: [{ id: "users", url: `${at}/failed` }] };
     const went = await carryOut({ id: "API_users" }, { api: apiAdapter() }, { registry });

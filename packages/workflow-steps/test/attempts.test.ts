@@ -30,6 +30,7 @@ async function hosted(
       opened.push(attempt);
       return {
         id,
+        path: spec.path ?? [],
         run: (fn) => contexts.run(id, fn),
         end: (outcome) => void (attempt.outcome ??= outcome),
       };

@@ -36,9 +36,9 @@ const branching = (n: number | null, more: Partial<StepDocument> = {}) =>
   );
 
 test("the first case that holds runs to its end, then what follows the Branch", async () => {
-  const { variables, told, started, of } = await ran(branching(8));
+  const { variables, payloads, started, of } = await ran(branching(8));
   expect(variables.$seen).toEqual(["Set_Middle", "Set_End"]);
-  expect(told("step_done", "Branch_A")).toEqual([{ outputs: null, selected: "Set_Middle" }]);
+  expect(payloads("step_done", "Branch_A")).toEqual([{ outputs: null, selected: "Set_Middle" }]);
   expect(started).toEqual(["Set_N", "Branch_A", "Set_Middle", "Set_End", "Stop_A"]);
   expect([of("Set_High"), of("Set_Never")]).toEqual(["", ""]);
 });
@@ -49,10 +49,10 @@ test("a Branch is done when its chain has joined", async () => {
   expect(done).toEqual(["Set_N", "Set_High", "Set_High2", "Branch_A", "Set_End", "Stop_A"]);
 });
 
-test("without a case that holds and without ELSE the run goes on behind the Branch", async () => {
-  const { variables, told } = await ran(branching(null));
+test("without a case that holds and without ELSE the run continues after the Branch", async () => {
+  const { variables, payloads } = await ran(branching(null));
   expect(variables.$seen).toEqual(["Set_End"]);
-  expect(told("step_done", "Branch_A")).toEqual([{ outputs: null, selected: null }]);
+  expect(payloads("step_done", "Branch_A")).toEqual([{ outputs: null, selected: null }]);
 });
 
 test("a case that can't be evaluated fails the Branch", async () => {
@@ -108,9 +108,9 @@ test("a Branch may lead back to an earlier step, until a Stop", async () => {
   ];
   // The cycle needs an entry of its own.
   const entry: StepDocument = { id: "Set_Start", target: "$n", value: 0, next: "Set_N" };
-  const { variables, status, told } = await ran(flow([entry, ...steps], { vars }));
+  const { variables, status, payloads } = await ran(flow([entry, ...steps], { vars }));
   expect([status, variables.$n]).toEqual(["stopped", 5]);
-  expect(told("step_done", "Branch_A").map(({ selected }) => selected)).toEqual([
+  expect(payloads("step_done", "Branch_A").map(({ selected }) => selected)).toEqual([
     "Set_N",
     "Set_N",
     "Set_N",

@@ -47,9 +47,9 @@ async function drive(
     if (done) return { steps, result: value };
     keep(value);
     if (value.role !== "__wait__") continue;
-    const told = answer?.(steps.at(-1) as Step);
-    if (!told) break;
-    keep(told);
+    const payloads = answer?.(steps.at(-1) as Step);
+    if (!payloads) break;
+    keep(payloads);
     sent = steps.at(-1);
   }
   await generator.return({ returnCode: 1, summary: "left" });

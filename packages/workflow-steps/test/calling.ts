@@ -3,21 +3,21 @@ import { getStepType, type RegistryDocument, type StepDocument } from "../src/do
 import { type Call, type Called, shown } from "../src/step/call.ts";
 import { executors } from "../src/step/tool.ts";
 
-/** An event as an executor told it. */
-export type Told = { type: string; payload: Record<string, unknown> };
+/** An event as an executor payloads it. */
+export type Published = { type: string; payload: Record<string, unknown> };
 
 /** A file that a step wrote. */
 export type Written = { path: string; data: string | Uint8Array; mode: string };
 
-/** How a step went: what it told, wrote and gave, or what it failed with. */
-export type Went = { events: Told[]; files: Written[]; called: Called | null; error: unknown };
+/** How a step went: what it payloads, wrote and gave, or what it failed with. */
+export type Went = { events: Published[]; files: Written[]; called: Called | null; error: unknown };
 
 type Around = {
   inputs?: Record<string, unknown>;
   registry?: RegistryDocument;
   env?: Record<string, string>;
   signal?: AbortSignal;
-  events?: Told[];
+  events?: Published[];
 };
 
 /** Carries one step out, as the interpreter does. Expressions are not evaluated: a field is its value. */

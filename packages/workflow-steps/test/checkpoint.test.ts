@@ -62,7 +62,7 @@ test("a checkpoint has the documented form, and is JSON", async () => {
   expect(copied(first as Checkpoint)).toEqual(first as Checkpoint);
 });
 
-test("a checkpoint comes after each step that is done, and tells which step comes next", async () => {
+test("a checkpoint comes after each step that is done, and names the step that comes next", async () => {
   const { checkpoints } = await ran(linear);
   expect(checkpoints.map((one) => [one.completedSteps.at(-1), one.currentStepID])).toEqual([
     ["Set_A", "Set_B"],
@@ -224,7 +224,7 @@ test("from every checkpoint of a run with nested constructs the end is the same"
   }
 });
 
-test("what checkpoints tell is the state in memory, at every commit of a serial run", async () => {
+test("what checkpoints hold is the state in memory, at every commit of a serial run", async () => {
   const document = flow(
     [
       set("Set_A", "$a", 1, "Loop_A"),
@@ -285,14 +285,18 @@ test("a variable of ten million characters is written, checkpointed and taken up
     ],
     { vars },
   );
-  const { checkpoints, variables, told } = await ran(document, { work: { Work_A: () => text } });
+  const { checkpoints, variables, payloads } = await ran(document, {
+    work: { Work_A: () => text },
+  });
   expect([variables.$a, checkpoints[0]?.variables.$note === text]).toEqual([10_000_000, true]);
-  expect(told("step_done", "Work_A")).toMatchObject([{ outputs: { $note: { _truncated: true } } }]);
+  expect(payloads("step_done", "Work_A")).toMatchObject([
+    { outputs: { $note: { _truncated: true } } },
+  ]);
   const again = await ran(document, { from: copied(checkpoints[0] as Checkpoint) });
   expect([again.variables.$a, again.variables.$note === text]).toEqual([10_000_000, true]);
 });
 
-test("what is written side by side to one variable stands in the checkpoint as it does in memory", async () => {
+test("what is written concurrently to one variable stands in the checkpoint as it does in memory", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Work_A", "Work_B", "Work_C"], next: "RETURN" },

@@ -35,17 +35,17 @@ async function running(steps: (url: string) => object[], replies: Reply[] = []) 
     one.includes("(") ? one : `${one}(STRING)`,
   );
   const registry = { vars, apis: [{ id: "number", url: `${url}numbers/{id}` }] };
-  const told: string[] = [];
+  const payloads: string[] = [];
   const engine = new Engine(
     { version: "3.18", name: "all", registry, steps: steps(url) as { id: string }[] },
-    { env, onEvent: ({ type, stepID }) => void told.push(`${stepID} ${type}`) },
+    { env, onEvent: ({ type, stepID }) => void payloads.push(`${stepID} ${type}`) },
   );
   expect(engine.validate()).toEqual([]);
   const ran = engine.execute({}, defaultAdapters({ options: { cwd, env } }));
   const context = await ran.catch(({ ctx }: { ctx: Awaited<typeof ran> }) => ctx);
   const { status, variables } = context.snapshot();
   const of = (id: string) =>
-    told.flatMap((one) => (one.startsWith(`${id} `) ? one.slice(id.length + 1) : [])).join(" ");
+    payloads.flatMap((one) => (one.startsWith(`${id} `) ? one.slice(id.length + 1) : [])).join(" ");
   return { status, variables, of };
 }
 

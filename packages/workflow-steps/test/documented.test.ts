@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as door from "../src/index.ts";
+import * as entryPoint from "../src/index.ts";
 import { type Adapters, type Checkpoint, Engine, type RunEvent } from "../src/index.ts";
 import { flow } from "./ran.ts";
 
@@ -27,7 +27,7 @@ const workflow = flow(
   { params: ["projectName(STRING)"], vars },
 );
 
-/** Answers with what it was asked; fails while it is told to. */
+/** Answers with what it was asked; fails while it is payloads to. */
 function claude() {
   const state = { calls: 0, isDown: false };
   const adapter: NonNullable<Adapters["llm"]> = {
@@ -110,7 +110,7 @@ test("4.3 and 4.6: crash recovery from the last checkpoint", async () => {
   ]);
 });
 
-test("4.4: a rerun from a step, with a mended variable or from a minimal object", async () => {
+test("4.4: a rerun from a step, with a fixed variable or from a minimal object", async () => {
   const engine = new Engine(workflow);
   const adapters = { llm: claude().adapter };
   const first = await engine.execute({ projectName: "MyApp" }, adapters);
@@ -251,22 +251,22 @@ test("10: all that the documents export is there", () => {
     StepType getStepType ExecutionStatus WriteMode LoopMode ParallelErrorStrategy RunEventType
     SUPPORTED_VERSIONS isV310OrLater LLMError buildErrorMap ExecutionContext ChildExecutionContext
     applyOutputMapping emitEvent stepsBundle fold interpret`;
-  const missing = documented.split(/\s+/).filter((name) => !(name in door));
+  const missing = documented.split(/\s+/).filter((name) => !(name in entryPoint));
   expect(missing).toEqual([]);
 });
 
 test("10: the constants and the small functions are as documented", () => {
-  expect(door.isV310OrLater("3.9")).toBe(false);
-  expect(door.isV310OrLater("3.10")).toBe(true);
-  expect([...door.SUPPORTED_VERSIONS]).toEqual(
+  expect(entryPoint.isV310OrLater("3.9")).toBe(false);
+  expect(entryPoint.isV310OrLater("3.10")).toBe(true);
+  expect([...entryPoint.SUPPORTED_VERSIONS]).toEqual(
     Array.from({ length: 19 }, (_, minor) => `3.${minor}`),
   );
-  expect(door.getStepType("Check_A")).toBe("Branch");
-  expect(door.getStepType("Fork_A")).toBe("Noop");
-  expect(door.getStepType("Done_A")).toBe("Stop");
-  expect(door.getStepType({ id: "anything", type: "LLM" })).toBe("LLM");
-  expect(door.getStepType("Nope_A")).toBeNull();
-  expect(Object.keys(door.ExecutionStatus).toSorted()).toEqual([
+  expect(entryPoint.getStepType("Check_A")).toBe("Branch");
+  expect(entryPoint.getStepType("Fork_A")).toBe("Noop");
+  expect(entryPoint.getStepType("Done_A")).toBe("Stop");
+  expect(entryPoint.getStepType({ id: "anything", type: "LLM" })).toBe("LLM");
+  expect(entryPoint.getStepType("Nope_A")).toBeNull();
+  expect(Object.keys(entryPoint.ExecutionStatus).toSorted()).toEqual([
     "cancelled",
     "completed",
     "failed",
@@ -274,10 +274,12 @@ test("10: the constants and the small functions are as documented", () => {
     "running",
     "stopped",
   ]);
-  expect(["", "false", 0, NaN, null, undefined, false].map(door.toBool)).not.toContain(true);
-  expect(["0", "a", [], {}, 1].map(door.toBool)).not.toContain(false);
-  expect(["1.5", true, "x", null, [], 2].map(door.toFloat)).toEqual([1.5, 1, 0, 0, 0, 2]);
-  expect(door.parseServiceSignature(" Send ( to (STRING) , n(INT) ) RETURN ok (BOOL)")).toEqual({
+  expect(["", "false", 0, NaN, null, undefined, false].map(entryPoint.toBool)).not.toContain(true);
+  expect(["0", "a", [], {}, 1].map(entryPoint.toBool)).not.toContain(false);
+  expect(["1.5", true, "x", null, [], 2].map(entryPoint.toFloat)).toEqual([1.5, 1, 0, 0, 0, 2]);
+  expect(
+    entryPoint.parseServiceSignature(" Send ( to (STRING) , n(INT) ) RETURN ok (BOOL)"),
+  ).toEqual({
     name: "Send",
     params: [
       { name: "to", type: "STRING" },
@@ -285,17 +287,20 @@ test("10: the constants and the small functions are as documented", () => {
     ],
     returns: [{ name: "ok", type: "BOOL" }],
   });
-  expect(door.parseVariableDeclaration('$a(STRING) = "x"')).toEqual({
+  expect(entryPoint.parseVariableDeclaration('$a(STRING) = "x"')).toEqual({
     name: "$a",
     type: "STRING",
     default: "x",
   });
-  expect(() => door.parseParamDeclaration("n INT")).toThrow("n INT");
-  expect(door.buildErrorMap("plain", "Tool_A")).toMatchObject({
+  expect(() => entryPoint.parseParamDeclaration("n INT")).toThrow("n INT");
+  expect(entryPoint.buildErrorMap("plain", "Tool_A")).toMatchObject({
     message: "plain",
     stepID: "Tool_A",
     retryable: false,
   });
-  const timeout = new door.LLMError("timeout", "slow", { status: 504 });
-  expect(door.buildErrorMap(timeout, "LLM_A")).toMatchObject({ type: "timeout", retryable: true });
+  const timeout = new entryPoint.LLMError("timeout", "slow", { status: 504 });
+  expect(entryPoint.buildErrorMap(timeout, "LLM_A")).toMatchObject({
+    type: "timeout",
+    retryable: true,
+  });
 });

@@ -12,7 +12,7 @@ const setting = flow(
   { params: ["goal(STRING) = g"], vars },
 );
 
-test("a run tells what happens in order, with the documented payloads", async () => {
+test("a run publishes what happens in order, with the documented payloads", async () => {
   const { events, context } = await ran(setting, { clientRunToken: "client:1" });
   expect(events.map(({ type, stepID, payload }) => [type, stepID, payload])).toEqual([
     ["workflow_start", null, { name: "flow", version: "3.18", params: { goal: "g" } }],
@@ -56,8 +56,8 @@ test("two runs never have the same id", async () => {
   expect(new Set(all.map(({ runID }) => runID)).size).toBe(3);
 });
 
-test("a variable that gets the value that it has is not told of", async () => {
-  const { told } = await ran(
+test("a variable that gets the value that it has is not published", async () => {
+  const { payloads } = await ran(
     flow(
       [
         { id: "Set_A", target: "$b", value: { x: [1] }, next: "Set_B" },
@@ -66,7 +66,7 @@ test("a variable that gets the value that it has is not told of", async () => {
       { vars },
     ),
   );
-  expect(told("var_changed")).toHaveLength(1);
+  expect(payloads("var_changed")).toHaveLength(1);
 });
 
 test("inputs of 20 KB are cut in the event and whole in the adapter", async () => {
@@ -83,7 +83,7 @@ test("inputs of 20 KB are cut in the event and whole in the adapter", async () =
     ],
     { params: ["text(STRING)"], vars, services: ["F(text(STRING))"] },
   );
-  const { told, variables } = await ran(document, {
+  const { payloads, variables } = await ran(document, {
     params: { text },
     adapters: {
       service: {
@@ -95,11 +95,11 @@ test("inputs of 20 KB are cut in the event and whole in the adapter", async () =
     },
   });
   expect(asked).toEqual({ text, small: 2 });
-  expect(told("step_start")[0]?.resolvedInputs).toEqual({
+  expect(payloads("step_start")[0]?.resolvedInputs).toEqual({
     text: { _truncated: true, type: "string", length: 20_482, preview: `"${"x".repeat(199)}...` },
     small: 2,
   });
-  expect(told("step_done")[0]?.outputs).toEqual({
+  expect(payloads("step_done")[0]?.outputs).toEqual({
     $b: {
       _truncated: true,
       type: "object",
@@ -114,8 +114,8 @@ test("inputs that can't be evaluated are null in the event, and fail the step", 
   const document = flow([{ id: "Service_F", in: { x: "=1 / 0" }, next: "RETURN" }], {
     services: ["F(x(INT))"],
   });
-  const { told, of } = await ran(document, { adapters: { service: { call: async () => 1 } } });
-  expect(told("step_start")[0]?.resolvedInputs).toBeNull();
+  const { payloads, of } = await ran(document, { adapters: { service: { call: async () => 1 } } });
+  expect(payloads("step_start")[0]?.resolvedInputs).toBeNull();
   expect(of("Service_F")).toBe("step_start step_error");
 });
 
@@ -214,14 +214,14 @@ test("an adapter that never answers does not hold up the end of an aborted run",
     [{ id: "LLM_A", in: { prompt: "x" }, out: { $b: "=_result" }, next: "RETURN" }],
     { vars },
   );
-  let tell: (delta: string) => void = () => undefined;
+  let deliver: (delta: string) => void = () => undefined;
   const { engine, events } = trial(document);
   const context = engine.start(
     {},
     {
       llm: {
         call: (_params, onToken) => {
-          tell = onToken;
+          deliver = onToken;
           return late.promise;
         },
       },
@@ -233,7 +233,7 @@ test("an adapter that never answers does not hold up the end of an aborted run",
   await context.done;
   expect(events.at(-1)?.type).toBe("workflow_cancelled");
   const { length } = events;
-  tell("late");
+  deliver("late");
   late.resolve({ content: "late" });
   await settled();
   expect(events).toHaveLength(length);
@@ -343,7 +343,7 @@ test("a workflow that is changed after its engine was made runs as it was", asyn
   expect(context.snapshot().variables.$a).toBe(1);
 });
 
-test("what an event told of a variable does not change with later writes, nor the variable with it", async () => {
+test("what an event holds of a variable does not change with later writes, nor the variable with it", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [1, 2, 3], children: ["Set_A"], next: "Set_C" },
@@ -354,11 +354,11 @@ test("what an event told of a variable does not change with later writes, nor th
     { vars },
   );
   const texts: string[] = [];
-  const { told, variables, checkpoints } = await ran(document, {
+  const { payloads, variables, checkpoints } = await ran(document, {
     onEvent: ({ type, payload }) =>
       void (type === "var_changed" && texts.push(JSON.stringify(payload))),
   });
-  expect(told("var_changed").map((payload) => JSON.stringify(payload))).toEqual(texts);
+  expect(payloads("var_changed").map((payload) => JSON.stringify(payload))).toEqual(texts);
   expect(texts[1]).toBe(
     '{"name":"$b","oldValue":{"list":[{"n":1}]},"newValue":{"list":[{"n":10}]}}',
   );

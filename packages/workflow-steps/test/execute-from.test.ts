@@ -199,9 +199,9 @@ test("a step inside of a Branch goes on in its chain, without its cases being te
     ],
     { vars },
   );
-  const { variables, told } = await ran(document, { from: { currentStepID: "Set_A2" } });
+  const { variables, payloads } = await ran(document, { from: { currentStepID: "Set_A2" } });
   expect(variables.$seen).toEqual(["Set_A2", "Set_End"]);
-  expect(told("step_done", "Branch_A")).toMatchObject([{ selected: "Set_A" }]);
+  expect(payloads("step_done", "Branch_A")).toMatchObject([{ selected: "Set_A" }]);
 });
 
 test("a step that lies in several constructs is refused, and they are listed", async () => {

@@ -68,12 +68,12 @@ test("every field that may hold an expression gets its value", async () => {
     { id: "Stop_A", reason: "=goal + '!'" },
   ];
   const document = flow(steps, { ...registry, services: ["F(to(STRING))"] });
-  const { context, error, told, events } = await ran(document, {
+  const { context, error, payloads, events } = await ran(document, {
     params: { goal: "G" },
     adapters: { file, service },
   });
   expect(error).toBeNull();
-  expect(told("pause_start")).toMatchObject([{ reason: "G?" }]);
+  expect(payloads("pause_start")).toMatchObject([{ reason: "G?" }]);
   const token = context.snapshot().paused?.token ?? "";
   expect(await context.resume({ token, payload: { yes: true } })).toEqual({ ok: true });
   await context.done;
@@ -94,11 +94,11 @@ test("every field that may hold an expression gets its value", async () => {
     second: [null, "=x"],
     y: "flow",
   });
-  expect(told("step_print", "Service_F")).toEqual([{ value: "sent to G" }]);
+  expect(payloads("step_print", "Service_F")).toEqual([{ value: "sent to G" }]);
   expect(events.at(-1)).toMatchObject({ type: "workflow_done", payload: { stop_id: "Stop_A" } });
 });
 
-test("print is told after success by a step of any type, before its step_done", async () => {
+test("print is payloads after success by a step of any type, before its step_done", async () => {
   const steps = [
     { id: "Noop_A", print: "='fork of ' + 2", children: ["Set_A", "Set_B"], next: "Branch_A" },
     { id: "Set_A", target: "$x", value: 1, print: "=$x", next: "RETURN" },
@@ -114,8 +114,8 @@ test("print is told after success by a step of any type, before its step_done", 
     { id: "Set_D", target: "$x", value: 7, next: "RETURN" },
     { id: "Stop_A", print: "bye" },
   ];
-  const { told, of } = await ran(flow(steps, { vars: ["$x(INT)", "$y(INT)"] }));
-  expect(told("step_print").map(({ value }) => value)).toEqual([
+  const { payloads, of } = await ran(flow(steps, { vars: ["$x(INT)", "$y(INT)"] }));
+  expect(payloads("step_print").map(({ value }) => value)).toEqual([
     1,
     "plain",
     "fork of 2",
@@ -133,7 +133,7 @@ test("a print that can't be evaluated fails its step", async () => {
 });
 
 test.each(["=$x = 1", "=f(1)", "=$x ? 1 : 2", "='open", "=($x", "=$x[1"])(
-  "%s is told by the validator with its step, and never runs",
+  "%s is payloads by the validator with its step, and never runs",
   async (value) => {
     const document = flow([{ id: "Set_A", target: "$x", value, next: "RETURN" }], {
       vars: ["$x(INT)"],
@@ -146,25 +146,25 @@ test.each(["=$x = 1", "=f(1)", "=$x ? 1 : 2", "='open", "=($x", "=$x[1"])(
 test.each(["='a' * 2", "=$x / 0", "=$o - 1"])(
   "%s fails its step, and the message shows it",
   async (value) => {
-    const { error, of, told } = await ran(
+    const { error, of, payloads } = await ran(
       flow([{ id: "Set_A", target: "$x", value, next: "RETURN" }], {
         vars: ["$x(INT) = 1", "$o(OBJECT) = {}"],
       }),
     );
     expect(error).toMatchObject({ stepID: "Set_A" });
     expect(of("Set_A")).toBe("step_start step_error");
-    expect(String(told("step_error")[0]?.error)).toContain(value.slice(1));
+    expect(String(payloads("step_error")[0]?.error)).toContain(value.slice(1));
   },
 );
 
-test("an expression of a million parentheses is a fault of its step", () => {
+test("an expression of a million parentheses is an error of its step", () => {
   const value = `=${"(".repeat(1_000_000)}`;
-  const [told, ...others] = new Engine(
+  const [payloads, ...others] = new Engine(
     flow([{ id: "Set_A", target: "$x", value, next: "RETURN" }], { vars: ["$x(INT)"] }),
   ).validate();
   expect(others).toEqual([]);
-  expect(told).toStartWith("Set_A: ");
-  expect(told?.length).toBeLessThan(1000);
+  expect(payloads).toStartWith("Set_A: ");
+  expect(payloads?.length).toBeLessThan(1000);
 });
 
 test("what objects inherit is not there", async () => {

@@ -5,22 +5,22 @@ export const faultyExpressions: Faulty[] = [
   {
     what: "an undeclared variable in a value",
     document: one(set({ value: "=$y + 1" })),
-    told: [error('Set_A: value: "$y" is not declared in registry.vars')],
+    payloads: [error('Set_A: value: "$y" is not declared in registry.vars')],
   },
   {
     what: "an undeclared variable deep in an input",
     document: llm({ in: { messages: [{ content: "=$y" }] } }),
-    told: [error('LLM_A: in.messages[0].content: "$y" is not declared in registry.vars')],
+    payloads: [error('LLM_A: in.messages[0].content: "$y" is not declared in registry.vars')],
   },
   {
     what: "an undeclared variable that is written",
     document: llm({ out: "$y" }),
-    told: [error('LLM_A: out: "$y" is not declared in registry.vars')],
+    payloads: [error('LLM_A: out: "$y" is not declared in registry.vars')],
   },
   {
     what: "an undeclared variable in a placeholder",
     document: llm({ out: { "$x[$y]": "=_result", "/{$z.a}.md": "=_result" } }),
-    told: [
+    payloads: [
       error('LLM_A: out["$x[$y]"]: "$y" is not declared in registry.vars'),
       error('LLM_A: out["/{$z.a}.md"]: "$z" is not declared in registry.vars'),
     ],
@@ -28,7 +28,7 @@ export const faultyExpressions: Faulty[] = [
   {
     what: "an undeclared variable for a pause's answer",
     document: one({ id: "Pause_A", resumeResultTarget: "$y" }),
-    told: [error('Pause_A: resumeResultTarget: "$y" is not declared in registry.vars')],
+    payloads: [error('Pause_A: resumeResultTarget: "$y" is not declared in registry.vars')],
   },
   {
     what: "an undeclared variable in conditions, which need no =",
@@ -37,7 +37,7 @@ export const faultyExpressions: Faulty[] = [
       { id: "Loop_A", while: "$c", maxIterations: 1, children: ["Noop_B"], next: "RETURN" },
       { id: "Noop_B", print: "=$d", next: "RETURN" },
     ]),
-    told: [
+    payloads: [
       error('Branch_A: if: "$a" is not declared in registry.vars'),
       error('Branch_A: cases[0][0]: "$b" is not declared in registry.vars'),
       error('Loop_A: while: "$c" is not declared in registry.vars'),
@@ -47,17 +47,17 @@ export const faultyExpressions: Faulty[] = [
   {
     what: "a name that is no param",
     document: one(set({ value: "=gaol" })),
-    told: [warning('Set_A: value: "gaol" is not declared in registry.params')],
+    payloads: [warning('Set_A: value: "gaol" is not declared in registry.params')],
   },
   {
     what: "an expression that ends too early",
     document: one(set({ value: "=1 +" })),
-    told: [error('Set_A: value: a value is missing at the end, at character 4 of "1 +"')],
+    payloads: [error('Set_A: value: a value is missing at the end, at character 4 of "1 +"')],
   },
   {
     what: "a target that is none",
     document: llm({ out: { x: "=_result" } }),
-    told: [error('LLM_A: out: target "x": it is neither a $variable nor a /path')],
+    payloads: [error('LLM_A: out: target "x": it is neither a $variable nor a /path')],
   },
 ];
 
@@ -72,7 +72,7 @@ export const faultyFlows: Faulty[] = [
       { id: "LLM_A", onError: "Set_5", next: "Stop_End" },
       { id: "Stop_End" },
     ]),
-    told: [
+    payloads: [
       error('Noop_A: children[0]: there is no step "Set_1"'),
       error('Noop_A: next: there is no step "Set_2"'),
       error('Branch_A: cases[0][1]: there is no step "Set_3"'),
@@ -83,13 +83,13 @@ export const faultyFlows: Faulty[] = [
   {
     what: "children that are no array",
     document: one({ id: "Noop_A", children: "Set_A" }),
-    told: [error('Noop_A: children must be an array, not "Set_A"')],
+    payloads: [error('Noop_A: children must be an array, not "Set_A"')],
     inSchema: true,
   },
   {
     what: "a child that is no text",
     document: one({ id: "Noop_A", children: [{ id: "Set_A" }] }),
-    told: [error("Noop_A: children[0] must be the id of a step, not an object")],
+    payloads: [error("Noop_A: children[0] must be the id of a step, not an object")],
     inSchema: true,
   },
   {
@@ -98,17 +98,17 @@ export const faultyFlows: Faulty[] = [
       ...chain({ id: "Noop_A", children: ["Set_A", "Set_A"] }),
       set({ next: "RETURN" }),
     ]),
-    told: [error('Noop_A: children[1]: "Set_A" is named twice')],
+    payloads: [error('Noop_A: children[1]: "Set_A" is named twice')],
   },
   {
     what: "BREAK outside of a loop",
     document: workflow([{ id: "Noop_A", next: "BREAK" }, { id: "Stop_End" }]),
-    told: [error("Noop_A: next: BREAK ends a loop, and this step is in none")],
+    payloads: [error("Noop_A: next: BREAK ends a loop, and this step is in none")],
   },
   {
     what: "a case that goes to RETURN",
     document: one({ id: "Branch_A", cases: [["goal", "RETURN"]] }),
-    told: [error("Branch_A: cases[0][1]: RETURN can only stand in next")],
+    payloads: [error("Branch_A: cases[0][1]: RETURN can only stand in next")],
   },
   {
     what: "no entry",
@@ -119,7 +119,7 @@ export const faultyFlows: Faulty[] = [
         { id: "Stop_End", if: 1 },
       ].slice(0, 2),
     ),
-    told: [
+    payloads: [
       error("there is no entry: each step is named by another, so put a Noop before the first"),
       warning("no step is a Stop"),
       warning(
@@ -134,7 +134,7 @@ export const faultyFlows: Faulty[] = [
       { id: "Noop_B", next: "Noop_C" },
       { id: "Noop_C", next: "Noop_B" },
     ]),
-    told: [
+    payloads: [
       error("Noop_B: no way leads here from an entry"),
       error("Noop_C: no way leads here from an entry"),
       warning(
@@ -145,7 +145,7 @@ export const faultyFlows: Faulty[] = [
   {
     what: "a step that is its own child",
     document: one({ id: "Noop_A", children: ["Noop_A"] }),
-    told: [
+    payloads: [
       error('Noop_A: children[0]: "Noop_A" leads back here, so the step would run inside itself'),
     ],
   },
@@ -157,7 +157,7 @@ export const faultyFlows: Faulty[] = [
         set({ next: "Loop_A" }),
       ].toSpliced(0, 0, { id: "Noop_Start", next: "Loop_A" }),
     ),
-    told: [
+    payloads: [
       error('Loop_A: children[0]: "Set_A" leads back here, so the step would run inside itself'),
     ],
   },
@@ -168,17 +168,17 @@ export const faultyFlows: Faulty[] = [
       { id: "Noop_B", next: "Noop_B" },
       { id: "Stop_End" },
     ]),
-    told: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
+    payloads: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
   },
   {
     what: "no Stop, which is no error",
     document: workflow([{ id: "Noop_A", next: "RETURN" }]),
-    told: [warning("no step is a Stop")],
+    payloads: [warning("no step is a Stop")],
   },
   {
     what: "no next",
     document: workflow([{ id: "Noop_A" }, { id: "Stop_End" }]),
-    told: [warning("Noop_A: next is missing, so the chain ends here, as with RETURN")],
+    payloads: [warning("Noop_A: next is missing, so the chain ends here, as with RETURN")],
   },
   {
     what: "constructs 101 deep",
@@ -189,6 +189,9 @@ export const faultyFlows: Faulty[] = [
         children: level < 101 ? [`Noop_${level + 1}`] : [],
       })),
     ),
-    told: [error("Noop_101: it lies in more than 100 constructs"), warning("no step is a Stop")],
+    payloads: [
+      error("Noop_101: it lies in more than 100 constructs"),
+      warning("no step is a Stop"),
+    ],
   },
 ];

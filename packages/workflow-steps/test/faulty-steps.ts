@@ -20,26 +20,28 @@ export const faultySteps: Faulty[] = [
   {
     what: "no id",
     document: workflow([...chain({ id: "Noop_A" }), { type: "Noop", next: "RETURN" }]),
-    told: [error("steps[2]: id is missing")],
+    payloads: [error("steps[2]: id is missing")],
     inSchema: true,
   },
   {
     what: "an id that is a number",
     document: workflow([...chain({ id: "Noop_A" }), { id: 4, next: "RETURN" }]),
-    told: [error("steps[2]: id must be a text that is not empty, not 4")],
+    payloads: [error("steps[2]: id must be a text that is not empty, not 4")],
     inSchema: true,
   },
   {
     what: "an id without a type",
     document: one({ id: "LLM" }),
-    told: [error('LLM: an id is a type, "_" and a name, such as LLM_Plan')],
+    payloads: [error('LLM: an id is a type, "_" and a name, such as LLM_Plan')],
     inSchema: true,
   },
   ...["RETURN", "BREAK", "ELSE", "__entry__"].map(
     (id): Faulty => ({
       what: `the reserved id ${id}`,
       document: workflow([...chain({ id: "Noop_A" }), { id, next: "Stop_End" }]),
-      told: [error(`${id}: this id is reserved: RETURN, BREAK, ELSE and what begins with __ are`)],
+      payloads: [
+        error(`${id}: this id is reserved: RETURN, BREAK, ELSE and what begins with __ are`),
+      ],
       inSchema: true,
     }),
   ),
@@ -47,25 +49,25 @@ export const faultySteps: Faulty[] = [
     (id): Faulty => ({
       what: `the id ${id}`,
       document: one({ id }),
-      told: [error(`${id}: an id has no "/", no "\\" and no ".."`)],
+      payloads: [error(`${id}: an id has no "/", no "\\" and no ".."`)],
       inSchema: true,
     }),
   ),
   {
     what: "an id with a line break",
     document: one({ id: "Noop_a\nb" }),
-    told: [error('"Noop_a\\nb": an id has no control characters')],
+    payloads: [error('"Noop_a\\nb": an id has no control characters')],
   },
   {
     what: "an id of 201 characters",
     document: one({ id: `Noop_${"a".repeat(196)}` }),
-    told: [error(`"Noop_${"a".repeat(55)}…": an id has at most 200 characters`)],
+    payloads: [error(`"Noop_${"a".repeat(55)}…": an id has at most 200 characters`)],
     inSchema: true,
   },
   {
     what: "an unknown prefix",
     document: one({ id: "Foo_A" }),
-    told: [
+    payloads: [
       error(
         'Foo_A: "Foo" is no type of step: Service, API, Component, LLM, Set, Write, Download, Unzip, Pause, Branch, Loop, Stop, Noop, Tool, Subflow are',
       ),
@@ -74,13 +76,13 @@ export const faultySteps: Faulty[] = [
   {
     what: "a type that is no text",
     document: one({ id: "Noop_A", type: 3 }),
-    told: [error("Noop_A: type must be a text, not 3")],
+    payloads: [error("Noop_A: type must be a text, not 3")],
     inSchema: true,
   },
   {
     what: "an id that is given twice",
     document: workflow([...chain({ id: "Noop_A" }), { id: "Noop_A", next: "RETURN" }]),
-    told: [error("Noop_A: this id has been given to steps[0] already")],
+    payloads: [error("Noop_A: this id has been given to steps[0] already")],
   },
   {
     what: "a Stop with a next",
@@ -88,7 +90,7 @@ export const faultySteps: Faulty[] = [
       { id: "Noop_A", next: "Stop_A" },
       { id: "Stop_A", next: "RETURN" },
     ]),
-    told: [error("Stop_A: a Stop ends the run, so it has no next")],
+    payloads: [error("Stop_A: a Stop ends the run, so it has no next")],
     inSchema: true,
   },
   {
@@ -97,41 +99,41 @@ export const faultySteps: Faulty[] = [
       { id: "Stop_A", children: ["Noop_A"] },
       { id: "Noop_A", next: "RETURN" },
     ]),
-    told: [error("Stop_A: a Stop ends the run, so it has no children")],
+    payloads: [error("Stop_A: a Stop ends the run, so it has no children")],
     inSchema: true,
   },
   {
     what: "a field that its type does not have",
     document: one({ id: "Noop_A", cases: [] }),
-    told: [warning("Noop_A: cases has no effect on a Noop")],
+    payloads: [warning("Noop_A: cases has no effect on a Noop")],
   },
   {
     what: "in and input together",
     document: llm({ in: { prompt: "a" }, input: { prompt: "b" } }),
-    told: [warning("LLM_A: input has no effect beside in")],
+    payloads: [warning("LLM_A: input has no effect beside in")],
   },
   {
     what: "in that is a list",
     document: llm({ in: [] }),
-    told: [error("LLM_A: in must be an object, not an array")],
+    payloads: [error("LLM_A: in must be an object, not an array")],
     inSchema: true,
   },
   {
     what: "out that is a number",
     document: llm({ out: 1 }),
-    told: [error("LLM_A: out must be a text or an object, not 1")],
+    payloads: [error("LLM_A: out must be a text or an object, not 1")],
     inSchema: true,
   },
   {
     what: "meta that is a text",
     document: one({ id: "Noop_A", meta: "a" }),
-    told: [error('Noop_A: meta must be an object, not "a"')],
+    payloads: [error('Noop_A: meta must be an object, not "a"')],
     inSchema: true,
   },
   {
     what: "an unknown errorStrategy",
     document: one({ id: "Noop_A", errorStrategy: "retry" }),
-    told: [
+    payloads: [
       error('Noop_A: errorStrategy must be "fail_fast", "continue" or "collect", not "retry"'),
     ],
     inSchema: true,
@@ -139,12 +141,12 @@ export const faultySteps: Faulty[] = [
   {
     what: "an empty model",
     document: llm({ model: " " }),
-    told: [error("LLM_A: model is empty")],
+    payloads: [error("LLM_A: model is empty")],
   },
   {
     what: "a model with an empty side",
     document: llm({ in: { model: "openai/" } }),
-    told: [error('LLM_A: in.model "openai/" has an empty side')],
+    payloads: [error('LLM_A: in.model "openai/" has an empty side')],
   },
   {
     what: "a schema with a schemaRef",
@@ -152,90 +154,92 @@ export const faultySteps: Faulty[] = [
       chain({ id: "LLM_A", in: { output_config: { format: { schema: {}, schemaRef: "s" } } } }),
       { registry: { schemas: { s: {} } } },
     ),
-    told: [error("LLM_A: in.output_config.format has a schema and a schemaRef")],
+    payloads: [error("LLM_A: in.output_config.format has a schema and a schemaRef")],
   },
   {
     what: "a schemaRef that is not registered",
     document: llm({ in: { output_config: { type: "json_schema", schemaRef: "s" } } }),
-    told: [error('LLM_A: the schema "s" is not in registry.schemas')],
+    payloads: [error('LLM_A: the schema "s" is not in registry.schemas')],
   },
   {
     what: "an unknown form of the answer",
     document: llm({ in: { output_config: { type: "xml" } } }),
-    told: [error('LLM_A: in.output_config.type must be "text", "json_object" or "json_schema"')],
+    payloads: [
+      error('LLM_A: in.output_config.type must be "text", "json_object" or "json_schema"'),
+    ],
   },
   {
     what: "a service that is not registered",
     document: one({ id: "Service_F" }),
-    told: [error('Service_F: the service "F" is not in registry.services')],
+    payloads: [error('Service_F: the service "F" is not in registry.services')],
   },
   {
     what: "an API that is not registered",
     document: one({ id: "API_users_get" }),
-    told: [error('API_users_get: the API "users_get" is not in registry.apis')],
+    payloads: [error('API_users_get: the API "users_get" is not in registry.apis')],
   },
   {
     what: "a component that is not registered",
     document: one({ id: "Component_F" }),
-    told: [warning('Component_F: the component "F" is not in registry.components')],
+    payloads: [warning('Component_F: the component "F" is not in registry.components')],
   },
   {
     what: "a Download without a source",
     document: one({ id: "Download_A", in: {} }),
-    told: [error("Download_A: a Download needs source in its in")],
+    payloads: [error("Download_A: a Download needs source in its in")],
   },
   {
     what: "an Unzip without a source",
     document: one({ id: "Unzip_A", in: { overwrite: false } }),
-    told: [error("Unzip_A: an Unzip needs source in its in")],
+    payloads: [error("Unzip_A: an Unzip needs source in its in")],
   },
   {
     what: "a Set without a target",
     document: one({ id: "Set_A", value: 1 }),
-    told: [error("Set_A: a Set needs a target")],
+    payloads: [error("Set_A: a Set needs a target")],
     inSchema: true,
   },
   {
     what: "a Set without a value",
     document: one({ id: "Set_A", target: "$x" }),
-    told: [warning('Set_A: value is missing, so "$x" gets nothing')],
+    payloads: [warning('Set_A: value is missing, so "$x" gets nothing')],
   },
   {
     what: "a Set whose target is an expression",
     document: one(set({ target: "=$x" })),
-    told: [error('Set_A: target "=$x": it is neither a $variable nor a /path')],
+    payloads: [error('Set_A: target "=$x": it is neither a $variable nor a /path')],
   },
   {
     what: "a Set whose target is a file",
     document: one(set({ target: "/x" })),
-    told: [error('Set_A: target must be a path such as $result, not "/x"')],
+    payloads: [error('Set_A: target must be a path such as $result, not "/x"')],
   },
   {
     what: "a Set whose target reaches a prototype",
     document: one(set({ target: "$x.__proto__" })),
-    told: [error('Set_A: target "$x.__proto__": the key __proto__ is refused')],
+    payloads: [error('Set_A: target "$x.__proto__": the key __proto__ is refused')],
   },
   {
     what: "a Write without a target",
     document: one({ id: "Write_A", value: 1 }),
-    told: [error("Write_A: a Write needs a target")],
+    payloads: [error("Write_A: a Write needs a target")],
     inSchema: true,
   },
   {
     what: "a Write with an empty target",
     document: one({ id: "Write_A", target: "", value: 1 }),
-    told: [error('Write_A: target must be a path such as /out/report.md, not ""')],
+    payloads: [error('Write_A: target must be a path such as /out/report.md, not ""')],
     inSchema: true,
   },
   {
     what: "a Write to a variable",
     document: one({ id: "Write_A", target: "$x", value: 1 }),
-    told: [error('Write_A: target must be a path such as /out/report.md, not "$x"')],
+    payloads: [error('Write_A: target must be a path such as /out/report.md, not "$x"')],
   },
   {
     what: "an unknown mode of a Write",
     document: one({ id: "Write_A", target: "/a", value: 1, mode: "serial" }),
-    told: [
+    payloads: [
       error(
         'Write_A: mode must be "overwrite", "failIfExists", "append" or "prepend", not "serial"',
       ),
@@ -245,54 +249,54 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Pause without a target",
     document: one({ id: "Pause_A" }),
-    told: [error("Pause_A: resumeResultTarget is missing: a Pause needs it")],
+    payloads: [error("Pause_A: resumeResultTarget is missing: a Pause needs it")],
     inSchema: true,
   },
   {
     what: "a timeout of no seconds",
     document: one({ id: "Pause_A", resumeResultTarget: "$x", timeout: { sec: 0, on: "Stop_End" } }),
-    told: [error("Pause_A: timeout.sec must be a number above 0, not 0")],
+    payloads: [error("Pause_A: timeout.sec must be a number above 0, not 0")],
     inSchema: true,
   },
   {
     what: "a timeout that leads nowhere",
     document: one({ id: "Pause_A", resumeResultTarget: "$x", timeout: { sec: 1 } }),
-    told: [error("Pause_A: timeout.on is missing")],
+    payloads: [error("Pause_A: timeout.on is missing")],
     inSchema: true,
   },
   {
     what: "a tool that is no text",
     document: one({ id: "Tool_A", tool: 1 }),
-    told: [error("Tool_A: tool must be a text that is not empty, not 1")],
+    payloads: [error("Tool_A: tool must be a text that is not empty, not 1")],
     inSchema: true,
   },
   {
     what: "allowError that is a text",
     document: one({ id: "Tool_A", allowError: "yes" }),
-    told: [error('Tool_A: allowError must be true or false, not "yes"')],
+    payloads: [error('Tool_A: allowError must be true or false, not "yes"')],
     inSchema: true,
   },
   {
     what: "a timeout of a tool that is below 0",
     document: one({ id: "Tool_A", timeout: -1 }),
-    told: [error("Tool_A: timeout must be a number of milliseconds above 0, not -1")],
+    payloads: [error("Tool_A: timeout must be a number of milliseconds above 0, not -1")],
     inSchema: true,
   },
   {
     what: "a type that is newer than the version",
     document: workflow(chain({ id: "Tool_A" }), { version: "3.16" }),
-    told: [warning("Tool_A: a Tool is of version 3.17, and the workflow says 3.16")],
+    payloads: [warning("Tool_A: a Tool is of version 3.17, and the workflow says 3.16")],
   },
   {
     what: "a Branch without cases",
     document: one({ id: "Branch_A" }),
-    told: [error("Branch_A: cases is missing: a Branch needs it")],
+    payloads: [error("Branch_A: cases is missing: a Branch needs it")],
     inSchema: true,
   },
   {
     what: "cases that are no pairs",
     document: one({ id: "Branch_A", cases: ["Noop_B", ["ELSE"]] }),
-    told: [
+    payloads: [
       error('Branch_A: cases[0] must be a pair of a condition and a step\'s id, not "Noop_B"'),
       error("Branch_A: cases[1] must be a pair of a condition and a step's id, not an array"),
     ],
@@ -310,48 +314,48 @@ export const faultySteps: Faulty[] = [
       }),
       set({ next: "RETURN" }),
     ]),
-    told: [error("Branch_A: ELSE must be the last of the cases")],
+    payloads: [error("Branch_A: ELSE must be the last of the cases")],
   },
   {
     what: "a Loop without children",
     document: one({ id: "Loop_A", source: "=$list" }),
-    told: [error("Loop_A: children is missing: a Loop needs it")],
+    payloads: [error("Loop_A: children is missing: a Loop needs it")],
     inSchema: true,
   },
   {
     what: "a Loop over nothing",
     document: workflow(loop()),
-    told: [error("Loop_A: a Loop needs source or while")],
+    payloads: [error("Loop_A: a Loop needs source or while")],
     inSchema: true,
   },
   {
     what: "a Loop with while and source",
     document: workflow(loop({ while: "goal", maxIterations: 1, source: "=$list" })),
-    told: [error("Loop_A: a Loop has source or while, not both")],
+    payloads: [error("Loop_A: a Loop has source or while, not both")],
     inSchema: true,
   },
   {
     what: "a Loop with while and no limit",
     document: workflow(loop({ while: "goal" })),
-    told: [error("Loop_A: a Loop with while needs maxIterations")],
+    payloads: [error("Loop_A: a Loop with while needs maxIterations")],
     inSchema: true,
   },
   {
     what: "a parallel Loop with while",
     document: workflow(loop({ while: "goal", maxIterations: 1, mode: "parallel" })),
-    told: [error("Loop_A: a Loop with while can't be parallel")],
+    payloads: [error("Loop_A: a Loop with while can't be parallel")],
     inSchema: true,
   },
   {
     what: "a limit below 1",
     document: workflow(loop({ while: "goal", maxIterations: 0 })),
-    told: [error("Loop_A: maxIterations must be a whole number from 1, not 0")],
+    payloads: [error("Loop_A: maxIterations must be a whole number from 1, not 0")],
     inSchema: true,
   },
   {
     what: "an unknown mode of a Loop",
     document: workflow(loop({ source: "=$list", mode: "append" })),
-    told: [error('Loop_A: mode must be "serial" or "parallel", not "append"')],
+    payloads: [error('Loop_A: mode must be "serial" or "parallel", not "append"')],
     inSchema: true,
   },
   {
@@ -360,7 +364,7 @@ export const faultySteps: Faulty[] = [
       ...chain({ id: "Loop_A", children: ["Set_A"], source: "=$list" }),
       set({ target: "$list[0]", next: "RETURN" }),
     ]),
-    told: [
+    payloads: [
       warning(
         'Loop_A: source: "Set_A" in the loop writes $list: a resumed loop would go over another list',
       ),

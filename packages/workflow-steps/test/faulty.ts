@@ -1,5 +1,5 @@
-/** A document with one thing wrong, all that is told of it, and whether the JSON Schema refuses it too. */
-export type Faulty = { what: string; document: unknown; told: string[]; inSchema?: true };
+/** A document with one thing wrong, all that is reported of it, and whether the JSON Schema refuses it too. */
+export type Faulty = { what: string; document: unknown; payloads: string[]; inSchema?: true };
 
 /** A step, or other fields. */
 export type Fields = Record<string, unknown>;
@@ -22,9 +22,9 @@ export const chain = (...steps: Fields[]): Fields[] => [
 const withRegistry = (registry: unknown, ...steps: Fields[]) =>
   workflow(chain(...(steps.length > 0 ? steps : [{ id: "Noop_A" }])), { registry });
 
-/** What is told of an error. */
+/** What is reported of an error. */
 export const error = (text: string) => `error: ${text}`;
-/** What is told of a warning. */
+/** What is reported of a warning. */
 export const warning = (text: string) => `warning: ${text}`;
 
 /** A Set that is valid, less what `fields` makes of it. */
@@ -44,69 +44,69 @@ export const faultyDocuments: Faulty[] = [
   {
     what: "no object",
     document: [],
-    told: [error("a workflow must be an object, not an array")],
+    payloads: [error("a workflow must be an object, not an array")],
     inSchema: true,
   },
   {
     what: "no version",
     document: workflow(chain({ id: "Noop_A" }), { version: undefined }),
-    told: [error('version is missing: give one from "3.0" to "3.18"')],
+    payloads: [error('version is missing: give one from "3.0" to "3.18"')],
     inSchema: true,
   },
   {
     what: "a version that is a number",
     document: workflow(chain({ id: "Noop_A" }), { version: 3.16 }),
-    told: [error('version must be a text such as "3.18", not 3.16')],
+    payloads: [error('version must be a text such as "3.18", not 3.16')],
     inSchema: true,
   },
   ...["4.0", "3.19", "3.016", " 3.1", ""].map(
     (version): Faulty => ({
       what: `the version ${JSON.stringify(version)}`,
       document: workflow(chain({ id: "Noop_A" }), { version }),
-      told: [error(`version "${version}" is not supported: "3.0" to "3.18" are`)],
+      payloads: [error(`version "${version}" is not supported: "3.0" to "3.18" are`)],
       inSchema: true,
     }),
   ),
   {
     what: "neither name nor registry nor steps",
     document: { version: "3.18" },
-    told: [error("name is missing"), error("registry is missing"), error("steps is missing")],
+    payloads: [error("name is missing"), error("registry is missing"), error("steps is missing")],
     inSchema: true,
   },
   {
     what: "a name that is no text",
     document: workflow(chain({ id: "Noop_A" }), { name: "" }),
-    told: [error('name must be a text that is not empty, not ""')],
+    payloads: [error('name must be a text that is not empty, not ""')],
     inSchema: true,
   },
   {
     what: "a registry that is no object",
     document: workflow(chain({ id: "Noop_A" }), { registry: [] }),
-    told: [error("registry must be an object, not an array")],
+    payloads: [error("registry must be an object, not an array")],
     inSchema: true,
   },
   {
     what: "steps that are an object",
     document: workflow({ Noop_A: {} }),
-    told: [error("steps must be an array that is not empty, not an object")],
+    payloads: [error("steps must be an array that is not empty, not an object")],
     inSchema: true,
   },
   {
     what: "no steps",
     document: workflow([]),
-    told: [error("steps must be an array that is not empty, not an empty array")],
+    payloads: [error("steps must be an array that is not empty, not an empty array")],
     inSchema: true,
   },
   {
     what: "a step that is no object",
     document: workflow([...chain({ id: "Noop_A" }), 3]),
-    told: [error("steps[2] must be a step, not 3")],
+    payloads: [error("steps[2] must be a step, not 3")],
     inSchema: true,
   },
   {
     what: "an unknown workflowType",
     document: workflow(chain({ id: "Noop_A" }), { workflowType: "Home" }),
-    told: [error('workflowType must be "IDE", "Business", "Approval" or "Local", not "Home"')],
+    payloads: [error('workflowType must be "IDE", "Business", "Approval" or "Local", not "Home"')],
     inSchema: true,
   },
   {
@@ -115,7 +115,7 @@ export const faultyDocuments: Faulty[] = [
       workflowType: "IDE",
       registry: { services: ["F() RETURN r(INT)"] },
     }),
-    told: [
+    payloads: [
       error("a workflow of the type IDE has no services"),
       error("Service_F: a workflow of the type IDE calls no service"),
     ],
@@ -128,40 +128,40 @@ export const faultyRegistries: Faulty[] = [
   {
     what: "params that are an object",
     document: withRegistry({ params: { a: 1 } }),
-    told: [error("registry.params must be an array, not an object")],
+    payloads: [error("registry.params must be an array, not an object")],
     inSchema: true,
   },
   {
     what: "a variable that is no text",
     document: withRegistry({ vars: [1] }),
-    told: [error("registry.vars[0] must be a text, not 1")],
+    payloads: [error("registry.vars[0] must be a text, not 1")],
     inSchema: true,
   },
   {
     what: "a param that is declared twice",
     document: withRegistry({ params: ["a(INT)", "a(STRING)"] }),
-    told: [error('registry.params[1]: "a" is declared twice')],
+    payloads: [error('registry.params[1]: "a" is declared twice')],
   },
   {
     what: "a variable with the name of a param",
     document: withRegistry({ params: ["a(INT)"], vars: ["$a(INT)"] }),
-    told: [error('registry.vars[0]: "$a" has the name of a param')],
+    payloads: [error('registry.vars[0]: "$a" has the name of a param')],
   },
   {
     what: "a service that is declared twice",
     document: withRegistry({ services: ["F()", "F(a(INT))"] }),
-    told: [error('registry.services[1]: "F" is declared twice')],
+    payloads: [error('registry.services[1]: "F" is declared twice')],
   },
   {
     what: "an API without a url",
     document: withRegistry({ apis: [{ id: "a" }] }),
-    told: [error("registry.apis[0].url is missing")],
+    payloads: [error("registry.apis[0].url is missing")],
     inSchema: true,
   },
   {
     what: "an API's header that is no text",
     document: withRegistry({ apis: [{ id: "a", url: "u", headers: { b: 1 } }] }),
-    told: [error("registry.apis[0].headers.b must be a text, not 1")],
+    payloads: [error("registry.apis[0].headers.b must be a text, not 1")],
     inSchema: true,
   },
   ...[
@@ -173,13 +173,13 @@ export const faultyRegistries: Faulty[] = [
     ([field = "", text = "", why = ""]): Faulty => ({
       what: `the declaration ${text} in ${field}`,
       document: withRegistry({ [field]: [text] }),
-      told: [error(`registry.${field}[0]: declaration "${text}": ${why}`)],
+      payloads: [error(`registry.${field}[0]: declaration "${text}": ${why}`)],
     }),
   ),
   {
     what: "a type that is not known",
     document: withRegistry({ vars: ["$a(DATE)"] }),
-    told: [
+    payloads: [
       warning(
         'registry.vars[0]: the type "DATE" of "$a" is not known, so its values are not checked',
       ),
@@ -188,7 +188,7 @@ export const faultyRegistries: Faulty[] = [
   {
     what: "a component without a name",
     document: withRegistry({ components: [{}] }),
-    told: [
+    payloads: [
       error("registry.components[0] must be a text that is not empty or an object, not an object"),
     ],
     inSchema: true,
@@ -196,25 +196,25 @@ export const faultyRegistries: Faulty[] = [
   {
     what: "files that are a list",
     document: withRegistry({ files: ["a"] }),
-    told: [error("registry.files must be an object, not an array")],
+    payloads: [error("registry.files must be an object, not an array")],
     inSchema: true,
   },
   {
     what: "artifacts that are a text",
     document: withRegistry({ files: { artifacts: "out/**" } }),
-    told: [error('registry.files.artifacts must be an array, not "out/**"')],
+    payloads: [error('registry.files.artifacts must be an array, not "out/**"')],
     inSchema: true,
   },
   {
     what: "a document's title that is no text",
     document: withRegistry({ docs: { "1": 2 } }),
-    told: [error("registry.docs.1 must be a text, not 2")],
+    payloads: [error("registry.docs.1 must be a text, not 2")],
     inSchema: true,
   },
   {
     what: "a schema that is a text",
     document: withRegistry({ schemas: { plan: "object" } }),
-    told: [error('registry.schemas.plan must be a JSON Schema, not "object"')],
+    payloads: [error('registry.schemas.plan must be a JSON Schema, not "object"')],
     inSchema: true,
   },
 ];

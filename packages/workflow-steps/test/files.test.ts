@@ -29,11 +29,11 @@ test("a Write writes texts as they are, objects as JSON with two spaces, null as
   expect(text("x/5.txt")).toBe("5");
 });
 
-test("a Write tells of its file, which stands in the snapshot and the checkpoint", async () => {
-  const { of, told, context } = await writing({ target: "/out/ü.txt", value: "ü" });
+test("a Write reports its file, which is in the snapshot and the checkpoint", async () => {
+  const { of, payloads, context } = await writing({ target: "/out/ü.txt", value: "ü" });
   expect(of("Write_A")).toBe("step_start file_start file_done step_done");
-  expect(told("file_start")).toEqual([{ path: "out/ü.txt" }]);
-  expect(told("file_done")).toEqual([{ path: "out/ü.txt", size_bytes: 2 }]);
+  expect(payloads("file_start")).toEqual([{ path: "out/ü.txt" }]);
+  expect(payloads("file_done")).toEqual([{ path: "out/ü.txt", size_bytes: 2 }]);
   expect(context.snapshot().artifacts).toEqual(["out/ü.txt"]);
   expect(context.checkpoint().artifacts).toEqual({
     "out/ü.txt": { path: "out/ü.txt", size_bytes: 2 },
@@ -87,7 +87,7 @@ test("a link that leads out is refused", async () => {
 });
 
 test("a file of `out` is written beside the variables, and shown without its content", async () => {
-  const { told, variables } = await writing(
+  const { payloads, variables } = await writing(
     {
       id: "Work_A",
       out: { $o: "=_result", "/out/{$name}.json": "=_result" },
@@ -97,7 +97,7 @@ test("a file of `out` is written beside the variables, and shown without its con
   );
   expect(variables.$o).toEqual({ a: 1 });
   expect(JSON.parse(text("out/x.json"))).toEqual({ a: 1 });
-  expect(told("step_done")).toEqual([
+  expect(payloads("step_done")).toEqual([
     { outputs: { $o: { a: 1 }, "/out/{$name}.json": { _file: true, path: "/out/x.json" } } },
   ]);
 });

@@ -222,7 +222,7 @@ test("a Stop in one child ends the run: the siblings are aborted, and nothing co
   expect(context.snapshot().variables.$a).toBeNull();
 });
 
-test("two Stops side by side end the run once, with the first", async () => {
+test("two concurrent Stops end the run once, with the first", async () => {
   const document = forked(["Stop_B", "Stop_C"], {}, [{ id: "Stop_B" }, { id: "Stop_C" }]);
   const { events, status } = await ran(document);
   expect(status).toBe("stopped");
@@ -230,7 +230,7 @@ test("two Stops side by side end the run once, with the first", async () => {
   expect(events.at(-1)).toMatchObject({ type: "workflow_done", payload: { stop_id: "Stop_B" } });
 });
 
-test("twenty children side by side leave no gap in seq", async () => {
+test("twenty concurrent children leave no gap in seq", async () => {
   const ids = Array.from({ length: 20 }, (_, index) => `LLM_${index}`);
   const document = forked(
     ids,

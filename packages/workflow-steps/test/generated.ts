@@ -6,7 +6,7 @@ const mostSteps = 30;
 
 /**
  * Workflows of every construct that end in the same way however long their calls take: two chains that
- * run side by side never write to one place. They are valid, and small enough for hundreds of runs.
+ * run concurrently never write to one place. They are valid, and small enough for hundreds of runs.
  *
  * With `isCounting` any step may count what it wrote before, and so show when it ran twice; else only
  * steps at the top that a checkpoint never makes run again.

@@ -31,7 +31,7 @@ test("a handler gets its engine, a context and its step, and its value is _resul
   expect(context.snapshot().variables.$a).toBe(6);
 });
 
-test("a prefix without a handler is a fault", () => {
+test("a prefix without a handler is an error", () => {
   expect(new Engine(working()).validate()).toEqual([expect.stringMatching(/^Work_A: .*Work/)]);
 });
 
@@ -54,7 +54,7 @@ test("a handler that maps its outputs itself has them mapped once", async () => 
   expect(of("Work_A")).toBe("step_start var_changed step_done");
 });
 
-test("a handler may tell of events in its step", async () => {
+test("a handler may publish events in its step", async () => {
   const { of, events } = await ran(working(), {
     work: {
       Work_A: (context) => {
@@ -159,7 +159,7 @@ test("what a handler does after its run has ended changes nothing", async () => 
   });
 });
 
-test("a handler that goes on behind its failed sibling writes nothing any more", async () => {
+test("a handler that continues after its sibling failed writes nothing any more", async () => {
   const late = held();
   const after = held();
   const document = flow(
@@ -173,7 +173,7 @@ test("a handler that goes on behind its failed sibling writes nothing any more",
     ],
     { vars },
   );
-  const { variables, told, context } = await ran(document, {
+  const { variables, payloads, context } = await ran(document, {
     work: {
       Work_A: () => settled().then(() => Promise.reject(new Error("no"))),
       Work_B: async (own) => {
@@ -192,7 +192,7 @@ test("a handler that goes on behind its failed sibling writes nothing any more",
       },
     },
   });
-  expect([variables.$b, told("var_changed")]).toEqual([null, []]);
+  expect([variables.$b, payloads("var_changed")]).toEqual([null, []]);
   expect(context.checkpoint().variables).toEqual(variables);
 });
 

@@ -50,7 +50,7 @@ const agentic: LLMAdapter = {
   },
 };
 
-test("an LLM step tells of all that happens in exactly this order", async () => {
+test("an LLM step publishes all that happens in exactly this order", async () => {
   const { events, variables } = await ran(asking(), { adapters: { llm: agentic, file } });
   const own = events.filter(({ stepID }) => stepID === "LLM_A");
   expect(own.map(({ type, payload }) => [type, payload])).toEqual([
@@ -102,11 +102,11 @@ test("a failure is step_start, llm_error and step_error, and leads to the handle
   const llm: LLMAdapter = {
     call: () => Promise.reject(new LLMError("rate_limit", "too many", { code: "429" })),
   };
-  const { of, told, variables, status } = await ran(asking({ out: "$a", onError: "Set_E" }), {
+  const { of, payloads, variables, status } = await ran(asking({ out: "$a", onError: "Set_E" }), {
     adapters: { llm },
   });
   expect(of("LLM_A")).toBe("step_start llm_error step_error");
-  expect(told("llm_error")).toEqual([
+  expect(payloads("llm_error")).toEqual([
     {
       error: "too many",
       type: "rate_limit",
@@ -155,7 +155,7 @@ test("an adapter of the old form, with params and onToken alone, works", async (
   expect(variables.$a).toBe('[{"role":"user","content":"hello"}]');
 });
 
-test("tokens are told only when the step streams", async () => {
+test("tokens are payloads only when the step streams", async () => {
   const { of } = await ran(asking({ in: { prompt: "x" }, out: "$a", print: undefined }), {
     adapters: { llm: agentic },
   });
@@ -177,13 +177,15 @@ test("JSON is parsed from inside of one fence, and judged by its schema", async 
   });
   expect(nested.variables.$b).toEqual({ name: "n" });
   const wrong = await ran(step(named), { adapters: { llm: answering('{"name": 1}') } });
-  expect(wrong.told("llm_error")).toMatchObject([
+  expect(wrong.payloads("llm_error")).toMatchObject([
     { type: "schema_validation_error", retryable: false },
   ]);
   const broken = await ran(step({ type: "json_object" }), {
     adapters: { llm: answering("not JSON") },
   });
-  expect(broken.told("llm_error")).toMatchObject([{ type: "json_parse_error", retryable: true }]);
+  expect(broken.payloads("llm_error")).toMatchObject([
+    { type: "json_parse_error", retryable: true },
+  ]);
 });
 
 test.each([
@@ -255,6 +257,6 @@ test("an adapter that gives no result fails its step", async () => {
     const llm = { call: async () => given } as unknown as LLMAdapter;
     const { of, events } = await ran(asking({ out: "$a" }), { adapters: { llm } });
     expect(of("LLM_A")).toBe("step_start llm_error step_error");
-    expect(heard(events).told("llm_error")).toMatchObject([{ type: "internal_error" }]);
+    expect(heard(events).payloads("llm_error")).toMatchObject([{ type: "internal_error" }]);
   }
 });

@@ -68,13 +68,13 @@ test.each([3, 4])("a progress of %d of three items runs no body", async (progres
   expect([status, started]).toEqual(["stopped", ["Loop_A", "Noop_After", "Stop_A"]]);
 });
 
-test("a serial loop tells its progress after every iteration", async () => {
+test("a serial loop shows its progress after every iteration", async () => {
   const { checkpoints, context } = await ran(looping(), { from: at(null, ["x", "y", "z"]) });
   expect(checkpoints.map(({ loopProgress }) => loopProgress.Loop_A)).toEqual([1, 2, 3, 3, 3, 3]);
   expect(context.snapshot().variables.$dirs).toEqual(["Loop_A_0", "Loop_A_1", "Loop_A_2"]);
 });
 
-test("a parallel loop tells its progress once, at its end, and each iteration has its own index", async () => {
+test("a parallel loop shows its progress once, at its end, and each iteration has its own index", async () => {
   const document = looping({ mode: "parallel", children: ["Work_A"] }, [
     { id: "Work_A", next: "Set_Copy" },
     copy,
@@ -188,7 +188,7 @@ test("BREAK in a parallel loop starts no further iteration, and lets those that 
   expect(context.checkpoint().loopProgress).toEqual({ Loop_A: 5 });
 });
 
-test("several children run side by side inside of one iteration, one iteration after the other", async () => {
+test("several children run concurrently inside of one iteration, one iteration after the other", async () => {
   const order: string[] = [];
   const say = (name: string) => async (context: { evaluate(text: string): unknown }) => {
     const index = String(context.evaluate("=_index"));

@@ -65,11 +65,11 @@ describe.each(served)("the model adapter over $name", (one) => {
       thinking_tokens: counted.thinking,
       has_tool_use: false,
     });
-    const { usage: told, cost } = went.called ?? {};
-    const { total } = ledgerOfSteps([{ role: "LLM_A", meta: { model, usage: told, cost } }]);
+    const { usage: payloads, cost } = went.called ?? {};
+    const { total } = ledgerOfSteps([{ role: "LLM_A", meta: { model, usage: payloads, cost } }]);
     expect(total).toMatchObject({ usage, cost: cost ?? 0, unpriced: 0 });
     expect(cost).toBeGreaterThan(0);
-    expect(told?.total_tokens).toBe(total.tokens);
+    expect(payloads?.total_tokens).toBe(total.tokens);
     expect(went.called?.locals._meta).toMatchObject({ provider: name, model });
   });
 
@@ -98,7 +98,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     });
   });
 
-  test("runs the tools that the step names, and tells of them by the model's events alone", async () => {
+  test("runs the tools that the step names, and reports them by the model's events alone", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
     writeFileSync(join(cwd, "a.txt"), "42");
     const published: WorkflowEvent[] = [];
@@ -119,11 +119,11 @@ describe.each(served)("the model adapter over $name", (one) => {
     );
     const went = await ask({ tools: ["ReadFile"], stream: true });
     expect(went.called?.locals._result).toBe("It is 42.");
-    const told = went.events.filter(({ type }) => type !== "llm_token");
-    expect(told.map(({ type }) => type).join(" ")).toBe(
+    const payloads = went.events.filter(({ type }) => type !== "llm_token");
+    expect(payloads.map(({ type }) => type).join(" ")).toBe(
       "llm_tool_use llm_tool_use llm_tool_result llm_tool_result llm_done",
     );
-    const results = told.filter(({ type }) => type === "llm_tool_result");
+    const results = payloads.filter(({ type }) => type === "llm_tool_result");
     const contents = results.map(({ payload }) => [payload.content, payload.is_error]);
     expect(contents).toContainEqual(["42", false]);
     expect(contents).toContainEqual(['there is no tool "writeFile"\ntools: readFile', true]);
@@ -160,7 +160,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect((await nowhere.ask({ tools: ["ReadFile"] })).error).toMatchObject({ code: "NO_CWD" });
   });
 
-  test("tells what the provider refuses in the documented words", async () => {
+  test("reports what the provider refuses in the documented words", async () => {
     const { ask } = await serving([
       { fault: { kind: "status", status: 400, type: "", message: "bad word" } },
     ]);
@@ -209,7 +209,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect((await ask({ max_tokens: 8000 })).error).toMatchObject({ code: "BUDGET_EXCEEDED" });
     });
 
-    test("calls side by side each keep their most until they are answered", async () => {
+    test("concurrent calls each keep their most until they are answered", async () => {
       const { ask } = await serving([{ text: "x", tokenMs: 20 }], { maxTokens: 10_000 });
       const both = await Promise.all([ask({ max_tokens: 5000 }), ask({ max_tokens: 5000 })]);
       const codes = both.map(({ error }) => (error as { code?: string } | null)?.code ?? "done");
@@ -267,7 +267,7 @@ describe("the provider", () => {
     expect(await asked({})).toEqual(["anthropic", "anthropic"]);
   });
 
-  test("that is unknown is told with those that are known", async () => {
+  test("that is unknown is payloads with those that are known", async () => {
     const [error] = await (await both())({ model: "gemini/pro" });
     expect(error).toMatchObject({ code: "PROVIDER_UNKNOWN" });
     expect(String(error)).toContain("there are: anthropic, openai, local");

@@ -25,7 +25,7 @@ const pausing = (more: Partial<StepDocument> = {}) =>
 const tokenOf = (context: ExecutionContext): string => context.snapshot().paused?.token ?? "";
 
 test("a Pause resolves execute with the status paused, a token and the checkpoint of it", async () => {
-  const { context, status, told, checkpoints } = await ran(pausing());
+  const { context, status, payloads, checkpoints } = await ran(pausing());
   expect(status).toBe("paused");
   const token = tokenOf(context);
   expect(token).toMatch(/^[0-9a-f]{32}$/);
@@ -33,7 +33,7 @@ test("a Pause resolves execute with the status paused, a token and the checkpoin
     currentStepID: "Pause_A",
     paused: { nodeID: "Pause_A", token },
   });
-  expect(told("pause_start")).toEqual([
+  expect(payloads("pause_start")).toEqual([
     { nodeId: "Pause_A", waitToken: token, reason: "approve?", expireAt: null },
   ]);
   expect(context.checkpoint()).toMatchObject({ status: "paused", currentStepID: "Pause_A" });
@@ -47,13 +47,13 @@ test("the right answer goes to its target, and the run goes on at next", async (
     ok: true,
   });
   await context.done;
-  const { told, of } = heard(events);
+  const { payloads, of } = heard(events);
   expect(context.snapshot()).toMatchObject({
     status: "stopped",
     paused: null,
     variables: { $reply: { ok: 1 }, $a: 1 },
   });
-  expect(told("pause_resumed")).toEqual([
+  expect(payloads("pause_resumed")).toEqual([
     { nodeId: "Pause_A", requestId: "r1", resumedAt: expect.any(String) },
   ]);
   expect(of("Pause_A")).toBe("step_start pause_start var_changed pause_resumed step_done");
@@ -63,7 +63,7 @@ test("a wrong token is rejected and changes nothing", async () => {
   const { context, events } = await ran(pausing());
   const reply = await context.resume({ token: "0".repeat(32), payload: 1 });
   expect(reply).toMatchObject({ ok: false });
-  expect(heard(events).told("pause_rejected")).toEqual([{ reason: expect.any(String) }]);
+  expect(heard(events).payloads("pause_rejected")).toEqual([{ reason: expect.any(String) }]);
   expect(context.status).toBe("paused");
   expect(await context.resume({ token: tokenOf(context) })).toEqual({ ok: true });
   await context.done;
@@ -78,9 +78,9 @@ test("a used token is rejected, and the same requestId gets the same reply witho
   await context.done;
   expect(context.snapshot().paused?.nodeID).toBe("Pause_B");
   expect(await context.resume({ ...answer, payload: { n: 2 } })).toEqual({ ok: true });
-  expect(heard(events).told("pause_rejected")).toEqual([]);
+  expect(heard(events).payloads("pause_rejected")).toEqual([]);
   expect(await context.resume({ token, payload: { n: 3 } })).toMatchObject({ ok: false });
-  expect(heard(events).told("pause_rejected")).toHaveLength(1);
+  expect(heard(events).payloads("pause_rejected")).toHaveLength(1);
   expect(context.snapshot()).toMatchObject({
     status: "paused",
     variables: { $reply: { n: 1 }, $other: null },
@@ -124,7 +124,7 @@ test("an answer to a run that is not paused is rejected, its event in the order 
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
 });
 
-test("an answer after the end is refused, and nothing is told behind the last event", async () => {
+test("an answer after the end is refused, and nothing is payloads behind the last event", async () => {
   const { context, events } = await ran(pausing());
   const token = tokenOf(context);
   await context.resume({ token });
@@ -144,16 +144,16 @@ test("a timeout jumps to its step, which the answer can then no longer reach", a
   const { context, events } = await ran(pausing({ timeout: { sec: 0.02, on: "Set_Late" } }));
   const token = tokenOf(context);
   await context.done;
-  const { told, started } = heard(events);
+  const { payloads, started } = heard(events);
   expect(context.snapshot()).toMatchObject({
     status: "stopped",
     variables: { $late: true, $a: null, $reply: null },
   });
   expect(started).toEqual(["Pause_A", "Set_Late", "Stop_A"]);
-  expect(told("pause_timeout")).toEqual([
+  expect(payloads("pause_timeout")).toEqual([
     { nodeId: "Pause_A", expiredAt: expect.any(String), timeoutAction: "Set_Late" },
   ]);
-  expect(Date.parse(String(told("pause_start")[0]?.expireAt))).toBeGreaterThan(0);
+  expect(Date.parse(String(payloads("pause_start")[0]?.expireAt))).toBeGreaterThan(0);
   expect(await context.resume({ token })).toMatchObject({ ok: false });
 });
 
@@ -194,7 +194,7 @@ test("other branches finish the step that they are in and start none, before the
   expect(context.snapshot()).toMatchObject({ status: "stopped", variables: { $other: { c: 1 } } });
 });
 
-test("two Pauses side by side ask one after the other: the first is done before the second asks", async () => {
+test("two concurrent Pauses ask one after the other: the first is done before the second asks", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Pause_A", "Pause_B"], next: "Stop_A" },
@@ -279,7 +279,7 @@ test("a listener may answer from inside of pause_start", async () => {
   });
   await until(() => context.status === "stopped");
   expect(context.snapshot().variables.$reply).toEqual({ q: 1 });
-  expect(heard(events).told("pause_rejected")).toEqual([]);
+  expect(heard(events).payloads("pause_rejected")).toEqual([]);
 });
 
 test("a listener may answer at once, while it hears pause_start", async () => {
@@ -320,14 +320,18 @@ test.each(["serial", "parallel"])(
       ],
       { vars },
     );
-    const { context, told } = await ran(document);
+    const { context, payloads } = await ran(document);
     for (const index of [0, 1, 2]) {
       const again = await ran(document, { from: context.checkpoint() });
       expect([context.status, again.status]).toEqual(["paused", "paused"]);
       await context.resume({ token: tokenOf(context), payload: { index } });
       await context.done;
     }
-    expect(told("pause_start").map(({ reason }) => reason)).toEqual(["item 0", "item 1", "item 2"]);
+    expect(payloads("pause_start").map(({ reason }) => reason)).toEqual([
+      "item 0",
+      "item 1",
+      "item 2",
+    ]);
     expect(context.snapshot()).toMatchObject({
       status: "completed",
       variables: { $reply: { list: [{ index: 0 }, { index: 1 }, { index: 2 }] } },

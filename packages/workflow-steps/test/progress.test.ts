@@ -49,22 +49,22 @@ describe("a checkpoint from inside of a Branch's arm", () => {
     expect(first.status).toBe("failed");
     const from = first.context.checkpoint();
     expect(from.currentStepID).toBe("Work_Generate");
-    const { started, status, told } = await ran(document, { from });
+    const { started, status, payloads } = await ran(document, { from });
     expect(started).toEqual(["Branch_A", "Work_Generate", "Work_After"]);
     expect(status).toBe("completed");
-    expect(told("step_done", "Branch_A")).toMatchObject([{ selected: "Work_Add" }]);
+    expect(payloads("step_done", "Branch_A")).toMatchObject([{ selected: "Work_Add" }]);
   });
 
-  test("goes on behind the arm when that has ended and the Branch has not", async () => {
+  test("continues after the arm when that has ended and the Branch has not", async () => {
     const { checkpoints } = await ran(document);
     const from = checkpoints.find(
       ({ completedSteps }) => completedSteps.at(-1) === "Work_Generate",
     );
     if (!from) throw new Error("there is no checkpoint behind the arm");
     expect(from.completedBranches).toEqual({ Branch_A: ["Work_Add"] });
-    const { started, told } = await ran(document, { from });
+    const { started, payloads } = await ran(document, { from });
     expect(started).toEqual(["Branch_A", "Work_After"]);
-    expect(told("step_done", "Branch_A")).toMatchObject([{ selected: "Work_Add" }]);
+    expect(payloads("step_done", "Branch_A")).toMatchObject([{ selected: "Work_Add" }]);
   });
 });
 

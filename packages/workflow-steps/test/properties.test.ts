@@ -69,7 +69,7 @@ describe("the fold of a thread's first steps", () => {
       const folded = foldsOf(generated, steps);
       const given = checkpoints.map(({ checkpoint }) => comparable(generated, checkpoint));
       if (generated.isSerial) return expect(folded).toEqual(given);
-      // What runs side by side is not always committed in the same order by both.
+      // What runs concurrently is not always committed in the same order by both.
       sideBySide += 1;
       if (!Bun.deepEquals(folded, given)) otherwiseOrdered += 1;
     }));
@@ -109,7 +109,7 @@ describe("the fold of a thread's first steps", () => {
 
 describe("an Engine", () => {
   test("goes on from every checkpoint to the same variables", () =>
-    // A checkpoint does not tell how far a chain inside of a construct is, so that chain runs again:
+    // A checkpoint does not hold how far a chain inside of a construct is, so that chain runs again:
     // there no step may count what it wrote itself, and no BREAK may stand in a chain that is marked.
     forAll(
       async (generated) => {
@@ -143,8 +143,8 @@ describe("a generated workflow", () => {
   test("is valid, and survives JSON", () =>
     forAll(async ({ document, subflows }) => {
       for (const one of [document, ...Object.values(subflows)]) {
-        const faults = validate(one, { customTypes: ["Custom"] });
-        expect(faults.filter(({ severity }) => severity === "error")).toEqual([]);
+        const violations = validate(one, { customTypes: ["Custom"] });
+        expect(violations.filter(({ severity }) => severity === "error")).toEqual([]);
         expect(overJson(one)).toEqual(one);
       }
     }));

@@ -45,7 +45,7 @@ export type Ran = {
   /** The ids of the steps that were started, in order. */
   started: string[];
   /** The payloads of the events of a type, in order. */
-  told: (type: string, stepID?: string) => Record<string, unknown>[];
+  payloads: (type: string, stepID?: string) => Record<string, unknown>[];
 };
 
 /** An engine that keeps what it hears. */
@@ -94,15 +94,15 @@ export async function ran(document: WorkflowDocument, given: Trial = {}): Promis
   };
 }
 
-/** What a list of events tells. */
-export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "told"> => ({
+/** What a list of events holds. */
+export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payloads"> => ({
   of: (id) =>
     events
       .filter(({ stepID }) => stepID === id)
       .map(({ type }) => type)
       .join(" "),
   started: events.flatMap(({ type, stepID }) => (type === "step_start" ? (stepID ?? "") : [])),
-  told: (type, id) =>
+  payloads: (type, id) =>
     events
       .filter((event) => event.type === type && (id === undefined || event.stepID === id))
       .map(({ payload }) => payload),

@@ -50,7 +50,7 @@ async function resumedEverywhere(generated: Generated): Promise<string> {
 }
 
 describe("a thread that is resumed", () => {
-  test("keeps the answers of several Pauses side by side", async () => {
+  test("keeps the answers of several concurrent Pauses", async () => {
     const pause = { id: "Pause_Each", resumeResultTarget: "$each[_index]", next: "RETURN" };
     const loop = { id: "Loop_All", source: "=three", mode: "parallel", next: "RETURN" };
     await resumedEverywhere(workflow([{ ...loop, children: ["Pause_Each"] }, pause]));

@@ -69,9 +69,9 @@ test("a Subflow gives all of its run: seven fields", async () => {
 });
 
 test("the child's events come up as tool_message while it runs", async () => {
-  const { told, variables } = await ran(parent(), trial);
+  const { payloads, variables } = await ran(parent(), trial);
   const { events } = variables.$run as { events: { type: string }[] };
-  const messages = told("tool_message", "Subflow_Worker");
+  const messages = payloads("tool_message", "Subflow_Worker");
   expect(messages.map(({ level }) => level)).toEqual(events.map(({ type }) => type));
   expect(messages.every(({ name }) => name === "WorkflowRun")).toBe(true);
 });
@@ -96,7 +96,7 @@ test("tokens of the child are left out of its events", async () => {
       return { content: "c" };
     },
   };
-  const { variables, told } = await ran(parent({ in: { workflow_path: "child.json" } }), {
+  const { variables, payloads } = await ran(parent({ in: { workflow_path: "child.json" } }), {
     adapters: { llm },
     subflows: { "child.json": asking },
   });
@@ -108,10 +108,10 @@ test("tokens of the child are left out of its events", async () => {
     "step_done",
     "workflow_done",
   ]);
-  expect(told("tool_message").some(({ level }) => level === "llm_token")).toBe(true);
+  expect(payloads("tool_message").some(({ level }) => level === "llm_token")).toBe(true);
 });
 
-test("mode validate tells what is wrong, other modes are failures", async () => {
+test("mode validate reports what is wrong, other modes are failures", async () => {
   const validated = await ran(
     parent({ in: { workflow_path: "child.json", mode: "validate" } }),
     trial,
@@ -149,9 +149,9 @@ test.each([
 
 test("a workflow that runs itself ends at the eighth, with a sentence", async () => {
   const own = flow([{ id: "Subflow_Own", in: { workflow_path: "own.json" }, next: "RETURN" }]);
-  const { error, told } = await ran(own, { subflows: { "own.json": own } });
+  const { error, payloads } = await ran(own, { subflows: { "own.json": own } });
   expect(error).toMatchObject({ message: expect.stringContaining("8 deep") });
-  expect(told("workflow_failed")).toHaveLength(1);
+  expect(payloads("workflow_failed")).toHaveLength(1);
 });
 
 test("a Pause in the child holds the parent, and its answer goes to the child", async () => {
@@ -171,7 +171,7 @@ test("a Pause in the child holds the parent, and its answer goes to the child", 
   expect(context.snapshot().variables.$run).toMatchObject({ variables: { $reply: { yes: 1 } } });
 });
 
-test("an abort reaches the child: nothing of it is told any more", async () => {
+test("an abort reaches the child: nothing of it is payloads any more", async () => {
   const hanging = flow([{ id: "Tool_Hang", next: "RETURN" }]);
   const signals: AbortSignal[] = [];
   const running = ran(parent({ in: { workflow_path: "child.json" } }), {

@@ -22,7 +22,7 @@ const giving = (envelope: unknown): { tool: ToolAdapter } => ({
   tool: { execute: async () => envelope },
 });
 
-test("a tool's step tells of all that happens in exactly this order", async () => {
+test("a tool's step publishes all that happens in exactly this order", async () => {
   const asked: unknown[] = [];
   const tool: ToolAdapter = {
     async execute(name, input, runtime) {
@@ -114,7 +114,7 @@ test.each([
   const failed = await ran(reading(), { adapters: { tool } });
   expect(failed.error).toMatchObject({ stepID: "Tool_010_ReadFile" });
   expect(failed.of("Tool_010_ReadFile")).toBe("step_start tool_start tool_error step_error");
-  expect(failed.told("tool_error")).toMatchObject([
+  expect(failed.payloads("tool_error")).toMatchObject([
     { name: "ReadFile", error: text, allowError: false },
   ]);
   for (const allow of [{ allowError: true }, { continueOnError: true }]) {
@@ -124,7 +124,7 @@ test.each([
       "step_start tool_start tool_error var_changed var_changed step_done",
     );
     expect(allowed.variables).toMatchObject({ $ok: false, $error: text });
-    expect(allowed.told("tool_error")).toMatchObject([
+    expect(allowed.payloads("tool_error")).toMatchObject([
       { allowError: true, output: { ok: false, error: text, tool: "ReadFile" } },
     ]);
   }
@@ -136,7 +136,7 @@ test("an unknown tool of `tools` is a failure, a known one runs", async () => {
   expect(known.variables.$text).toBe("r");
   const unknown = await ran(reading({ tool: "Nope" }), { tools });
   expect(unknown.of("Tool_010_ReadFile")).toBe("step_start tool_start tool_error step_error");
-  expect(unknown.told("tool_error")[0]?.error).toContain("Nope");
+  expect(unknown.payloads("tool_error")[0]?.error).toContain("Nope");
   const inherited = await ran(reading({ tool: "toString" }), { tools });
   expect(inherited.status).toBe("failed");
 });
@@ -170,25 +170,25 @@ test("a tool that gives what contains itself fails its step, with a sentence", a
 });
 
 test("fifty megabytes are too much for a log, and fail the step with a sentence", async () => {
-  const { error, told } = await ran(reading(), {
+  const { error, payloads } = await ran(reading(), {
     adapters: giving({ result: "x".repeat(50_000_000) }),
   });
   expect(error).toMatchObject({ code: "RESULT_TOO_LARGE", stepID: "Tool_010_ReadFile" });
-  expect(String(told("workflow_failed")[0]?.error).length).toBeLessThan(1000);
+  expect(String(payloads("workflow_failed")[0]?.error).length).toBeLessThan(1000);
 });
 
 test("twenty megabytes go to the variable whole, and into no event", async () => {
   const text = "x".repeat(20_000_000);
-  const { variables, told, checkpoints } = await ran(reading({ out: "$text" }), {
+  const { variables, payloads, checkpoints } = await ran(reading({ out: "$text" }), {
     adapters: giving({ result: text }),
   });
   expect(variables.$text === text).toBe(true);
   expect(checkpoints[0]?.variables.$text === text).toBe(true);
-  expect(told("tool_done")[0]).toMatchObject({ output: { _truncated: true } });
-  expect(told("step_done")[0]).toMatchObject({ outputs: { $text: { _truncated: true } } });
+  expect(payloads("tool_done")[0]).toMatchObject({ output: { _truncated: true } });
+  expect(payloads("step_done")[0]).toMatchObject({ outputs: { $text: { _truncated: true } } });
 });
 
-test("what a tool tells after it has ended goes nowhere", async () => {
+test("what a tool reports after it has ended goes nowhere", async () => {
   let late: () => void = () => undefined;
   const tool: ToolAdapter = {
     execute: async (_name, _input, runtime) => {

@@ -78,7 +78,7 @@ describe("a step that failed", () => {
   const work: StepDocument = { id: "Work_A", out: { "$out[_index]": "=_result" }, next: "RETURN" };
   const vars = ["$fails(BOOL) = false", "$out(ARRAY)"];
 
-  test("in a loop's second iteration is taken up there, with what was wrong mended", async () => {
+  test("in a loop's second iteration is taken up there, with what was wrong fixed", async () => {
     const trial = new Trial(
       flow(
         [
@@ -118,7 +118,7 @@ describe("a step that failed", () => {
     expect(variables).toEqual({ $fails: false, $out: ["x", "b"] });
   });
 
-  test("in a parallel loop is told without its iteration, when several come to it", async () => {
+  test("in a parallel loop is payloads without its iteration, when several come to it", async () => {
     const trial = new Trial(
       flow(
         [
@@ -135,7 +135,7 @@ describe("a step that failed", () => {
   });
 });
 
-test("the step that handled a failure is run again by itself", async () => {
+test("the step that handled a failure is run again alone", async () => {
   const trial = new Trial(
     flow(
       [

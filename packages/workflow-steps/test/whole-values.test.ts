@@ -24,9 +24,9 @@ async function thread(document: WorkflowDocument, options: BundleOptions) {
   const { signal } = new AbortController();
   const around = { threadId: "01JTHREAD", signal, isDryRun: false, maxRounds: 100 };
   const steps = await Array.fromAsync(run({ prompt: "", steps: [] }, around));
-  const told = (type: string) =>
+  const payloads = (type: string) =>
     heard.filter((event) => event.type === type).map(({ payload }) => payload);
-  return { steps, told };
+  return { steps, payloads };
 }
 
 const reading = flow(
@@ -50,28 +50,28 @@ const reader = {
   },
 };
 
-test("a thread tells what a step was given and what its tool gave in full, as they were then", async () => {
-  const { steps, told } = await thread(reading, { adapters: { tool: reader } });
-  expect(told("step_start")).toMatchObject([{ resolvedInputs: { text: long, n: 1 } }]);
-  expect(told("tool_start")).toMatchObject([{ input: { text: long, n: 1 } }]);
+test("a thread publishes what a step was given and what its tool gave in full, as they were then", async () => {
+  const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
+  expect(payloads("step_start")).toMatchObject([{ resolvedInputs: { text: long, n: 1 } }]);
+  expect(payloads("tool_start")).toMatchObject([{ input: { text: long, n: 1 } }]);
   const output = { text: long, read: true };
-  expect(told("tool_done")).toMatchObject([{ output, toolResult: { result: output } }]);
+  expect(payloads("tool_done")).toMatchObject([{ output, toolResult: { result: output } }]);
   expect(steps).toHaveLength(1);
 });
 
 test("what is committed in full stays cut in its events", async () => {
-  const { steps, told } = await thread(reading, { adapters: { tool: reader } });
+  const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
   expect(steps[0]?.meta.outputs).toEqual({ $b: isCut });
-  expect(told("step_done").map(({ outputs }) => outputs)).toEqual([{ $b: isCut }]);
-  expect(told("var_changed")).toMatchObject([{ name: "$b", newValue: isCut }]);
+  expect(payloads("step_done").map(({ outputs }) => outputs)).toEqual([{ $b: isCut }]);
+  expect(payloads("var_changed")).toMatchObject([{ name: "$b", newValue: isCut }]);
 });
 
-test("a thread tells what a model gives its tools in full, and null for what has no JSON", async () => {
+test("a thread publishes what a model gives its tools in full, and null for what has no JSON", async () => {
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
   const input = { list: [long] };
   const document = flow([{ id: "LLM_A", in: { prompt: "Go" }, next: "RETURN" }], {});
-  const { told } = await thread(document, {
+  const { payloads } = await thread(document, {
     adapters: {
       llm: {
         async call(_params, _onToken, { onToolUse, onToolResult }) {
@@ -84,25 +84,28 @@ test("a thread tells what a model gives its tools in full, and null for what has
       },
     },
   });
-  expect(told("llm_tool_use").map((payload) => payload.input)).toEqual([{ list: [long] }, null]);
-  expect(told("llm_tool_result")).toMatchObject([{ content: long }]);
+  expect(payloads("llm_tool_use").map((payload) => payload.input)).toEqual([
+    { list: [long] },
+    null,
+  ]);
+  expect(payloads("llm_tool_result")).toMatchObject([{ content: long }]);
 });
 
-test("a child's events are told in full too, and stand cut in its result", async () => {
+test("a child's events are payloads in full too, and stand cut in its result", async () => {
   const parent = flow(
     [{ id: "Tool_WorkflowRun", in: { workflow_path: "child.json" }, next: "RETURN" }],
     {},
   );
-  const { told } = await thread(parent, {
+  const { payloads } = await thread(parent, {
     adapters: { tool: reader },
     subflows: { "child.json": reading },
   });
-  const data = told("tool_message").map((payload) => payload.data as WorkflowEvent);
+  const data = payloads("tool_message").map((payload) => payload.data as WorkflowEvent);
   const started = data.find(({ type }) => type === "step_start");
   expect(started?.payload.resolvedInputs).toEqual({ text: long, n: 1 });
   const read = data.find(({ type }) => type === "tool_done");
   expect(read?.payload.output).toEqual({ text: long, read: true });
-  const done = told("tool_done");
+  const done = payloads("tool_done");
   // The text stands in the child's params and variables, and so in its checkpoint: in no event of it.
   const result = done[0]?.toolResult as { length: number } | undefined;
   expect(result?.length).toBeLessThan(4 * long.length);
@@ -111,7 +114,7 @@ test("a child's events are told in full too, and stand cut in its result", async
 
 test("who listens to an engine hears no value of more than 10 KB", async () => {
   const run = await ran(reading, { adapters: { tool: reader } });
-  expect(run.told("step_start")[0]?.resolvedInputs).toEqual({ text: isCut, n: 1 });
-  expect(run.told("tool_start")[0]?.input).toEqual(isCut);
+  expect(run.payloads("step_start")[0]?.resolvedInputs).toEqual({ text: isCut, n: 1 });
+  expect(run.payloads("tool_start")[0]?.input).toEqual(isCut);
   expect(Math.max(...run.events.map((event) => JSON.stringify(event).length))).toBeLessThan(2000);
 });

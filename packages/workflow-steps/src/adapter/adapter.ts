@@ -32,7 +32,7 @@ export type LLMParams = {
   inputs?: Record<string, unknown>;
 };
 
-/** The tokens of a call, as the provider told them. */
+/** The tokens of a call, as the provider reported them. */
 export type LLMUsage = {
   input_tokens: number;
   output_tokens: number;
@@ -63,7 +63,7 @@ export type LLMResult = {
   thinking?: string;
 };
 
-/** What is told while a model answers. */
+/** What is reported while a model answers. */
 export type LLMCallbacks = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
@@ -136,7 +136,7 @@ export type ComponentAdapter = {
   call(id: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
 };
 
-/** What a tool may tell while it works, and the signal that ends it. Each becomes a `tool_message`. */
+/** What a tool may report while it works, and the signal that ends it. Each becomes a `tool_message`. */
 export type ToolRuntime = {
   emit(type: string, payload?: unknown): void;
   text(message: string, meta?: unknown): void;

@@ -28,12 +28,12 @@ describe("an LLMError", () => {
     expect(new LLMError(type, "no").retryable).toBe(false);
   });
 
-  test("keeps what it is told, and has its type's name as code", () => {
+  test("keeps what it is payloads, and has its type's name as code", () => {
     const cause = new Error("socket");
-    const told = new LLMError("rate_limit", "slow", { retryable: false, status: 429, cause });
-    expect(told).toMatchObject({ code: "RATE_LIMIT", retryable: false, status: 429, cause });
+    const payloads = new LLMError("rate_limit", "slow", { retryable: false, status: 429, cause });
+    expect(payloads).toMatchObject({ code: "RATE_LIMIT", retryable: false, status: 429, cause });
     expect(new LLMError("bad_request", "no", { code: "NO_MODEL" }).code).toBe("NO_MODEL");
-    expect(told.hint).toContain("wait");
+    expect(payloads.hint).toContain("wait");
   });
 });
 
@@ -80,7 +80,7 @@ describe("_error", () => {
     ],
     ["of an abort says so", new DOMException("", "AbortError"), { code: "ABORTED" }],
     [
-      "of a time-out is one",
+      "of a timeout is one",
       new DOMException("late", "TimeoutError"),
       { type: "timeout", code: "TIMEOUT", message: "late", retryable: true },
     ],

@@ -79,7 +79,7 @@ export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
   };
 }
 
-/** The type of an HTTP status that tells of a failure. */
+/** The type of an HTTP status that is a failure. */
 export function typeOfStatus(status: number): LLMErrorType {
   const known = statuses[status];
   if (known) return known;

@@ -63,7 +63,7 @@ describe("the file adapter writes", () => {
     expect(readdirSync(cwd)).toEqual(["a"]);
   });
 
-  test("all that is appended side by side, and lets one of two make a new file", async () => {
+  test("all that is appended concurrently, and lets one of two make a new file", async () => {
     const letters = Array.from({ length: 30 }, (_, i) => String.fromCharCode(65 + i));
     await Promise.all(letters.map((one) => files.write("a", one, "append")));
     expect(text("a").split("").sort()).toEqual(letters);

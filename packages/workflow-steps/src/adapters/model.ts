@@ -61,7 +61,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const runner = await toolsOf(params.tools, tools, { env, cwd, signal });
       const llm = modelClient(provider, { env, cwd, signal, tools: runner, maxTurns });
       const stepID = around?.stepID ?? "llm";
-      // The step's own events tell of a model's tools.
+      // The step's own events have a model's tools.
       const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         llm.call(asked(params, runner !== undefined), onToken, callbacks),

@@ -57,7 +57,7 @@ describe("the built-in tools", () => {
     expect(read.called?.locals._result).toBe("a");
   });
 
-  test("tell each event once: the step's own", async () => {
+  test("publish each event once: the step's own", async () => {
     writeFileSync(join(cwd, "a.txt"), "a");
     const went = await calling("ReadFile", { file_path: "a.txt" });
     expect(typesOf(went)).toBe("tool_start tool_done");
@@ -90,7 +90,7 @@ describe("a tool of one's own", () => {
   };
   const step = { id: "Tool_try_it" };
 
-  test("tells its messages through the step", async () => {
+  test("reports its messages through the step", async () => {
     const adapters = own((_, runtime) => {
       runtime.progress("half", { percent: 50 });
       runtime.emit("picture", { url: "x" });

@@ -64,9 +64,9 @@ async function run(
     spent: [],
     memory: {},
     reserve: () => () => undefined,
-    // What the tool tells goes to the step, whose own events say the rest.
+    // What the tool reports goes to the step, whose own events have the rest.
     intercept: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
-      if (type === "tool_message") tell(runtime, payload);
+      if (type === "tool_message") report(runtime, payload);
       return type.startsWith("tool_");
     },
   };
@@ -77,7 +77,7 @@ async function run(
 
 const builtIn = new Set("readFile writeFile editFile listFiles search runCommand".split(" "));
 
-function tell(runtime: ToolRuntime, { level, message, data }: Record<string, unknown>): void {
+function report(runtime: ToolRuntime, { level, message, data }: Record<string, unknown>): void {
   switch (level) {
     case "text":
     case "info":

@@ -33,7 +33,7 @@ export type BundleOptions = {
   /** For constructs that do not say; `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
   /**
-   * The most chains side by side in one construct, 0 for no limit. When not given, the thread's option
+   * The most concurrent chains in one construct, 0 for no limit. When not given, the thread's option
    * `maxConcurrency`, else no limit.
    */
   maxConcurrency?: number;
@@ -47,7 +47,7 @@ export type BundleOptions = {
  *
  *     export const { run, descriptor } = stepsBundle(workflow, { adapters: { llm } });
  *
- * @throws WorkflowError `WORKFLOW_INVALID`, with all faults in `details`.
+ * @throws WorkflowError `WORKFLOW_INVALID`, with all violations in `details`.
  */
 export function stepsBundle(document: WorkflowDocument, options: BundleOptions = {}): Bundle {
   const { customHandlers = {}, isChecked = false, subflows = {} } = options;
@@ -151,14 +151,16 @@ function sent(input: RoleOutput | undefined): RoleOutput {
 }
 
 function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void {
-  const faults = validate(document, { customTypes }).filter(({ severity }) => severity === "error");
-  const [first, ...others] = faults.map(({ message }) => message);
+  const violations = validate(document, { customTypes }).filter(
+    ({ severity }) => severity === "error",
+  );
+  const [first, ...others] = violations.map(({ message }) => message);
   if (first === undefined) return;
   throw new WorkflowError({
     code: "WORKFLOW_INVALID",
     kind: "failed",
     message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
-    hint: "mend the workflow",
+    hint: "fix the workflow",
     ...(others.length > 0 && { details: [first, ...others] }),
   });
 }

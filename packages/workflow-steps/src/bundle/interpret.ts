@@ -8,7 +8,7 @@ import { restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
 import { threadControl } from "./bundle.ts";
 
-/** Where a run begins: at its beginning with params, or where a checkpoint stands. */
+/** Where a run begins: at its beginning with params, or with a checkpoint. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;
 
 /** How a run is interpreted; each may be left out. */

@@ -3,7 +3,7 @@ import type { WorkflowSnapshot } from "../context/context.ts";
 import { ExecutionStatus } from "../document/document.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { runAt } from "../state/fold.ts";
-import { comingPlace, localsAt, stepRunAt } from "../state/path.ts";
+import { comingStep, localsAt, stepRunAt } from "../state/path.ts";
 import { currentOf, hasEnded } from "../state/position.ts";
 import {
   newState,
@@ -58,12 +58,12 @@ export function recordedCheckpoint(
  * The snapshot of a recorded thread: of what is committed. `currentStepID` is the step that runs, or that
  * the run failed or was cancelled at; null when it has come to its end.
  *
- * @param told What does not stand in the steps: how long it has run, and the `seq` of its last event.
+ * @param known What is not recorded in the steps: how long it has run, and the `seq` of its last event.
  */
 export function recordedSnapshot(
   { document, subflows }: Documents,
   thread: RecordedThread,
-  told: Pick<WorkflowSnapshot, "elapsedMs" | "eventSeq">,
+  known: Pick<WorkflowSnapshot, "elapsedMs" | "eventSeq">,
 ): WorkflowSnapshot {
   const workflow = readWorkflow(document);
   const state = stateOf(workflow, { ...thread, subflows, status: ExecutionStatus.running });
@@ -73,13 +73,13 @@ export function recordedSnapshot(
     runID: thread.threadId,
     status: statusOf(thread, isOver),
     currentStepID: isOver ? null : currentOf(workflow.outline, state.position),
-    elapsedMs: told.elapsedMs,
+    elapsedMs: known.elapsedMs,
     params,
     variables,
     localVars,
     artifacts: Object.keys(artifacts),
     paused: pauseOf(thread),
-    eventSeq: told.eventSeq,
+    eventSeq: known.eventSeq,
     version: document.version,
   };
 }
@@ -130,7 +130,7 @@ export function runStatus(
   }
 }
 
-/** The values that a step of a thread began with, and where it stands. */
+/** The values that a step of a thread began with, and its path. */
 export type StepValues = {
   /** How many of the thread's steps come before it. */
   steps: number;
@@ -155,7 +155,7 @@ export function recordedValues(
   number: number,
   coming: string | null = null,
 ): StepValues | null {
-  const { before, place: ran } = stepRunAt(thread.steps, number);
+  const { before, at: ran } = stepRunAt(thread.steps, number);
   const workflow = readWorkflow(document);
   const steps = thread.steps.slice(0, before);
   const state = foldSteps(workflow, {
@@ -165,14 +165,14 @@ export function recordedValues(
     status: ExecutionStatus.running,
   });
   if (!ran && (state.stopped !== null || hasEnded(state.position))) return null;
-  const place =
-    ran ?? comingPlace(workflow, state, coming ?? currentOf(workflow.outline, state.position));
-  const path = place?.path ?? [];
+  const at =
+    ran ?? comingStep(workflow, state, coming ?? currentOf(workflow.outline, state.position));
+  const path = at?.path ?? [];
   const run = runAt({ workflow, state, path }, finder(subflows));
   const parents = path.filter((part) => "run" in part).map((part) => part.in);
   return {
     steps: before,
-    stepID: place?.stepID ?? null,
+    stepID: at?.stepID ?? null,
     path: [...path],
     within: parents.length > 0 ? parents.join("/") : null,
     params: run.state.params,

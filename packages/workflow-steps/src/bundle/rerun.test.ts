@@ -166,11 +166,11 @@ describe("a checkpoint with no more than a thread's id and a count of its steps"
 });
 
 describe("the snapshot of a recorded thread", () => {
-  const told = { elapsedMs: 5, eventSeq: 9 };
+  const payloads = { elapsedMs: 5, eventSeq: 9 };
 
   test("names the step that runs, inside of its constructs", () => {
     const running = { ...at(4), status: "running" };
-    expect(recordedSnapshot(documents, running, told)).toMatchObject({
+    expect(recordedSnapshot(documents, running, payloads)).toMatchObject({
       runID: "T",
       status: "running",
       currentStepID: "Noop_In",
@@ -184,16 +184,16 @@ describe("the snapshot of a recorded thread", () => {
   });
 
   test("of one that has ended says how", () => {
-    const stopped = recordedSnapshot(documents, thread, told);
+    const stopped = recordedSnapshot(documents, thread, payloads);
     expect(stopped).toMatchObject({ status: "stopped", currentStepID: null });
     const outOfRounds = { ...at(4), status: "completed" };
-    expect(recordedSnapshot(documents, outOfRounds, told).status).toBe("failed");
+    expect(recordedSnapshot(documents, outOfRounds, payloads).status).toBe("failed");
     expect(recordedCheckpoint(documents, outOfRounds).status).toBe("failed");
   });
 
   test("of one whose params were refused has none", () => {
     const refused = { ...at(0), params: {}, status: "failed" };
-    expect(recordedSnapshot(documents, refused, told)).toMatchObject({
+    expect(recordedSnapshot(documents, refused, payloads)).toMatchObject({
       status: "failed",
       params: {},
     });

@@ -1,6 +1,6 @@
 import { INPUT, isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { isPlain, sameValue } from "../expression/value.ts";
-import { comingPlace, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";
+import { comingStep, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";
 import { currentOf, isNext } from "../state/position.ts";
 import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
 import { type PathPart, readWorkflow } from "../state/state.ts";
@@ -9,7 +9,7 @@ import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts"
 
 /**
  * What is asked of a rerun. `checkpoint` is whatever a caller sent; one with no more than a `threadId` and
- * `steps` stands for the state that these first steps make. Then the step may be told by its `path`.
+ * `steps` stands for the state that these first steps make. Then the step may be given by its `path`.
  */
 export type RerunRequest = {
   checkpoint: unknown;
@@ -38,11 +38,11 @@ export function rerunInput({
   checkpoint,
 }: Omit<RerunMeta, "for">): Rerun["input"] {
   const names = Object.keys(overrides).join(", ");
-  const said = `again from ${stepID ?? "where it stood"}`;
+  const text = `again from ${stepID ?? "where it stood"}`;
   const held = checkpoint === undefined ? {} : { checkpoint };
   const at = { ...(stepID !== undefined && { stepID }), ...(path !== undefined && { path }) };
   return {
-    content: names === "" ? said : `${said}, with another ${names}`,
+    content: names === "" ? text : `${text}, with another ${names}`,
     meta: { for: "rerun", ...at, overrides, ...held },
   };
 }
@@ -119,7 +119,7 @@ function runAtCheckpoint(
     const state = foldSteps(workflow, { ...thread, subflows, steps });
     const { outline } = workflow;
     if (isNext(state.position, stepID) || currentOf(outline, state.position) === stepID) {
-      const coming = comingPlace(workflow, state, stepID);
+      const coming = comingStep(workflow, state, stepID);
       return coming && { before: steps.length, path: [...coming.path] };
     }
     return stepRun(steps, stepID);

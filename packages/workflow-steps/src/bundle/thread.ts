@@ -7,7 +7,7 @@ import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
 import { checkpointOf, restoredState, withValues } from "../state/checkpoint.ts";
 import { beginAt, type FindWorkflow, Fold, giveAt } from "../state/fold.ts";
 import { marksOf } from "../state/marks.ts";
-import { comingPlace } from "../state/path.ts";
+import { comingStep } from "../state/path.ts";
 import { currentOf, isNext } from "../state/position.ts";
 import {
   type Commit,
@@ -55,11 +55,11 @@ export function foldSteps(workflow: Workflow, thread: FoldedThread): RunState {
   let folded = new Fold(workflow, newState(workflow, threadId, params), find);
   let asked: { stepID: string; path: PathPart[] } | null = null;
   for (const [index, step] of steps.entries()) {
-    const told = toldBy(step, index + 1);
-    if (told.kind === "commit") folded.apply(step.role, told.commit);
-    else if (told.kind === "pause") asked = told;
-    else if (told.kind === "rerun")
-      folded = new Fold(workflow, rerun(workflow, folded.state, told.meta, find), find);
+    const read = readStep(step, index + 1);
+    if (read.kind === "commit") folded.apply(step.role, read.commit);
+    else if (read.kind === "pause") asked = read;
+    else if (read.kind === "rerun")
+      folded = new Fold(workflow, rerun(workflow, folded.state, read.meta, find), find);
     else if (asked) folded.answer({ ...asked, ...answerIn(step) });
   }
   return folded.state;
@@ -113,7 +113,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta, find: FindW
     return { ...restoredState(workflow, resumable, { runIDFor, stepID, overrides }), writeSeq };
   }
   const at = stepID ?? currentOf(workflow.outline, state.position);
-  giveAt(workflow, state, comingPlace(workflow, state, at)?.path ?? [], overrides);
+  giveAt(workflow, state, comingStep(workflow, state, at)?.path ?? [], overrides);
   return { ...state, stopped: null };
 }
 
@@ -182,8 +182,8 @@ export function pauseOutput(wait: PauseRequest): RoleOutput {
   return { role: WAIT, content: wait.reason ?? `${wait.stepID} waits for an answer`, meta };
 }
 
-/** What a step of a thread tells: a commit, a question, an answer, or where a rerun begins. */
-export type Told =
+/** What a step of a thread is: a commit, a question, an answer, or where a rerun begins. */
+export type ReadStep =
   | { kind: "commit"; commit: Commit }
   | { kind: "pause"; stepID: string; path: PathPart[] }
   | { kind: "answer"; meta: Record<string, unknown>; content: string }
@@ -194,7 +194,7 @@ export type Told =
  *
  * @throws WorkflowError `NOT_STEPS` for one that no step workflow made.
  */
-export function toldBy({ role, content, meta }: RoleOutput, number: number): Told {
+export function readStep({ role, content, meta }: RoleOutput, number: number): ReadStep {
   if (role === WAIT && meta.for === "pause") {
     return { kind: "pause", stepID: String(meta.stepID), path: (meta.path ?? []) as PathPart[] };
   }

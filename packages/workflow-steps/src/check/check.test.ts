@@ -6,7 +6,7 @@ import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
 import { faultySteps } from "../../test/faulty-steps.ts";
 import { validate } from "./check.ts";
 
-const told = (document: unknown, options = {}) =>
+const payloads = (document: unknown, options = {}) =>
   validate(document, options).map(({ severity, message }) => `${severity}: ${message}`);
 
 describe.each([
@@ -16,13 +16,13 @@ describe.each([
   { of: "an expression", faulty: faultyExpressions },
   { of: "the flow", faulty: faultyFlows },
 ])("the check of $of", ({ faulty }) => {
-  test.each(faulty)("tells of $what", (one) => {
-    expect(told(one.document)).toEqual(one.told);
+  test.each(faulty)("reports $what", (one) => {
+    expect(payloads(one.document)).toEqual(one.payloads);
   });
 });
 
-test("a document with every type of step and every field has no fault", () => {
-  expect(told(everyType)).toEqual([]);
+test("a document with every type of step and every field has no violation", () => {
+  expect(payloads(everyType)).toEqual([]);
 });
 
 test("a step of a type that the caller handles is valid, and has the fields of a call", () => {
@@ -32,11 +32,11 @@ test("a step of a type that the caller handles is valid, and has the fields of a
       next: "RETURN",
     }),
   );
-  expect(told(document, { customTypes: ["Mail"] })).toEqual([]);
-  expect(told(document)).toHaveLength(1);
+  expect(payloads(document, { customTypes: ["Mail"] })).toEqual([]);
+  expect(payloads(document)).toHaveLength(1);
 });
 
-test("all faults are told at once, each with its step and its path", () => {
+test("all violations are payloads at once, each with its step and its path", () => {
   const document = workflow([
     { id: "Set_A", target: "$x", value: "=$y", next: "Set_B" },
     { id: "Foo_B", next: "Set_C" },
@@ -64,7 +64,7 @@ test("a chat loop that a case of its Branch continues is legal", () => {
     },
     { id: "Stop_End" },
   ]);
-  expect(told(document)).toEqual([
+  expect(payloads(document)).toEqual([
     'warning: LLM_Answer: it leads back to itself through "Branch_Bye": the limit on rounds alone bounds that',
   ]);
 });
@@ -84,7 +84,7 @@ describe("any JSON", () => {
     .record({ registry: json, steps: fc.array(fc.oneof(step, json)), more: fc.object() })
     .map(({ more, ...rest }): unknown => ({ version: "3.1", name: "n", ...more, ...rest }));
 
-  test("is checked without an exception, and each fault has its step's id first", () => {
+  test("is checked without an exception, and each violation has its step's id first", () => {
     fc.assert(
       fc.property(fc.oneof(document, json), (value) => {
         for (const { stepID, message } of validate(value)) {
@@ -99,12 +99,12 @@ describe("any JSON", () => {
   test("is checked when it is nested 10,000 deep, or holds itself", () => {
     let deep: unknown = "=$y";
     for (let level = 0; level < 10_000; level += 1) deep = { a: deep };
-    expect(told(workflow(chain({ id: "LLM_A", in: { deep } })))).toEqual([
+    expect(payloads(workflow(chain({ id: "LLM_A", in: { deep } })))).toEqual([
       "error: LLM_A: in is nested more than 1000 deep",
     ]);
     const cyclic: Record<string, unknown> = {};
     cyclic.self = cyclic;
-    expect(told(workflow(chain({ id: "LLM_A", in: cyclic })))).toEqual([]);
+    expect(payloads(workflow(chain({ id: "LLM_A", in: cyclic })))).toEqual([]);
   });
 });
 
@@ -128,7 +128,7 @@ describe("10,000 steps", () => {
       })),
     ],
   ])("%s are checked, and no stack is too small for it", (_, steps) => {
-    const faults = validate(workflow(steps));
-    expect(faults.length).toBeLessThan(5);
+    const violations = validate(workflow(steps));
+    expect(violations.length).toBeLessThan(5);
   });
 });

@@ -11,7 +11,7 @@ import {
   loopsOverOneThing,
   namesEachChildOnce,
   namesStepsThatExist,
-  tellsSourcesWrittenInLoops,
+  warnsOfSourcesWrittenInLoops,
 } from "./flow.ts";
 import {
   callsWhatIsDeclared,
@@ -23,7 +23,7 @@ import {
 import {
   type CheckedStep,
   type DocumentRule,
-  type Fault,
+  type Violation,
   isRecord,
   quoted,
   shown,
@@ -104,13 +104,13 @@ const wholeRules: readonly DocumentRule[] = [
   breaksAreInLoops,
   constructsDoNotContainThemselves,
   ...flowRules,
-  tellsSourcesWrittenInLoops,
+  warnsOfSourcesWrittenInLoops,
 ];
 
 /**
  * Everything that is wrong with a document, and what may be meant otherwise, in one list: the document
  * itself, its registry, its steps one by one, then how they hang together. None of it is thrown, whatever
- * the document is. It is valid when no fault is an error.
+ * the document is. It is valid when no violation is an error.
  *
  * @param customTypes The prefixes that the caller has handlers for.
  * @example validate({ version: "4.0", name: "n", registry: {}, steps })
@@ -118,15 +118,15 @@ const wholeRules: readonly DocumentRule[] = [
 export function validate(
   document: unknown,
   { customTypes = [] }: { customTypes?: Iterable<string> } = {},
-): Fault[] {
-  const faults: Fault[] = [];
+): Violation[] {
+  const violations: Violation[] = [];
   if (!isRecord(document)) {
     const message = `a workflow must be an object, not ${shown(document)}`;
     return [{ severity: "error", stepID: null, path: [], message }];
   }
-  const subject = subjectOf(document, new Set(customTypes), faults);
+  const subject = subjectOf(document, new Set(customTypes), violations);
   for (const rule of [...documentRules, ...registryRules]) rule(subject);
   for (const step of subject.steps) for (const rule of stepRules) rule(step, subject);
   for (const rule of wholeRules) rule(subject);
-  return faults;
+  return violations;
 }

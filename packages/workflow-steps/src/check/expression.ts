@@ -4,7 +4,7 @@ import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
 import { hasField } from "./field.ts";
 import {
   type CheckedStep,
-  type FaultPath,
+  type ViolationPath,
   isRecord,
   itemsOf,
   quoted,
@@ -12,8 +12,8 @@ import {
   type Subject,
 } from "./subject.ts";
 
-/** An expression without its `=`, and where it stands. */
-type Found = { source: string; path: FaultPath };
+/** An expression without its `=`, and its path. */
+type Found = { source: string; path: ViolationPath };
 
 const conditions = ["if", "while"];
 const values = [
@@ -31,7 +31,7 @@ export function hasGoodExpressions(step: CheckedStep, subject: Subject): void {
   for (const place of expressionsOf(step)) checkExpression(place, step, subject);
 }
 
-/** Tells what is wrong with one expression of a step. */
+/** Reports what is wrong with one expression of a step. */
 export function checkExpression(
   { source, path }: Found,
   { error, warning }: CheckedStep,
@@ -74,7 +74,11 @@ function* expressionsOf(step: CheckedStep): Generator<Found> {
   }
 }
 
-function* expressionsWithin(value: unknown, home: FaultPath, step: CheckedStep): Generator<Found> {
+function* expressionsWithin(
+  value: unknown,
+  home: ViolationPath,
+  step: CheckedStep,
+): Generator<Found> {
   for (const leaf of leavesIn(value)) {
     if (leaf === null) {
       step.error(home, `${showPath(home)} is nested more than ${deepestValue} deep`);
@@ -87,7 +91,7 @@ function* expressionsWithin(value: unknown, home: FaultPath, step: CheckedStep):
 }
 
 // Here a text without "=" is an expression too.
-function* condition(value: unknown, path: FaultPath): Generator<Found> {
+function* condition(value: unknown, path: ViolationPath): Generator<Found> {
   if (typeof value !== "string" || value.startsWith("==")) return;
   yield { source: value.startsWith("=") ? value.slice(1) : value, path };
 }
@@ -134,7 +138,7 @@ function pathTo(place: Spot | null): (string | number)[] {
 }
 
 /** A target as a step has it. `kind` is what the field asks for, null where both will do. */
-type Written = { text: string; path: FaultPath; kind: Target["kind"] | null };
+type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
 /** What a step writes to can be read, is what the field asks for, and is declared. */
 export function hasGoodTargets(step: CheckedStep, subject: Subject): void {
@@ -179,7 +183,7 @@ function parsed(text: string): Target | string {
 function targetsOf({ type, fields }: CheckedStep): Written[] {
   if (type === null) return [];
   const found: Written[] = [];
-  const add = (text: unknown, path: FaultPath, kind: Written["kind"]) => {
+  const add = (text: unknown, path: ViolationPath, kind: Written["kind"]) => {
     if (typeof text === "string" && text !== "") found.push({ text, path, kind });
   };
   if (type === "Set") add(fields.target, ["target"], "variable");

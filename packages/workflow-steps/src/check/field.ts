@@ -15,7 +15,7 @@ import {
   type DocumentRule,
   type Form,
   itemsOf,
-  misfitsIn,
+  violationsOf,
   shown,
   showPath,
   type StepRule,
@@ -197,7 +197,7 @@ export const hasItsFields: StepRule = ({ type, fields: given, error }) => {
     if (!on.has(type)) continue;
     const value = given[name];
     if (value !== undefined) {
-      for (const { path, text } of misfitsIn(form, value, [name])) error(path, text);
+      for (const { path, text } of violationsOf(form, value, [name])) error(path, text);
     } else if (isRequired) error([], `${showPath([name])} is missing: ${aStep(type)} needs it`);
   }
 };
@@ -245,13 +245,13 @@ function hasFields({ document, error }: Subject): void {
   const { version: _, ...others } = documentFields;
   const required = ["name", "registry", "steps"];
   const form = { type: "object", properties: others, required } as const;
-  for (const { path, text } of misfitsIn(form, document, [])) error(path, text);
+  for (const { path, text } of violationsOf(form, document, [])) error(path, text);
 }
 
 function hasStepObjects({ document, error }: Subject): void {
   for (const [index, step] of itemsOf(document.steps).entries()) {
     const form = { type: "object", expected: "a step" } as const;
-    for (const { path, text } of misfitsIn(form, step, ["steps", index])) error(path, text);
+    for (const { path, text } of violationsOf(form, step, ["steps", index])) error(path, text);
   }
 }
 

@@ -84,7 +84,7 @@ export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) =>
   }
 };
 
-/** Children are told apart by their ids. */
+/** Children are identified by their ids. */
 export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   const seen = new Set<unknown>();
   for (const [index, child] of itemsOf(fields.children).entries()) {
@@ -177,14 +177,14 @@ export function hasTarget({ type, fields, error, warning }: CheckedStep): void {
   }
 }
 
-/** Loops that lie in each other could ask for their bodies again and again: past this nothing is told. */
+/** Loops that lie in each other could ask for their bodies again and again: past this nothing is reported. */
 const mostVisits = 200_000;
 
 /**
  * A loop whose body writes what it goes over: the source is evaluated again on resume, and would then be
  * another.
  */
-export function tellsSourcesWrittenInLoops({ steps, outline }: Subject): void {
+export function warnsOfSourcesWrittenInLoops({ steps, outline }: Subject): void {
   const written = new Map(steps.map((step) => [step.id ?? "", variablesWrittenBy(step)]));
   let visits = 0;
   for (const step of steps) {

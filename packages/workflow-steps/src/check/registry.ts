@@ -15,7 +15,7 @@ import {
   isRecord,
   itemsOf,
   listed,
-  misfitsIn,
+  violationsOf,
   nameIn,
   own,
   quoted,
@@ -44,7 +44,7 @@ type Named = Pick<Declaration, "name" | "type">;
 
 function hasFields({ registry, error }: Subject): void {
   const form = { type: "object", properties: registryFields } as const;
-  for (const { path, text } of misfitsIn(form, registry, ["registry"])) error(path, text);
+  for (const { path, text } of violationsOf(form, registry, ["registry"])) error(path, text);
 }
 
 function declarationsCanBeRead({ registry, error, warning }: Subject): void {

@@ -36,16 +36,16 @@ export type DocumentRule = (subject: Subject) => void;
 export function subjectOf(
   document: Readonly<Record<string, unknown>>,
   customTypes: ReadonlySet<string>,
-  faults: Fault[],
+  violations: Violation[],
 ): Subject {
   const registry: RegistryFields = isRecord(document.registry) ? document.registry : {};
   return {
-    ...reportTo(faults),
+    ...reportTo(violations),
     document,
     registry,
     declared: declaredIn(registry),
     steps: itemsOf(document.steps).flatMap((step, index) =>
-      isRecord(step) ? checkedStep(step, index, customTypes, faults) : [],
+      isRecord(step) ? checkedStep(step, index, customTypes, violations) : [],
     ),
     outline: outlineOf(document),
   };
@@ -55,11 +55,11 @@ function checkedStep(
   fields: Readonly<Record<string, unknown>>,
   index: number,
   customTypes: ReadonlySet<string>,
-  faults: Fault[],
+  violations: Violation[],
 ): CheckedStep {
   const given = own(fields, "id");
   const id = typeof given === "string" && given !== "" ? given : null;
-  const report = reportTo(faults, ["steps", index], id, id ?? `steps[${index}]`);
+  const report = reportTo(violations, ["steps", index], id, id ?? `steps[${index}]`);
   return { ...report, id, type: typeOf(fields, id, customTypes), fields, index };
 }
 
@@ -76,39 +76,39 @@ function typeOf(
 /** A type in a sentence: "a Tool", "an LLM". */
 export const aStep = (type: string): string => `${/^([AIOU]|LLM)/.test(type) ? "an" : "a"} ${type}`;
 
-/** The keys and indexes that lead from the document to a place in it. */
-export type FaultPath = readonly (string | number)[];
+/** The keys and indexes that lead from the document to a value in it. */
+export type ViolationPath = readonly (string | number)[];
 
 /**
  * What is wrong with a document, or (a warning) may be meant otherwise. `message` is one line and begins
- * with the step's id where there is one; `path` leads from the document to the place.
+ * with the step's id where there is one; `path` leads from the document to it.
  */
-export type Fault = {
+export type Violation = {
   severity: "error" | "warning";
   stepID: string | null;
   path: (string | number)[];
   message: string;
 };
 
-/** Where faults are told. */
+/** Where violations are reported. */
 export type Report = {
-  error: (path: FaultPath, text: string) => void;
-  warning: (path: FaultPath, text: string) => void;
+  error: (path: ViolationPath, text: string) => void;
+  warning: (path: ViolationPath, text: string) => void;
 };
 
 const longest = 60;
 
-/** A report that adds to `faults`. Its paths begin at `home`; `label` is what a message begins with. */
+/** A report that adds to `violations`. Its paths begin at `home`; `label` is what a message begins with. */
 export function reportTo(
-  faults: Fault[],
-  home: FaultPath = [],
+  violations: Violation[],
+  home: ViolationPath = [],
   stepID: string | null = null,
   label: string | null = stepID,
 ): Report {
-  const add = (severity: Fault["severity"], path: FaultPath, text: string) => {
+  const add = (severity: Violation["severity"], path: ViolationPath, text: string) => {
     const line = text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
     const message = label === null ? line : `${labelOf(label)}: ${line}`;
-    faults.push({ severity, stepID, path: [...home, ...path], message });
+    violations.push({ severity, stepID, path: [...home, ...path], message });
   };
   return {
     error: (path, text) => add("error", path, text),
@@ -130,7 +130,7 @@ export function quoted(text: string): string {
 }
 
 /** A path as people write it: `in.messages[0].content`. */
-export function showPath(path: FaultPath): string {
+export function showPath(path: ViolationPath): string {
   const parts = path.map((part) => {
     if (typeof part === "number") return `[${part}]`;
     return /^[\w$]{1,60}$/.test(part) ? `.${part}` : `[${quoted(part)}]`;
@@ -176,19 +176,19 @@ type ObjectForm = {
   readonly additionalProperties?: Form;
 };
 
-/** A place where a value has not its form, told as "in must be an object, not 3". */
-export type Misfit = { path: FaultPath; text: string };
+/** A value that has not its form, reported as "in must be an object, not 3". */
+export type FormViolation = { path: ViolationPath; text: string };
 
 /** All places where a value has not its form. `path` leads to the value. */
-export function misfitsIn(form: Form, value: unknown, path: FaultPath): Misfit[] {
+export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
   if (form.type === "array" && Array.isArray(value) && hasLength(form, value)) {
     return value.flatMap((item: unknown, index) =>
-      misfitsIn(form.prefixItems?.[index] ?? form.items ?? {}, item, [...path, index]),
+      violationsOf(form.prefixItems?.[index] ?? form.items ?? {}, item, [...path, index]),
     );
   }
   if (form.type === "object" && isRecord(value)) return misfitsOfObject(form, value, path);
   if (form.type === undefined && form.anyOf) return misfitsOfAny(form, form.anyOf, value, path);
-  return fits(form, value) ? [] : [misfit(form, value, path)];
+  return fits(form, value) ? [] : [violation(form, value, path)];
 }
 
 /** Whether a value is an object and no array. */
@@ -205,29 +205,31 @@ export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(va
 function misfitsOfObject(
   { properties = {}, required = [], additionalProperties = {} }: ObjectForm,
   value: Readonly<Record<string, unknown>>,
-  path: FaultPath,
-): Misfit[] {
+  path: ViolationPath,
+): FormViolation[] {
   const missing = required.filter((key) => own(value, key) === undefined);
   return [
     ...missing.map((key) => ({ path, text: `${showPath([...path, key])} is missing` })),
     ...Object.entries(value).flatMap(([key, item]) => {
       const form = (own(properties, key) as Form | undefined) ?? additionalProperties;
-      return item === undefined ? [] : misfitsIn(form, item, [...path, key]);
+      return item === undefined ? [] : violationsOf(form, item, [...path, key]);
     }),
   ];
 }
 
-// Of several forms the one of the value's own type tells more than "must be this or that".
+// Of several forms the one of the value's own type says more than "must be this or that".
 function misfitsOfAny(
   form: Form,
   forms: readonly Form[],
   value: unknown,
-  path: FaultPath,
-): Misfit[] {
-  const found = forms.map((one) => misfitsIn(one, value, path));
-  if (found.some((misfits) => misfits.length === 0)) return [];
-  const inside = found.find((misfits) => misfits.every((one) => one.path.length > path.length));
-  return inside ?? [misfit(form, value, path)];
+  path: ViolationPath,
+): FormViolation[] {
+  const found = forms.map((one) => violationsOf(one, value, path));
+  if (found.some((violations) => violations.length === 0)) return [];
+  const inside = found.find((violations) =>
+    violations.every((one) => one.path.length > path.length),
+  );
+  return inside ?? [violation(form, value, path)];
 }
 
 function fits(form: Form, value: unknown): boolean {
@@ -252,7 +254,7 @@ function fits(form: Form, value: unknown): boolean {
 const hasLength = ({ minItems = 0, maxItems = Infinity }: ArrayForm, value: readonly unknown[]) =>
   value.length >= minItems && value.length <= maxItems;
 
-const misfit = (form: Form, value: unknown, path: FaultPath): Misfit => ({
+const violation = (form: Form, value: unknown, path: ViolationPath): FormViolation => ({
   path,
   text: `${showPath(path)} must be ${wordsFor(form)}, not ${actual(form, value)}`,
 });
@@ -297,7 +299,7 @@ export type Declared = Readonly<
 
 /**
  * What a registry declares, read as far as it goes: a declaration that is wrong has a name all the same,
- * so that its uses are no faults too.
+ * so that its uses are no violations too.
  */
 export function declaredIn(registry: Partial<Record<keyof RegistryDocument, unknown>>): Declared {
   const names = (list: unknown): ReadonlySet<string> => new Set(itemsOf(list).flatMap(nameIn));

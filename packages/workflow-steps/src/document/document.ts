@@ -107,7 +107,7 @@ export const WriteMode = {
 } as const;
 export type WriteMode = (typeof WriteMode)[keyof typeof WriteMode];
 
-/** Whether a loop's iterations run one after the other or side by side. */
+/** Whether a loop's iterations run one after the other or concurrently. */
 export const LoopMode = { serial: "serial", parallel: "parallel" } as const;
 export type LoopMode = (typeof LoopMode)[keyof typeof LoopMode];
 

@@ -48,7 +48,7 @@ export type RunEvent = {
   path?: Path;
 };
 
-/** What an event of a step carries to tell it from others of that step. */
+/** What an event of a step carries so that those of one execution can be found. */
 export type Origin = { attempt: string | undefined; path: Path };
 
 /** Publishes an event of a step. */

@@ -21,7 +21,7 @@ export type EngineRunOptions = Omit<EngineOptions, "customHandlers"> & {
   resumedFrom?: string;
 };
 
-/** One run in this process: it drives the interpreter, tells the listeners and folds what is done. */
+/** One run in this process: it drives the interpreter, calls the listeners and folds what is done. */
 export class EngineRun {
   readonly context: ExecutionContext;
   readonly #run: Run;
@@ -92,10 +92,10 @@ export class EngineRun {
 
   async #take(event: EngineEvent, signal: AbortSignal): Promise<Answered | undefined> {
     if (event.kind === "commit") this.#fold.apply(event.role, event.commit);
-    // Who hears the question may answer it at once.
+    // A listener to the question may answer it at once.
     const answer = event.kind === "wait" ? this.#ask(event.wait, signal) : undefined;
     if (event.event) this.#publish(event.event);
-    if (event.kind === "commit") this.#tellCheckpoint();
+    if (event.kind === "commit") this.#passCheckpoint();
     return await answer;
   }
 
@@ -107,7 +107,7 @@ export class EngineRun {
     return await answered;
   }
 
-  // While the question is open nothing is taken out of the feed; otherwise the event has its place there.
+  // While the question is open nothing is read from the scheduler; otherwise the event has its turn there.
   #reject(reason: string): void {
     const { currentStepID, status } = this.#run;
     if (status !== "running" && status !== "paused") return;
@@ -126,13 +126,13 @@ export class EngineRun {
   }
 
   #publish(event: RunEvent): void {
-    // Who is added meanwhile hears from the next event on, who is removed nothing more.
+    // One that is added meanwhile is called from the next event on, one that is removed no more.
     for (const listener of [...this.#listeners]) {
       if (this.#listeners.has(listener)) quietly(() => listener(event));
     }
   }
 
-  #tellCheckpoint(): void {
+  #passCheckpoint(): void {
     const { onCheckpoint } = this.#options;
     if (onCheckpoint) quietly(() => onCheckpoint(this.#checkpoint()));
   }
@@ -148,10 +148,12 @@ export class EngineRun {
   }
 }
 
-// Nothing is recorded: the ids tell the events of one attempt from those of another.
+// Nothing is recorded: the ids separate the events of one attempt from those of another.
 function attemptsHere(): Attempts {
   const nextId = attemptIds();
-  return { open: () => ({ id: nextId(), run: (fn) => fn(), end: () => undefined }) };
+  return {
+    open: ({ path = [] }) => ({ id: nextId(), path, run: (fn) => fn(), end: () => undefined }),
+  };
 }
 
 // Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.

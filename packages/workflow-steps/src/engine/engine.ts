@@ -31,7 +31,7 @@ export type EngineOptions = {
   onCheckpoint?: (checkpoint: Checkpoint) => void;
   /** By the prefix of the steps' ids. */
   customHandlers?: Record<string, CustomHandler>;
-  /** The most chains side by side in one construct; 0, the default, for no limit. */
+  /** The most concurrent chains in one construct; 0, the default, for no limit. */
   maxConcurrency?: number;
   /** For constructs that do not say; `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
@@ -68,7 +68,7 @@ export class Engine {
     this.#options = options;
   }
 
-  /** What is wrong with the workflow, a message a fault; empty for a valid one. */
+  /** What is wrong with the workflow, a message a violation; empty for a valid one. */
   validate(): string[] {
     return this.lint().errors;
   }
@@ -76,9 +76,11 @@ export class Engine {
   /** What is wrong with the workflow, and what is doubtful. */
   lint(): { errors: string[]; warnings: string[] } {
     const customTypes = Object.keys(this.#options.customHandlers ?? {});
-    const faults = validate(this.workflow, { customTypes });
+    const violations = validate(this.workflow, { customTypes });
     const of = (severity: string): string[] =>
-      faults.filter((fault) => fault.severity === severity).map(({ message }) => message);
+      violations
+        .filter((violation) => violation.severity === severity)
+        .map(({ message }) => message);
     return { errors: of("error"), warnings: of("warning") };
   }
 
@@ -153,7 +155,7 @@ export class Engine {
       code: "WORKFLOW_INVALID",
       kind: "failed",
       message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
-      hint: "mend the workflow; validate() tells all that is wrong",
+      hint: "fix the workflow; validate() lists all that is wrong",
       ...(others.length > 0 && { details: errors }),
     });
   }

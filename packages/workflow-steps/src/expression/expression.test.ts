@@ -211,7 +211,7 @@ describe("a value that an operator can't take", () => {
   });
 });
 
-test("the names in an expression are told once each, keys and literals not", () => {
+test("the names in an expression are payloads once each, keys and literals not", () => {
   expect(namesIn("$a.b[$c] + goal * !$a || true && _item.$d == 'x'")).toEqual([
     "$a",
     "$c",

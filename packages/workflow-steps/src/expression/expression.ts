@@ -1,4 +1,4 @@
-import { type Link, parse, SyntaxFault, type Tree } from "./parse.ts";
+import { type Link, parse, SyntaxViolation, type Tree } from "./parse.ts";
 import {
   copyOf,
   ExpressionError,
@@ -35,7 +35,7 @@ export function namesIn(source: string): string[] {
   try {
     collect(parse(source), names);
   } catch (error) {
-    if (!(error instanceof SyntaxFault)) throw error;
+    if (!(error instanceof SyntaxViolation)) throw error;
   }
   return [...names];
 }
@@ -46,7 +46,7 @@ export function problemIn(source: string): { message: string; offset: number } |
     parse(source);
     return null;
   } catch (error) {
-    if (!(error instanceof SyntaxFault)) throw error;
+    if (!(error instanceof SyntaxViolation)) throw error;
     const { message, offset } = error.problem;
     return { message, offset };
   }
@@ -56,7 +56,7 @@ const compiled = remembered<Evaluate>((source) => {
   try {
     return compile(parse(source), (offset) => failing(source, offset));
   } catch (error) {
-    if (!(error instanceof SyntaxFault)) throw error;
+    if (!(error instanceof SyntaxViolation)) throw error;
     throw new ExpressionError("EXPRESSION_INVALID", source, error.problem);
   }
 }, 1000);
@@ -70,7 +70,7 @@ const failing =
 const failed = (source: string, problem: ExpressionProblem, cause: unknown): ExpressionError =>
   new ExpressionError("EXPRESSION_FAILED", source, problem, cause);
 
-// A getter that throws, a text too long for memory: faults of the values, not of the expression.
+// A getter that throws, a text too long for memory: violations of the values, not of the expression.
 const unreadable = (source: string, cause: unknown): ExpressionError =>
   failed(
     source,

@@ -11,7 +11,7 @@ export type Tree =
   | { kind: "sign"; sign: "!" | "-"; operand: Tree; offset: number }
   | { kind: "chain"; first: Tree; rest: Link[] };
 
-/** What follows in a chain: an operator, where it stands, and its right side. */
+/** What follows in a chain: an operator, its position, and its right side. */
 export type Link = { operator: Operator; offset: number; operand: Tree };
 
 /** The operators with two sides, and how strongly each binds. */
@@ -40,17 +40,17 @@ const words: ReadonlyMap<string, boolean | null> = new Map([
 const longest = 10_000;
 const deepest = 100;
 
-/** Reads an expression. Throws a {@link SyntaxFault}. */
+/** Reads an expression. Throws a {@link SyntaxViolation}. */
 export function parse(source: string): Tree {
   if (source.length > longest) {
     const message = `it has ${source.length} characters, more than ${longest}`;
-    throw fault(message, longest, "take it apart over several steps");
+    throw violation(message, longest, "take it apart over several steps");
   }
   return new Parser(tokensOf(source)).whole();
 }
 
-const fault = (message: string, offset: number, hint = grammarHint): SyntaxFault =>
-  new SyntaxFault({ message, offset, hint });
+const violation = (message: string, offset: number, hint = grammarHint): SyntaxViolation =>
+  new SyntaxViolation({ message, offset, hint });
 
 class Parser {
   readonly #tokens: Token[];
@@ -65,8 +65,8 @@ class Parser {
     const tree = this.#binary(0);
     const { kind, text, offset } = this.#next();
     if (kind === "end") return tree;
-    if (text === "(") throw fault("there are no functions to call", offset);
-    throw fault(`${JSON.stringify(text.toWellFormed())} is not expected here`, offset);
+    if (text === "(") throw violation("there are no functions to call", offset);
+    throw violation(`${JSON.stringify(text.toWellFormed())} is not expected here`, offset);
   }
 
   #binary(least: number): Tree {
@@ -122,8 +122,8 @@ class Parser {
       const value = words.get(token.text);
       return value === undefined ? { kind: "name", name: token.text } : { kind: "literal", value };
     }
-    if (token.kind === "end") throw fault("a value is missing at the end", token.offset);
-    throw fault(`a value is missing before ${JSON.stringify(token.text)}`, token.offset);
+    if (token.kind === "end") throw violation("a value is missing at the end", token.offset);
+    throw violation(`a value is missing before ${JSON.stringify(token.text)}`, token.offset);
   }
 
   #enclosed(close: string, start: number): Tree {
@@ -131,14 +131,18 @@ class Parser {
     const tree = this.#deeper(start, () => this.#binary(0));
     const { kind, text, offset } = this.#next();
     if (kind === "operator" && text === close) return tree;
-    if (kind === "end") throw fault(`the "${open}" has no "${close}"`, start);
-    if (text === "(") throw fault("there are no functions to call", offset);
-    throw fault(`${JSON.stringify(text.toWellFormed())} stands where "${close}" must`, offset);
+    if (kind === "end") throw violation(`the "${open}" has no "${close}"`, start);
+    if (text === "(") throw violation("there are no functions to call", offset);
+    throw violation(`${JSON.stringify(text.toWellFormed())} stands where "${close}" must`, offset);
   }
 
   #deeper(offset: number, inner: () => Tree): Tree {
     if (this.#depth >= deepest) {
-      throw fault(`it has more than ${deepest} levels`, offset, "take it apart over several steps");
+      throw violation(
+        `it has more than ${deepest} levels`,
+        offset,
+        "take it apart over several steps",
+      );
     }
     this.#depth += 1;
     const tree = inner();
@@ -167,7 +171,7 @@ export type Token =
   | { kind: "number"; text: string; value: number; offset: number };
 
 /** Thrown while an expression is read; it becomes an `ExpressionError` where the whole text is known. */
-export class SyntaxFault extends Error {
+export class SyntaxViolation extends Error {
   constructor(readonly problem: ExpressionProblem) {
     super(problem.message);
   }
@@ -204,7 +208,7 @@ const foreign: Readonly<Record<string, string>> = {
   ".": "a key must follow the point",
 };
 
-/** The words of a text, with an `end` as the last. Throws a {@link SyntaxFault}. */
+/** The words of a text, with an `end` as the last. Throws a {@link SyntaxViolation}. */
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   let offset = 0;
@@ -247,14 +251,14 @@ function tokenAt(
   }
   const found = sign ?? String.fromCodePoint(source.codePointAt(offset) ?? 0);
   const message = foreign[found] ?? `${JSON.stringify(found.toWellFormed())} has no meaning`;
-  throw new SyntaxFault({ message, offset, hint: grammarHint });
+  throw new SyntaxViolation({ message, offset, hint: grammarHint });
 }
 
 function numberToken(digits: string, offset: number): Token {
   const value = Number(digits);
   if (Number.isFinite(value)) return { kind: "number", text: digits, value, offset };
   const message = "the number is too large";
-  throw new SyntaxFault({ message, offset, hint: "write a number below 1e308" });
+  throw new SyntaxViolation({ message, offset, hint: "write a number below 1e308" });
 }
 
 function unescaped(content: string, start: number): string {
@@ -267,7 +271,7 @@ function unescaped(content: string, start: number): string {
       if ("\\/'\"".includes(found)) return found;
       const plain = escapes[found];
       if (plain) return plain;
-      throw new SyntaxFault({
+      throw new SyntaxViolation({
         message: `${JSON.stringify(all.toWellFormed())} is no escape`,
         offset: start + Number(at),
         hint: "a text has the escapes of JSON and \\'; write \\\\ for a backslash",

@@ -145,7 +145,7 @@ describe("+", () => {
 });
 
 describe("the same value", () => {
-  test("tells a number from its text, and not an order of keys or null from undefined", () => {
+  test("separates a number from its text, and not an order of keys or null from undefined", () => {
     expect(sameValue(1, "1")).toBe(false);
     expect(sameValue({ a: 1, b: [undefined] }, { b: [null], a: 1 })).toBe(true);
     expect(sameValue(Number.NaN, Number.NaN)).toBe(true);

@@ -61,7 +61,7 @@ export function sameValue(left: unknown, right: unknown): boolean {
   }
 }
 
-/** Opens the parts of two objects for comparison; false when their shapes tell them apart. */
+/** Opens the parts of two objects for comparison; false when their shapes differ. */
 function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
   if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) && !(isPlain(a) && isPlain(b))) {
     return false;

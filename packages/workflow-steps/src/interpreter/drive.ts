@@ -43,7 +43,7 @@ export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
  * that knows how step workflows behave. It does no I/O; the run's adapters do.
  *
  * What concurrent steps publish and commit comes out of the run's scheduler, in the order of `seq`. A
- * chain goes on behind a commit only when the next item was asked for. After the event that ends the
+ * chain continues after a commit only when the next item was asked for. After the event that ends the
  * run nothing comes any more.
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.

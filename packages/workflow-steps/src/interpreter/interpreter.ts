@@ -1,10 +1,4 @@
-import {
-  openAttempt,
-  type OpenAttempt,
-  type Path,
-  type Scheduler,
-  type Turn,
-} from "@uncaged/workflow";
+import { openAttempt, type OpenAttempt, type Scheduler, type Turn } from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent, Run } from "../context/run.ts";
@@ -97,7 +91,7 @@ export class Interpreter {
     chain.signal.throwIfAborted();
     const left = run.claim();
     const failed = chain.claim();
-    const event = done && run.eventOf("step_done", id, done, this.originOf(attempt, chain));
+    const event = done && run.eventOf("step_done", id, done, originOf(attempt));
     const commit: Commit = {
       ...reached,
       variables: [...left.variables, ...failed.variables, ...reached.variables],
@@ -119,21 +113,10 @@ export class Interpreter {
 
   /** Begins an attempt at a step of a chain. */
   open({ id, meta }: Pick<StepDocument, "id" | "meta">, chain: Chain): OpenAttempt {
-    const { attempts, prefix } = this.run.setup;
+    const { attempts, path: around, prefix } = this.run.setup;
+    const path = around.length === 0 ? chain.path : [...around, ...chain.path];
     const title = typeof meta?.title === "string" ? { title: meta.title } : {};
-    return openAttempt(
-      { attempts },
-      { role: `${prefix}${id}`, path: this.#pathOf(chain), ...title },
-    );
-  }
-
-  originOf({ id }: OpenAttempt, chain: Chain): Origin {
-    return { attempt: id, path: this.#pathOf(chain) };
-  }
-
-  #pathOf({ path }: Chain): Path {
-    const around = this.run.setup.path;
-    return around.length === 0 ? path : [...around, ...path];
+    return openAttempt({ attempts }, { role: `${prefix}${id}`, path, ...title });
   }
 
   /** Whether two steps lead to each other. */
@@ -141,6 +124,8 @@ export class Interpreter {
     return this.#cycles.get(one) !== undefined && this.#cycles.get(one) === this.#cycles.get(other);
   }
 }
+
+const originOf = ({ id, path }: OpenAttempt): Origin => ({ attempt: id, path });
 
 /** How a chain ended. */
 export type ChainEnd = typeof RETURN | typeof BREAK;
@@ -240,7 +225,7 @@ export function taskOf(
   chain.handled = null;
   const attempt = interpreter.open(step, chain);
   const own = context.child(locals);
-  own.origin = interpreter.originOf(attempt, chain);
+  own.origin = originOf(attempt);
   return {
     attempt,
     interpreter,
@@ -259,7 +244,7 @@ export function taskOf(
 export function renew(task: Task): void {
   const { chain, context, interpreter, step } = task;
   task.attempt = interpreter.open(step, chain);
-  context.origin = interpreter.originOf(task.attempt, chain);
+  context.origin = originOf(task.attempt);
 }
 
 // The marks of an imported checkpoint stand for the first time that their construct is come to.

@@ -28,7 +28,7 @@ export async function mapOutputs(writer: Writer, locals: Called["locals"]): Prom
   }
 }
 
-/** Tells what the step prints, if it prints. */
+/** Publishes what the step prints, if it prints. */
 export function print({ context, step }: Writer): void {
   if (step.print === undefined) return;
   context.emit("step_print", step.id, { value: context.resolve(step.print) });
@@ -56,12 +56,12 @@ export async function writeTarget(writer: Writer): Promise<void> {
   if (step.target === undefined) return;
   const value = context.resolve(step.value ?? null);
   if (type === "Set") {
-    const place = resolveTarget(
+    const variable = resolveTarget(
       parseTarget(typeof step.target === "string" ? step.target : ""),
       context.scope,
     );
-    if (place.kind === "file") throw badTarget(step.id, "a Set writes a $variable");
-    context.set(place.path, value, step.id);
+    if (variable.kind === "file") throw badTarget(step.id, "a Set writes a $variable");
+    context.set(variable.path, value, step.id);
     return;
   }
   const target = pathOf(writer);
@@ -78,12 +78,12 @@ function pathOf({ context, step }: Writer): string {
   }
   if (typeof target !== "string" || target === "")
     throw badTarget(step.id, "its target is no path");
-  const place = resolveTarget(
+  const resolved = resolveTarget(
     parseTarget(target.startsWith("/") ? target : `/${target}`),
     context.scope,
   );
-  if (place.kind === "variable") throw badTarget(step.id, "a Write writes a file");
-  return place.path;
+  if (resolved.kind === "variable") throw badTarget(step.id, "a Write writes a file");
+  return resolved.path;
 }
 
 /** Says of a model's files that they are being written, before the model is called. */
@@ -99,15 +99,15 @@ export function announceFiles(writer: Writer): void {
 // A placeholder may need the answer that is to come.
 function announced(text: string, writer: Writer): string | null {
   try {
-    const place = resolveTarget(parseTarget(text), writer.context.scope);
-    return place.kind === "file" ? rooted(writer, place.path) : null;
+    const target = resolveTarget(parseTarget(text), writer.context.scope);
+    return target.kind === "file" ? rooted(writer, target.path) : null;
   } catch {
     return null;
   }
 }
 
 /**
- * Writes a file under the rules of `registry.files`, and tells of it.
+ * Writes a file under the rules of `registry.files`, with its events.
  *
  * @throws WorkflowError `NO_ADAPTER`, `BAD_MODE`, `PATH_REFUSED`, and what the adapter throws.
  */
@@ -185,7 +185,7 @@ export async function applyOutputMapping(
   }
 }
 
-/** Tells of an event in a custom handler. */
+/** Publishes an event in a custom handler. */
 export function emitEvent(
   context: ExecutionContext,
   type: RunEventType,
@@ -249,10 +249,10 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   return cut(Object.fromEntries(outputs));
 }
 
-/** An event that tells its values whole, with those cut that are too long for an event. */
+/** An event with whole values, with those cut that are too long for an event. */
 export function shownEvent(event: RunEvent): RunEvent {
   const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
-    // What a child of the child told.
+    // An event of a child of the child.
     if (name === "data" && isEvent(value)) return [name, shownEvent(value)];
     return [name, listNames.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
   });

@@ -22,8 +22,8 @@ export async function runPause(task: Task): Promise<Done> {
     });
     return { next: timeout.on };
   }
-  const place = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
-  if (place.kind === "variable") context.set(place.path, answered.payload, step.id);
+  const target = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
+  if (target.kind === "variable") context.set(target.path, answered.payload, step.id);
   const { requestId = null } = answered;
   context.emit("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
   return {};

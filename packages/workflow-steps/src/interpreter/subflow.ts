@@ -39,7 +39,7 @@ export function runSubflow(task: Task, call: Call): Promise<Called> {
   const step = { ...call.step, tool: toolName };
   const adapters = { ...call.adapters, tool: { execute } };
   // Its result is what the child's own steps have committed, with all their events; an event of the
-  // child has its own values cut where it is told.
+  // child has its own values cut where it is published.
   return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 
@@ -131,8 +131,10 @@ function problemsOf(
   document: unknown,
   customTypes: string[] = [],
 ): { valid: boolean; errors: string[] } {
-  const faults = validate(document, { customTypes }).filter(({ severity }) => severity === "error");
-  return { valid: faults.length === 0, errors: faults.map(({ message }) => message) };
+  const violations = validate(document, { customTypes }).filter(
+    ({ severity }) => severity === "error",
+  );
+  return { valid: violations.length === 0, errors: violations.map(({ message }) => message) };
 }
 
 const noPath = (id: string): WorkflowError =>

@@ -110,7 +110,7 @@ export type Enclosure = {
   child: string;
 };
 
-/** The most ways that are told of one step. Branches that meet again can make more than can be counted. */
+/** The most ways that are given of one step. Branches that meet again can make more than can be counted. */
 const maxWays = 100;
 
 /** What enclosures are found in. */
@@ -153,9 +153,9 @@ export function enclosuresIn({ steps, references, entries, groups }: Graph) {
         for (const outer of enclosuresOf(inner.in, known)) ways.push([...outer, inner]);
       }
     }
-    const told = ways.slice(0, maxWays);
-    known.set(id, told);
-    return told;
+    const shown = ways.slice(0, maxWays);
+    known.set(id, shown);
+    return shown;
   };
 }
 

@@ -86,7 +86,7 @@ test("variables start with their default, else null, and share nothing", () => {
   expect(first.$list).not.toBe(registry.initialVariables().$list);
 });
 
-test("types are told by name", () => {
+test("types are payloads by name", () => {
   expect(registry.paramTypes()).toMatchObject({ goal: "STRING", x: "Money" });
   expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
 });

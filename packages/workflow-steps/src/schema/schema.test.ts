@@ -35,7 +35,7 @@ describe("the schema", () => {
   });
 
   test.each(all.flat().filter(({ inSchema }) => !inSchema))(
-    "leaves it to the checker to tell of $what",
+    "leaves it to the checker to report $what",
     ({ document }) => {
       expect(fits(json(document)) ? null : fits.errors).toBeNull();
     },
@@ -86,7 +86,7 @@ function changed(document: unknown, { way, name, value }: Change): unknown {
 describe("the texts of the schema", () => {
   const said = JSON.stringify(published);
 
-  test.each(Object.entries({ ...documentTexts, ...fieldTexts }))("tell of %s", (_, text) => {
+  test.each(Object.entries({ ...documentTexts, ...fieldTexts }))("describe %s", (_, text) => {
     expect(said).toContain(JSON.stringify(text));
   });
 

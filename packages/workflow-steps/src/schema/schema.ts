@@ -27,7 +27,7 @@ const types = Object.values(StepType);
 
 /**
  * The JSON Schema (draft 2020-12) of a step workflow, made of the table that the checker reads. What it
- * refuses the checker refuses too. It can't tell what hangs together: references, expressions, names.
+ * refuses the checker refuses too. It can't check what hangs together: references, expressions, names.
  */
 export function workflowSchema(): Schema {
   const { version: _, registry: __, steps: ___, ...plain } = documentFields;
@@ -151,7 +151,7 @@ function schemaOf(form: Form, path: string, texts: Texts): Schema {
   return { ...schema, ...parts, ...described(path, texts) };
 }
 
-// The items of an array are told of by their own fields, and not again by what the array is.
+// The items of an array are described by their own fields, and not again by what the array is.
 const nested = (texts: Texts, path: string): Texts =>
   Object.fromEntries(Object.entries(texts).filter(([name]) => name !== path));
 
@@ -183,7 +183,7 @@ export const typeTexts: Readonly<Record<StepType, string>> = {
 
 /** What an editor says of the fields of a document; a path leads through objects and arrays. */
 export const documentTexts: Readonly<Record<string, string>> = {
-  version: "The version of the format. It switches nothing; it tells readers what to expect.",
+  version: "The version of the format. It switches nothing; readers know by it what to expect.",
   name: "The name of the workflow.",
   workflowType: "Whom the workflow is made for. IDE workflows use no services.",
   description: "What the workflow is for.",
@@ -216,14 +216,14 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and what begins with __ are reserved.",
   type: "The type, when it is not what stands before the first _ of the id.",
   meta: "For people only: a title, a place on a canvas.",
-  print: "Evaluated when the step is done, and told as step_print.",
+  print: "Evaluated when the step is done, and published as step_print.",
   if: "An expression. When it is false the step and its children are skipped.",
   in: "The inputs. Each text that begins with = is an expression; == stands for a literal =.",
   input: "Another name of in.",
   out: `What is written where, by $path or /path: {"$x": "=_result"}, short "$x". ${result}.`,
   next: "The id of the step that follows, RETURN to end the chain, BREAK to leave the loop.",
   children:
-    "The first steps of chains that run side by side. The step goes on when all have ended.",
+    "The first steps of chains that run concurrently. The step goes on when all have ended.",
   errorStrategy:
     "What happens when a child fails: all is aborted, it is left out, or all end first.",
   cases: 'Pairs of a condition and a step\'s id. The last condition may be "ELSE".',
@@ -246,10 +246,10 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   continueOnError: "Another name of allowError.",
   model: "The model, also as provider/model. Without one LLM_MODEL says which.",
   provider: "Whose model it is.",
-  stream: "Whether tokens are told as they come.",
+  stream: "Whether tokens are published as they come.",
   "Loop.children": "The first steps of the chains that run in each iteration.",
   "Loop.source": "An expression that gives the list to go over.",
-  "Loop.mode": "Whether iterations run one after the other or side by side.",
+  "Loop.mode": "Whether iterations run one after the other or concurrently.",
   "Set.target": "The $path of a variable, such as $plan.steps[0].",
   "Write.target": "The path of the file, or an expression that gives it.",
   "Pause.timeout": "What to do when nobody answers.",

@@ -86,7 +86,7 @@ describe("the code that a step workflow becomes", () => {
 });
 
 describe("a step workflow that is not sound", () => {
-  test("is told with the place in its text, and so is a workflow that it runs", async () => {
+  test("is payloads with the place in its text, and so is a workflow that it runs", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,
       (thrown: { code?: string; details?: string[] }) => thrown,
@@ -99,7 +99,7 @@ describe("a step workflow that is not sound", () => {
     expect(child).toStartWith(`${join(folder, "bad.json")}:1:`);
   });
 
-  test("is told with the step that runs what is not there", async () => {
+  test("is payloads with the step that runs what is not there", async () => {
     const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
     const message = await codeOf(flow(step)).catch((error: Error) => error.message);
     expect(message).toBe(

@@ -23,7 +23,7 @@ export type StepsSource = {
  * default adapters that they use.
  *
  * @param warn gets each warning of the check, with file, line and column
- * @throws WorkflowError from `module`: `STEPS_INVALID` with all faults in `details`,
+ * @throws WorkflowError from `module`: `STEPS_INVALID` with all violations in `details`,
  * `SUBFLOW_MISSING`, `SUBFLOW_CYCLE`, `SUBFLOW_TOO_DEEP`.
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */
@@ -70,7 +70,8 @@ function ownFiles(): Record<string, string> {
   return { [packageName]: installed(packageName), [adaptersName]: installed(adaptersName) };
 }
 
-const sibling = (door: string): string => fileURLToPath(new URL(`../${door}.ts`, import.meta.url));
+const sibling = (entryPoint: string): string =>
+  fileURLToPath(new URL(`../${entryPoint}.ts`, import.meta.url));
 
 /** The packages that the code imports. */
 export const packageName = "@uncaged/workflow-steps";

@@ -23,7 +23,7 @@ describe("JSON", () => {
     ["// why\n{}", '1:1: JSON has no comments, not "// why"'],
     ['["a\nb"]', '1:2: the text has no closing " in its line, not "\\"a"'],
     ['["\\x"]', '1:2: the text has an escape that JSON does not have, not "\\"\\\\x\\""'],
-  ])("that is broken is told with its place: %j", (text, message) => {
+  ])("that is broken is payloads with its place: %j", (text, message) => {
     expect(messageFor(text)).toBe(`f.json:${message}`);
   });
 

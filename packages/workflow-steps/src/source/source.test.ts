@@ -38,7 +38,7 @@ describe("a checked document", () => {
   });
 
   test.each(["3", "[]", '{"name": "a"}', "null"])(
-    "is no other JSON: %s is told what a step workflow has",
+    "is no other JSON: %s is payloads what a step workflow has",
     (text) => {
       const { message, hint } = errorOf(() => checkedDocument(text, "p.json"));
       expect(message).toBe(
@@ -51,7 +51,7 @@ describe("a checked document", () => {
   );
 
   test.each(['{"version": "4.0", "steps": []}', '{"version": "3.1", "steps": {}}'])(
-    "has a version 3.* and an array of steps: %s is told so too",
+    "has a version 3.* and an array of steps: %s is payloads so too",
     (text) => {
       expect(errorOf(() => checkedDocument(text, "p.json")).hint).toStartWith(
         "a step workflow has",

@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { posix } from "node:path";
 import { validate } from "../check/check.ts";
-import type { Fault } from "../check/subject.ts";
+import type { Violation } from "../check/subject.ts";
 import {
   type StepDocument,
   SUPPORTED_VERSIONS,
@@ -31,7 +31,7 @@ export function checkedDocument(
   options: { customTypes?: Iterable<string> } = {},
 ): CheckedDocument {
   const { document, positionOf } = readDocument(text, file);
-  const told = (found: readonly Fault[]): string[] =>
+  const messagesOf = (found: readonly Violation[]): string[] =>
     found
       .map(({ path, message }) => ({ ...positionOf(path), message }))
       .toSorted((one, other) => one.line - other.line || one.column - other.column)
@@ -40,10 +40,10 @@ export function checkedDocument(
     const message = `${file}:1:1: this is no step workflow: it has neither version nor steps`;
     throw invalid([message], needs);
   }
-  const faults = validate(document, options);
-  const errors = faults.filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw invalid(told(errors), hintFor(document));
-  return { document: document as WorkflowDocument, warnings: told(faults) };
+  const violations = validate(document, options);
+  const errors = violations.filter(({ severity }) => severity === "error");
+  if (errors.length > 0) throw invalid(messagesOf(errors), hintFor(document));
+  return { document: document as WorkflowDocument, warnings: messagesOf(violations) };
 }
 
 const isForeign = (document: unknown): boolean =>
@@ -55,7 +55,7 @@ function hintFor(document: unknown): string {
   const { version, steps } = document as Readonly<Record<string, unknown>>;
   const isRecognised =
     typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
-  return isRecognised ? "mend the workflow and try again" : needs;
+  return isRecognised ? "fix the workflow and try again" : needs;
 }
 
 function invalid(messages: string[], hint: string): WorkflowError {
@@ -195,7 +195,7 @@ export function readDocument(
       code: "STEPS_INVALID",
       kind: "failed",
       message: `${file}:${line}:${column}: ${error.message}`,
-      hint: `mend the file: it must be one ${kind} document`,
+      hint: `fix the file: it must be one ${kind} document`,
     });
   }
 }

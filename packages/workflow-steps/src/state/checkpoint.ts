@@ -8,7 +8,7 @@ import {
 } from "./checkpoint-form.ts";
 import { giveAt } from "./fold.ts";
 import { dropMarks, keptMarks, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
-import { comingPlace } from "./path.ts";
+import { comingStep } from "./path.ts";
 import { type Marks, newState, type RunState, type Workflow } from "./state.ts";
 
 /** What a checkpoint takes from the workflow and from the moment. */
@@ -81,7 +81,7 @@ export function restoredState(
     eventSeq: checkpoint.eventSeq ?? 0,
   };
   Object.assign(state.variables, checkpoint.variables);
-  giveAt(workflow, state, comingPlace(workflow, state, at)?.path ?? [], overrides);
+  giveAt(workflow, state, comingStep(workflow, state, at)?.path ?? [], overrides);
   return state;
 }
 
@@ -98,7 +98,7 @@ export function withValues(workflow: Workflow, state: RunState, given: unknown):
   };
 }
 
-// Concurrent iterations share the marks of what lies in them: these tell nothing of any one.
+// Concurrent iterations share the marks of what lies in them: they are those of none.
 function importedBy({ enclosuresOf, steps }: Outline, marks: Marks): Marks {
   const isParallel = (part: Enclosure): boolean =>
     part.kind === "loop" && steps.get(part.in)?.mode === LoopMode.parallel;

@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/document.ts";
 import { isPlain } from "../expression/value.ts";
-import { idIn, type StepPlace } from "./path.ts";
+import { idIn, type StepAt } from "./path.ts";
 import {
   chainAt,
   chainKey,
@@ -183,14 +183,15 @@ function applyOverrides(
 ): void {
   if (!isPlain(overrides)) throw noRecord();
   for (const [name, value] of Object.entries(overrides)) {
-    const place = name.startsWith("$")
+    const values = name.startsWith("$")
       ? registry.vars.some((one) => one.name === name) && state.variables
       : name.startsWith("_")
         ? !name.startsWith("__") && state.localVars
         : registry.params.some((one) => one.name === name) && state.params;
-    if (!place) throw unknownName(name, [...registry.vars, ...registry.params]);
+    if (!values) throw unknownName(name, [...registry.vars, ...registry.params]);
     const written = writable(value, name);
-    place[name] = place === state.params ? registry.someParams({ [name]: written })[name] : written;
+    values[name] =
+      values === state.params ? registry.someParams({ [name]: written })[name] : written;
   }
 }
 
@@ -226,28 +227,28 @@ export function runAt({ workflow, state, path }: RunAt, find: FindWorkflow): Run
   if (!part || !("run" in part)) return { workflow, state, path };
   const inside = openAt(state.position, path.slice(0, at), part.in);
   if (!inside?.run || !inside.child || inside.run.runID !== part.run) {
-    throw unknownPlace(`no workflow ${part.run} that ${part.in} runs is open`);
+    throw unknownPath(`no workflow ${part.run} that ${part.in} runs is open`);
   }
   const inner = { workflow: find(inside.child), state: inside.run, path: path.slice(at + 1) };
   return runAt(inner, find);
 }
 
 /**
- * Has a run go on with a step at a place, and with other values: those of the run that the step is of.
+ * Has a run go on with a step at a path, and with other values: those of the run that the step is of.
  * All other chains stay where they stand. The state is changed.
  *
- * @throws WorkflowError `PLACE_UNKNOWN` (missing) when the run can't come to that place, and those of
+ * @throws WorkflowError `PLACE_UNKNOWN` (missing) when the run can't come to that path, and those of
  * `giveAt`.
  */
 export function beginAt(
   whole: { workflow: Workflow; state: RunState },
-  place: StepPlace,
+  at: StepAt,
   overrides: Record<string, unknown>,
   find: FindWorkflow,
 ): void {
-  const { workflow, state, path } = runAt({ ...whole, path: place.path }, find);
-  const id = idIn(place.stepID, place.path);
-  if (!workflow.outline.steps.has(id)) throw unknownPlace(`there is no step ${id}`);
+  const { workflow, state, path } = runAt({ ...whole, path: at.path }, find);
+  const id = idIn(at.stepID, at.path);
+  if (!workflow.outline.steps.has(id)) throw unknownPath(`there is no step ${id}`);
   checkWay(workflow, state, path);
   const chain = chainAt(state.position, path);
   if (chain.next !== id) Object.assign(chain, startAt(id));
@@ -257,12 +258,12 @@ export function beginAt(
 function checkWay({ outline }: Workflow, state: RunState, path: readonly PathPart[]): void {
   for (const [depth, part] of path.entries()) {
     const isKnown = part.in === ENTRY || outline.steps.has(part.in);
-    if (!isKnown) throw unknownPlace(`there is no step ${part.in}`);
+    if (!isKnown) throw unknownPath(`there is no step ${part.in}`);
     if (!("child" in part)) continue;
-    if (!outline.steps.has(part.child)) throw unknownPlace(`there is no step ${part.child}`);
+    if (!outline.steps.has(part.child)) throw unknownPath(`there is no step ${part.child}`);
     const inside = openAt(state.position, path.slice(0, depth), part.in);
     if ((part.iteration ?? 0) < (inside?.finished ?? 0)) {
-      throw unknownPlace(`iteration ${part.iteration} of ${part.in} is done`);
+      throw unknownPath(`iteration ${part.iteration} of ${part.in} is done`);
     }
     // What is entered anew has no marks of the time before.
     if (!inside) delete state.imported.completedBranches[part.in];
@@ -282,10 +283,10 @@ function openAt(root: Position, path: readonly PathPart[], construct: string): I
   return at?.next === construct ? at.inside : null;
 }
 
-const unknownPlace = (why: string): WorkflowError =>
+const unknownPath = (why: string): WorkflowError =>
   new WorkflowError({
     code: "PLACE_UNKNOWN",
     kind: "missing",
-    message: `the run can't go on at that place: ${why}`,
-    hint: "take the place as the thread's own steps tell it, and keep the steps before it",
+    message: `the run can't go on at that path: ${why}`,
+    hint: "take the path as the thread's own steps have it, and keep the steps before it",
   });

@@ -31,7 +31,7 @@ function collect(outline: Outline, { ended = {}, inside, next }: Position, marks
     const isIdle = inside.chains.size === 0;
     const finished = isIdle ? Math.max(inside.finished, inside.broken ?? 0) : inside.finished;
     if (finished > 0 && (isIdle || !isParallel)) marks.loopProgress[next] = finished;
-    // Its iterations share the marks of what lies in them: these would tell nothing of any one.
+    // Its iterations share the marks of what lies in them: they would be those of none.
     if (isParallel) return;
   } else {
     const done = [...inside.chains].filter(([, chain]) => hasEnded(chain)).map(([key]) => key);
@@ -102,7 +102,7 @@ function behind(outline: Outline, construct: string): Set<string> {
 
 /**
  * The position of a run that begins at a step of the caller's choice: inside every construct that the
- * step lies in, as the marks of a checkpoint say. A checkpoint can't tell how far the other chains
+ * step lies in, as the marks of a checkpoint have it. A checkpoint does not hold how far the other chains
  * are: those that are not marked run from their entry.
  *
  * @throws WorkflowError `NO_SUCH_STEP` (missing); `STEP_AMBIGUOUS` when it lies in several constructs.
@@ -125,7 +125,7 @@ export function dropMarks(outline: Outline, id: string, marks: Marks): Marks {
   return keptMarks(marks, (construct) => !again.has(construct));
 }
 
-/** A construct as its marks tell of it; null when none of it is done. */
+/** A construct as its marks have it; null when none of it is done. */
 export function insideOf(outline: Outline, id: string, marks: Marks): Inside | null {
   const inside = marked(outline, id, marks);
   return inside.finished > 0 || inside.chains.size > 0 ? inside : null;

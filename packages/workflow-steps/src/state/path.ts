@@ -6,29 +6,29 @@ import { chainKey, chainOf, type Position } from "./position.ts";
 import type { PathPart, RunState, Workflow } from "./state.ts";
 
 /** Where one run of a step stands: the step as the log names it, and all constructs around it. */
-export type StepPlace = { stepID: string; path: readonly PathPart[] };
+export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
- * The run of a step that the step with a number (from 1) belongs to: where it stands, and how many steps
+ * The run of a step that the step with a number (from 1) belongs to: its path, and how many steps
  * come before it. A construct's run begins with the first commit that lies in it, that of a Pause with
- * its question. The place is null where the log has no step that could run again: at the mark of a
+ * its question. The path is null where the log has no step that could run again: at the mark of a
  * finished chain, and behind the last step.
  */
 export function stepRunAt(
   steps: readonly LoggedStep[],
   number: number,
-): { before: number; place: StepPlace | null } {
+): { before: number; at: StepAt | null } {
   const step = steps[number - 1];
-  if (!step) return { before: withoutQuestion(steps), place: null };
+  if (!step) return { before: withoutQuestion(steps), at: null };
   // What it gave the run counts for what comes next.
-  if (isRerun(step)) return { before: number, place: isPlaced(step) ? placeOf(step) : null };
+  if (isRerun(step)) return { before: number, at: hasPath(step) ? runOf(step) : null };
   if (step.role === INPUT) {
     const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
     return stepRunAt(steps, asked + 1);
   }
-  const place = placeOf(step);
-  if (!place) return { before: number - 1, place };
-  return { before: beginOf(steps, number - 1, place), place };
+  const at = runOf(step);
+  if (!at) return { before: number - 1, at };
+  return { before: beginOf(steps, number - 1, at), at };
 }
 
 // A question that nobody has answered would be answered by what comes next.
@@ -37,35 +37,35 @@ const withoutQuestion = (steps: readonly LoggedStep[]): number =>
 
 const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
 
-const isPlaced = ({ meta }: LoggedStep): boolean =>
+const hasPath = ({ meta }: LoggedStep): boolean =>
   typeof meta.stepID === "string" && Array.isArray(meta.path);
 
 const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
   Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
 
-function placeOf(step: LoggedStep): StepPlace | null {
+function runOf(step: LoggedStep): StepAt | null {
   if (step.role === WAIT || isRerun(step))
     return { stepID: String(step.meta.stepID), path: pathOf(step) };
   return step.meta.phase === "mark" ? null : { stepID: step.role, path: pathOf(step) };
 }
 
-function beginOf(steps: readonly LoggedStep[], at: number, place: StepPlace): number {
-  let first = at;
-  for (let index = at - 1; index >= 0; index -= 1) {
+function beginOf(steps: readonly LoggedStep[], last: number, at: StepAt): number {
+  let first = last;
+  for (let index = last - 1; index >= 0; index -= 1) {
     const step = steps[index] as LoggedStep;
-    const isIn = isWithin(step, place);
+    const isIn = isWithin(step, at);
     // A rerun that began elsewhere made an end of what ran before it.
-    if (isRerun(step) ? !isIn : isIn && isEnd(step, place)) break;
+    if (isRerun(step) ? !isIn : isIn && isEnd(step, at)) break;
     if (isIn && !isRerun(step)) first = index;
   }
   return first;
 }
 
-const isEnd = (step: LoggedStep, { path, stepID }: StepPlace): boolean =>
+const isEnd = (step: LoggedStep, { path, stepID }: StepAt): boolean =>
   step.role === stepID && step.meta.phase === "done" && pathOf(step).length === path.length;
 
 /** Whether a step is of a step's run: its own commit, or one that lies in it. */
-function isWithin(step: LoggedStep, { path, stepID }: StepPlace): boolean {
+function isWithin(step: LoggedStep, { path, stepID }: StepAt): boolean {
   const inner = pathOf(step);
   if (!path.every((part, depth) => isSamePart(part, inner[depth]))) return false;
   const below = inner[path.length];
@@ -192,13 +192,13 @@ const isForked = (step: StepDocument | undefined, child: string): boolean =>
 
 /**
  * Where a step of a run stands that the run comes to next, such as one that failed. Null when that can't
- * be told: when several chains come to it, or it lies in several constructs.
+ * be known: when several chains come to it, or it lies in several constructs.
  */
-export function comingPlace(
+export function comingStep(
   { outline }: Workflow,
   { position }: RunState,
   stepID: string,
-): StepPlace | null {
+): StepAt | null {
   const begun = pathsTo(position, stepID, []);
   const [path] = begun;
   if (path) return begun.length === 1 ? { stepID, path } : null;
@@ -230,7 +230,7 @@ function pathsTo(
 
 /**
  * The locals that a step sees which stands at a path of a run: those of the run, and `_item`, `_index` and
- * `_iterDir` of the iterations around it. An `_item` that can't be told is left out.
+ * `_iterDir` of the iterations around it. An `_item` that is not known is left out.
  */
 export function localsAt(
   workflow: Workflow,

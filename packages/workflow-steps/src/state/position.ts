@@ -50,7 +50,7 @@ export const entered = (body: BodyDone | null = null): Inside => ({
   child: null,
 });
 
-/** What tells the chains of one construct apart. */
+/** The key of a chain in its construct. */
 export const chainKey = (child: string, iteration?: number): string =>
   iteration === undefined ? child : `${iteration}/${child}`;
 

@@ -21,7 +21,7 @@ export class Sizes {
     const length = this.#of(value);
     if (length <= most) return copyOf(value);
     const known = this.#previews.get(value);
-    const preview = known ?? `${beginning(value, previewLength)}...`;
+    const preview = known ?? `${startOf(value, previewLength)}...`;
     this.#previews.set(value, preview);
     return { _truncated: true, type: "object", length, preview } satisfies TruncatedValue;
   }
@@ -102,7 +102,7 @@ const isContainer = (value: unknown): value is Container =>
   typeof value === "object" && value !== null;
 
 /** The first characters of a value's JSON, without writing all of it. */
-function beginning(value: unknown, length: number): string {
+function startOf(value: unknown, length: number): string {
   if (!isContainer(value)) return (JSON.stringify(value) ?? "null").slice(0, length);
   const parts = Array.isArray(value) ? itemsOf(value, length) : entriesOf(value, length);
   const [open, close] = Array.isArray(value) ? "[]" : "{}";
@@ -115,9 +115,9 @@ function beginning(value: unknown, length: number): string {
 }
 
 function* itemsOf(items: readonly unknown[], length: number): Generator<string> {
-  for (const item of items) yield beginning(item, length);
+  for (const item of items) yield startOf(item, length);
 }
 
 function* entriesOf(record: Record<string, unknown>, length: number): Generator<string> {
-  for (const key in record) yield `${JSON.stringify(key)}:${beginning(record[key], length)}`;
+  for (const key in record) yield `${JSON.stringify(key)}:${startOf(record[key], length)}`;
 }

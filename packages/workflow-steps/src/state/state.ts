@@ -37,7 +37,7 @@ export type RunState = {
   imported: Marks;
   eventSeq: number;
   writeSeq: number;
-  /** Answers that no Pause has taken yet, by `answerKey`: Pauses side by side may have several. */
+  /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
   answers: Map<string, PauseAnswer>;
   /** The Stop that ended the run. */
   stopped: { id: string; reason: string | null } | null;
@@ -90,7 +90,7 @@ function copyPosition({ next, inside }: Position): Position {
   return { next, inside: { ...inside, chains: new Map(chains), run } };
 }
 
-/** What tells the Pauses of a run apart. */
+/** The key of a Pause in its run. */
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
@@ -106,7 +106,7 @@ export function applyWrite(
 
 /**
  * One variable write: the path that was written, not the whole variable. `seq` counts the run's
- * writes: side by side steps are committed in another order than they wrote.
+ * writes: concurrent steps are committed in another order than they wrote.
  */
 export type Write = { path: (string | number)[]; value: unknown; seq: number };
 
@@ -132,7 +132,7 @@ export type ChildRun = {
  * What a committed step records, beside its role and its content: the step's meta.
  *
  * `phase` is `done`; `body` when the step's own body is finished and its children are not; `mark` when
- * the step only tells that a chain of the construct has ended.
+ * the step only records that a chain of the construct has ended.
  */
 export type Commit = {
   type: string;
@@ -227,7 +227,7 @@ export const readWorkflow = (document: WorkflowDocument): Workflow => ({
 type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
 
 /**
- * The variables as committed writes make them. Steps that run side by side are committed in another
+ * The variables as committed writes make them. Concurrent steps are committed in another
  * order than they wrote: a write that comes late is put where it belongs, and the variable is made
  * again from the last time that it was written whole.
  */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { LLMAdapter, LLMParams, LLMResult } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
-import { answering, carryOut, payloadOf, type Told, typesOf } from "../../test/calling.ts";
+import { answering, carryOut, payloadOf, type Published, typesOf } from "../../test/calling.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2 };
 
@@ -87,7 +87,7 @@ describe("the events of an LLM step", () => {
     });
   });
 
-  test("have each token once, from an adapter that tells both callbacks", async () => {
+  test("have each token once, from an adapter that calls both callbacks", async () => {
     const llm: LLMAdapter = {
       async call(_, onToken, callbacks) {
         for (const delta of ["a", "b"]) {
@@ -126,7 +126,7 @@ describe("the events of an LLM step", () => {
     ]);
   });
 
-  test("tell of an adapter that rejects with what is no error, or throws at once", async () => {
+  test("report an adapter that rejects with what is no error, or throws at once", async () => {
     const throws = () => {
       throw new Error("boom");
     };
@@ -137,7 +137,7 @@ describe("the events of an LLM step", () => {
     }
   });
 
-  test("tell of an adapter that gives nothing", async () => {
+  test("report an adapter that gives nothing", async () => {
     const llm = { call: async () => undefined } as unknown as LLMAdapter;
     const went = await carryOut({ id: "LLM_A" }, { llm });
     expect(payloadOf(went, "llm_error")).toMatchObject({ type: "internal_error" });
@@ -182,7 +182,7 @@ describe("an aborted run", () => {
         return new Promise(() => undefined);
       },
     };
-    const events: Told[] = [];
+    const events: Published[] = [];
     const around = { inputs: { stream: true }, signal: abort.signal, events };
     const went = await carryOut({ id: "LLM_A" }, { llm }, around);
     late("much too late");
@@ -242,7 +242,7 @@ describe("the form of the answer", () => {
     expect((await answer('{"t":"```js\\n1\\n```"}', json)).result).toEqual({ t: "```js\n1\n```" });
   });
 
-  test("is told to the adapter flat, with the schema that is named", async () => {
+  test("is payloads to the adapter flat, with the schema that is named", async () => {
     const named = { type: "json_schema", schema, schemaRef: "Sum" };
     const flat = await answer('{"n":1}', { type: "json_schema", schemaRef: "Sum" });
     expect(flat.asked).toEqual(named as typeof flat.asked);
@@ -260,7 +260,7 @@ describe("the form of the answer", () => {
     },
   );
 
-  test("is checked against the schema, and every fault is told", async () => {
+  test("is checked against the schema, and every violation is reported", async () => {
     const { went } = await answer('{"n":"1","tags":[1],"x":0}', { schema });
     expect(went.error).toMatchObject({ type: "schema_validation_error", retryable: false });
     const { message } = went.error as Error;

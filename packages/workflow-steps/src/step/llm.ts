@@ -27,7 +27,7 @@ import { formed, formOf } from "./unzip.ts";
 export async function callLLM(call: Call): Promise<Called> {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
-  const telling = new Telling(call);
+  const answering = new AnswerEvents(call);
   let result: LLMResult | null = null;
   try {
     const chosen = modelOf(call);
@@ -35,21 +35,21 @@ export async function callLLM(call: Call): Promise<Called> {
     const form = formOf(inputs.output_config, registry.schemas, step.id);
     const llm = adapterOf(call, "llm");
     const params = paramsOf(call, chosen, form, await docsOf(call));
-    telling.isStreaming = params.stream === true;
+    answering.isStreaming = params.stream === true;
     const around = surroundingsOf(call);
     const given = await untilAborted(call.signal, () =>
-      llm.call(params, telling.onToken, telling.callbacks, around),
+      llm.call(params, answering.onToken, answering.callbacks, around),
     );
-    telling.end();
+    answering.end();
     if (!isRecord(given)) throw new LLMError("internal_error", "the adapter llm gave no result");
     result = { ...given, usage: usageOf(given) };
     const asked = hasToolUse(result) ? null : form;
     const content = formed(plain(result.content, "the model"), asked);
     const latency_ms = elapsed();
-    call.emit("llm_done", doneOf(result, chosen, telling.hasToolUse, latency_ms));
+    call.emit("llm_done", doneOf(result, chosen, answering.hasToolUse, latency_ms));
     return calledOf(result, content, chosen, latency_ms);
   } catch (error) {
-    telling.end();
+    answering.end();
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
@@ -105,7 +105,7 @@ const spentOf = ({ model, usage, cost }: LLMResult, asked: string) => ({
   ...(cost !== undefined && { cost }),
 });
 
-/** Lets an error tell what the answer cost that could not be used. */
+/** Adds to an error what the answer cost that could not be used. */
 function withSpent(error: unknown, result: LLMResult, { model }: Model): unknown {
   if (typeof error !== "object" || error === null) return error;
   const value = spentOf(result, model);
@@ -113,15 +113,15 @@ function withSpent(error: unknown, result: LLMResult, { model }: Model): unknown
   return error;
 }
 
-/** Tells what a model says, until the call is over. */
-class Telling {
+/** Publishes what a model answers, until the call is over. */
+class AnswerEvents {
   isStreaming = false;
   hasToolUse = false;
   readonly #emit: Call["emit"];
   readonly #shown: Call["shown"];
   #isOver = false;
-  // An adapter may tell each token to both of its callbacks: the first one that it uses is heard.
-  #heard: "old" | "new" | null = null;
+  // An adapter may pass each token to both of its callbacks: the first one that it uses counts.
+  #source: "old" | "new" | null = null;
 
   constructor({ emit, shown, signal }: Call) {
     this.#shown = shown;
@@ -149,8 +149,8 @@ class Telling {
   }
 
   #token(by: "old" | "new", delta: string): void {
-    this.#heard ??= by;
-    if (this.isStreaming && this.#heard === by) this.#emit("llm_token", { delta });
+    this.#source ??= by;
+    if (this.isStreaming && this.#source === by) this.#emit("llm_token", { delta });
   }
 }
 
@@ -200,15 +200,15 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 
 function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
   const given = listOf(call, "messages");
-  const said = (given ?? []).map((one): LLMMessage => {
+  const messages = (given ?? []).map((one): LLMMessage => {
     if (isRecord(one) && typeof one.role === "string" && isGiven(one.content)) {
       return one as LLMMessage;
     }
     throw bad(call, "has a message without a role or content");
   });
-  if ("prompt" in call.inputs) return [...said, { role: "user", content: promptOf(call) }];
+  if ("prompt" in call.inputs) return [...messages, { role: "user", content: promptOf(call) }];
   if (given) {
-    if (said.length > 0) return said;
+    if (messages.length > 0) return messages;
     throw bad(call, "has no messages in its list of messages");
   }
   return [{ role: "user", content: JSON.stringify(rest) }];
@@ -251,7 +251,7 @@ const bad = ({ step }: Call, what: string): LLMError => badParams(`${step.id} ${
 const badParams = (message: string): LLMError =>
   new LLMError("bad_request", message, { code: "BAD_PARAMS" });
 
-/** Which model is asked, and whose it is, as far as that is said. */
+/** Which model is asked, and whose it is, as far as that is messages. */
 export type Model = { model: string; provider?: string };
 
 const defaultModel = "claude-opus-4-6";

@@ -74,8 +74,8 @@ describe("the events of a tool step", () => {
   test("have every level of message", async () => {
     const levels = ["text", "info", "warn", "error", "progress"] as const;
     const went = await going((_, runtime) => levels.forEach((level) => runtime[level](level)));
-    const told = went.events.filter(({ type }) => type === "tool_message");
-    expect(told.map(({ payload }) => payload.level)).toEqual([...levels]);
+    const payloads = went.events.filter(({ type }) => type === "tool_message");
+    expect(payloads.map(({ payload }) => payload.level)).toEqual([...levels]);
   });
 
   test("hold the beginning of what is too long, and the tool gets it whole", async () => {
@@ -130,7 +130,7 @@ describe("a failure", () => {
     ["with a result", () => ({ error: "half", result: 1 }), "half", { error: "half", result: 1 }],
   ];
 
-  test.each(failures)("%s is told, and fails the step", async (_, run, error, toolResult) => {
+  test.each(failures)("%s is payloads, and fails the step", async (_, run, error, toolResult) => {
     const went = await going(run);
     expect(typesOf(went)).toBe("tool_start tool_error");
     expect(payloadOf(went, "tool_error")).toEqual({

@@ -19,7 +19,7 @@ import { callLLM } from "./llm.ts";
 import { callUnzip } from "./unzip.ts";
 
 /**
- * Runs a tool. Emits `tool_start`, `tool_message` for what the tool tells, then `tool_done` or
+ * Runs a tool. Emits `tool_start`, `tool_message` for what the tool reports, then `tool_done` or
  * `tool_error`; nothing more when the run was aborted. A failure is a result when the step allows it
  * with `allowError` or `continueOnError`.
  */
@@ -44,8 +44,8 @@ export async function callTool(call: Call): Promise<Called> {
     throw error;
   }
   const output = unwrapped(envelope);
-  const told = { output: shown(output), outputSummary: summary(output) };
-  emit("tool_done", { name, ...told, toolResult: shown(envelope) });
+  const given = { output: shown(output), outputSummary: summary(output) };
+  emit("tool_done", { name, ...given, toolResult: shown(envelope) });
   return { locals: { _result: output, _toolResult: envelope } };
 }
 
@@ -74,22 +74,22 @@ async function run(call: Call, name: string, input: unknown): Promise<unknown> {
   }
 }
 
-/** What a tool may tell, and how to end it: what it tells later goes nowhere. */
+/** What a tool may report, and how to end it: what it reports later goes nowhere. */
 function runtimeOf(
   { emit, signal, shownData = cut }: Call,
   name: string,
 ): { runtime: ToolRuntime; end: () => void } {
   let isOver = false;
-  const tell = (level: string, message: unknown, data: unknown): void => {
+  const report = (level: string, message: unknown, data: unknown): void => {
     if (isOver || signal.aborted) return;
     emit("tool_message", { name, level, message: cut(message), data: shownData(data) });
   };
-  const at = (level: string) => (message: string, data?: unknown) => tell(level, message, data);
+  const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
   const runtime: ToolRuntime = {
     signal,
     emit: (type, payload) => {
       const message = isRecord(payload) && typeof payload.message === "string";
-      tell(type, message ? payload.message : type, payload);
+      report(type, message ? payload.message : type, payload);
     },
     text: at("text"),
     info: at("info"),

@@ -148,10 +148,10 @@ const start = (content: unknown): string => {
 const mostFaults = 5;
 
 function checkSchema(value: unknown, schema: object): void {
-  const faults = faultsOf(value, schema);
-  if (faults.length === 0) return;
-  const more = faults.length > mostFaults ? `; and ${faults.length - mostFaults} more` : "";
-  const message = `the answer does not fit its schema: ${faults.slice(0, mostFaults).join("; ")}`;
+  const violations = faultsOf(value, schema);
+  if (violations.length === 0) return;
+  const more = violations.length > mostFaults ? `; and ${violations.length - mostFaults} more` : "";
+  const message = `the answer does not fit its schema: ${violations.slice(0, mostFaults).join("; ")}`;
   throw new LLMError("schema_validation_error", message + more);
 }
 
@@ -162,8 +162,8 @@ function faultsOf(value: unknown, schema: object): string[] {
     const copy = structuredClone(schema) as Schema;
     const { errors } = new Validator(copy, draft ?? "2020-12", false).validate(value);
     // What only says that something below is wrong says nothing.
-    const told = errors.filter(({ keyword }) => !wrapping.has(keyword));
-    return (told.length > 0 ? told : errors).map(
+    const shown = errors.filter(({ keyword }) => !wrapping.has(keyword));
+    return (shown.length > 0 ? shown : errors).map(
       ({ instanceLocation, error }) => `${instanceLocation.replace(/^#/, "") || "/"}: ${error}`,
     );
   } catch (error) {

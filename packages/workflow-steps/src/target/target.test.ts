@@ -95,7 +95,7 @@ test("a placeholder that can't be evaluated is an expression's error", () => {
   expect(() => place("$a[1 / 0]")).toThrow(ExpressionError);
 });
 
-test("the expressions in a target are told", () => {
+test("the expressions in a target are listed", () => {
   expect(expressionsIn(parseTarget("$a[_index].b_{$x}.c[0]"))).toEqual(["_index", "$x", "0"]);
   expect(expressionsIn(parseTarget("/{_item.a}/[_index]"))).toEqual(["_item.a", "_index"]);
 });

@@ -14,7 +14,7 @@ export type Generated = {
 type Traits = {
   /** Whether how far it comes depends on time: a Stop or a failure ends what runs beside it. */
   isTimed: boolean;
-  /** Whether nothing in it runs side by side. */
+  /** Whether nothing in it runs concurrently. */
   isSerial: boolean;
   /** Whether a step of it can fail that nothing handles. */
   mayFail: boolean;
@@ -236,7 +236,7 @@ class Draft {
 
   #while(plan: Of<"while">, place: Place, next: string): string {
     const { inside, isCounted, rounds, when } = plan;
-    // It has no item to tell one iteration around it from the other.
+    // It has no item by which the iterations around it differ.
     if (place.key !== "") {
       return this.#loop(
         { kind: "loop", mode: "serial", source: "subs", inside, when },

@@ -5,7 +5,7 @@ import type { Checkpoint } from "../../src/state/checkpoint-form.ts";
 import type { Generated } from "./draft.ts";
 import { adaptersOf, answerTo, handlerOf, inTime } from "./run.ts";
 
-/** A run by an Engine: what it told, each checkpoint with the state at that moment, and its end. */
+/** A run by an Engine: what it payloads, each checkpoint with the state at that moment, and its end. */
 export type EngineOutcome = {
   events: RunEvent[];
   checkpoints: { checkpoint: Checkpoint; snapshot: WorkflowSnapshot }[];

@@ -7,7 +7,7 @@ export type When = "always" | "never" | "yes" | "first" | "flag" | "counted";
 export type CallKind = "Tool" | "Service" | "Component" | "Custom";
 export type Failing = { at: "call" | "out"; then: "handled" | "allowed" | "fatal" } | null;
 
-/** Chains that run side by side inside of a node. */
+/** Chains that run concurrently inside of a node. */
 export type Chains = { chains: Plan[][]; strategy: "fail_fast" | "continue" | "collect" | null };
 
 /** One thing that a chain does: most are one step, a cycle is several. */
@@ -25,7 +25,7 @@ export type Plan = { when: When; inside: Chains } & (
 /** A whole workflow, before it has ids and variables. */
 export type WorkflowPlan = {
   entries: Plan[][];
-  /** Whether steps may count what they wrote before, and so tell when they run twice. */
+  /** Whether steps may count what they wrote before, and so show when they run twice. */
   isCounting: boolean;
   maxConcurrency: number;
   /** Of the time that calls take. */

@@ -96,7 +96,7 @@ export function endOf(generated: Generated, steps: readonly Step[]) {
   return { artifacts, variables, completedSteps: completedSteps.toSorted() };
 }
 
-/** What tells a step of a log from others: its role, and where it lies. Marks and answers are none. */
+/** The key of a step of a log: its role, and where it lies. Marks and answers are none. */
 export function keyOf({ role, meta }: RoleOutput): string | null {
   if (meta.phase === "mark" || role === INPUT) return null;
   const path = (meta.path ?? []) as { run?: string }[];
