@@ -25,9 +25,9 @@ export function numberIn(file: string): number {
 }
 
 /** Waits until something is so, 10 seconds at most. */
-export async function until(isSo: () => boolean): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 10_000;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > end) throw new Error("it did not come to be so within 10 seconds");
     await Bun.sleep(10);
   }

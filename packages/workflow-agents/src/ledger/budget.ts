@@ -2,7 +2,7 @@ import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/wor
 import { failure, misuse } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
-import { costOf, mostCostOf, type Prices, rounded } from "./prices.ts";
+import { mostCostOf, type Prices, rounded, withCost } from "./prices.ts";
 
 /** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
 export type Limits = { maxCost?: number; maxTokens?: number };
@@ -65,12 +65,6 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
 
 // In millionths: what a command takes, and no more than there is.
 const floored = (cost: number): number => Math.floor(cost * 1e6) / 1e6;
-
-/** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
-export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
-  const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
-  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
-}
 
 function limitsOf({ options = {} }: ThreadContext): Limits {
   const { maxCost, maxTokens } = options;

@@ -1,3 +1,4 @@
+import type { Spent } from "../run/run.ts";
 import type { ThreadContext, Usage, WorkflowError } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
 
@@ -132,6 +133,12 @@ export function costOf(model: string, usage: Usage, own?: Prices): number | null
     cost += tokens * rate;
   }
   return rounded(cost / 1_000_000);
+}
+
+/** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
+export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
+  const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
+  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
 }
 
 /** The most that a call of so many tokens can cost: its input may also be written to the cache. */

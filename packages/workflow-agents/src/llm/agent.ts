@@ -1,6 +1,15 @@
 import { addUsage, type AgentFn, type ThreadContext } from "@uncaged/workflow";
+import { ownPrices, withCost } from "../ledger/prices.ts";
 import { failure } from "../run/error.ts";
-import { AgentReport, inAttempt, publish } from "../run/run.ts";
+import {
+  AgentReport,
+  currentRun,
+  inAttempt,
+  outerRun,
+  publish,
+  type RoleRun,
+  withRun,
+} from "../run/run.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { converse, emptyAnswer, type Observer, type Toolbox } from "./converse.ts";
 import type { Block, Message, ModelProvider, ModelRequest } from "./provider.ts";
@@ -53,7 +62,17 @@ export function modelAgent(
       throw error;
     }
   };
-  return (ctx, systemPrompt) => inAttempt(ctx, () => answer(ctx, systemPrompt));
+  return (ctx, systemPrompt) =>
+    inAttempt(ctx, () => withRun(runOf(ctx), () => answer(ctx, systemPrompt)));
+}
+
+/** The role's run; for an agent that is called outside one, a run that only knows prices. */
+function runOf(ctx: ThreadContext): RoleRun {
+  const role = outerRun();
+  if (role) return role;
+  const prices = ownPrices(ctx);
+  const stepID = ctx.role ?? "agent";
+  return { ...currentRun(), stepID, withCost: (spent) => withCost(spent, prices) };
 }
 
 function toolboxOf(runner: ToolRunner, ctx: ThreadContext): Toolbox {

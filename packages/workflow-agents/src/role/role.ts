@@ -12,8 +12,8 @@ import {
 } from "@uncaged/workflow";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
-import { openAccount, withCost } from "../ledger/budget.ts";
-import { ownPrices, type Prices } from "../ledger/prices.ts";
+import { openAccount } from "../ledger/budget.ts";
+import { ownPrices, type Prices, withCost } from "../ledger/prices.ts";
 import { failure } from "../run/error.ts";
 import { inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {

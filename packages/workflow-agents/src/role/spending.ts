@@ -5,8 +5,8 @@ import {
   type ThreadContext,
   type Usage,
 } from "@uncaged/workflow";
-import { openAccount, withCost } from "../ledger/budget.ts";
-import { ownPrices, type Prices, rounded } from "../ledger/prices.ts";
+import { openAccount } from "../ledger/budget.ts";
+import { ownPrices, type Prices, rounded, withCost } from "../ledger/prices.ts";
 import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
 
