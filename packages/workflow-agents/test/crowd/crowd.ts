@@ -48,7 +48,7 @@ const writer = role({
   schema: z.object({}),
 });
 
-const asked = ({ attempt: _, ...ctx }: ThreadContext, number: number): ThreadContext => ({
+const asked = (ctx: ThreadContext, number: number): ThreadContext => ({
   ...ctx,
   start: { ...ctx.start, content: `Part ${number}` },
 });
