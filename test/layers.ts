@@ -103,7 +103,6 @@ export const packages: Package[] = [
     layers: {
       output: 0,
       session: 1,
-      thread: 1,
       arguments: 2,
       completion: 2,
       doctor: 2,

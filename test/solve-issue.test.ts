@@ -7,7 +7,7 @@ import { follow, openLocalHost, settled, threadJson, type ThreadRef } from "@unc
 import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
-import { readWhole } from "../packages/cli-workflow/src/thread/thread.ts";
+import { readWhole } from "../packages/cli-workflow/src/output/thread.ts";
 import { top } from "./source.ts";
 import { aloud, type Hands, team } from "./solve-issue/team.ts";
 

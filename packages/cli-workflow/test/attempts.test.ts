@@ -16,12 +16,14 @@ const publish = (type: string, payload: Record<string, unknown>) =>
 export const descriptor = { description: "Reads four files at once", roles: {} };
 
 async function read(n: number, stuckAfter: number) {
+  const call = { call_id: "c" + n, model: "m", cost_usd: 0.01 * n };
+  publish("llm_usage", { ...call, usage: { input_tokens: n }, state: "open" });
   for (const [at, word] of ["file ", String(n), " says ", "so\\n"].entries()) {
     publish("llm_token", { delta: word });
     await new Promise((done) => setTimeout(done, at === stuckAfter ? 60_000 : 60 + 30 * n));
   }
   const usage = { input_tokens: 100 * n, output_tokens: n };
-  publish("llm_usage", { call_id: "c" + n, model: "m", usage, cost_usd: 0.01 * n, state: "whole" });
+  publish("llm_usage", { ...call, usage, state: "whole" });
   if (n === 3) throw new Error("file 3 is torn");
   return "read " + n;
 }
@@ -108,7 +110,7 @@ const readersOf = async (thread: string): Promise<Attempt[]> => {
   return attempts.filter(({ role }) => role === "reader");
 };
 
-test("what a kill -9 broke off is lost, each with its own text", async () => {
+test("ps has what running attempts spent; what a kill -9 broke off is lost, each with its text", async () => {
   const params = JSON.stringify({ stuckAfter: 1 });
   const stuck = await store.ok(["run", "read", "--params", params]);
   const texts = ["file 1", "file 2", "file 3", "file 4"];
@@ -118,6 +120,7 @@ test("what a kill -9 broke off is lost, each with its own text", async () => {
     await Bun.sleep(25);
   }
   expect((await readersOf(stuck)).map(({ status }) => status)).toEqual(Array(4).fill("running"));
+  expect(await store.ok(["ps"])).toMatch(/ELAPSED +TOKENS +COST[^\n]*\n.* 10 +\$0\.1000 /);
   const { pid } = await store.json<{ pid: number }>(["thread", stuck]);
   process.kill(pid, "SIGKILL");
   await store.until(stuck, "interrupted");

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const read = (id: string) => store.json<View>(["thread", id]);
 
-test("pause is seen in ps, and resume goes on", async () => {
+test("pause is seen in ps, and resume continues it", async () => {
   const id = await store.play({ ms: 100, steps: 4 });
   expect(await store.ok(["pause", id])).toContain(`paused ${id}`);
   await store.until(id, "paused");
@@ -175,7 +175,7 @@ test("fork puts an answer after the kept steps", async () => {
   expect(steps[2]?.content).toBe("yes");
 });
 
-test("fork --on goes on with another version", async () => {
+test("fork --on continues on another version", async () => {
   const changed = join(store.folder, "changed.esm.js");
   const source = readFileSync(join(import.meta.dir, "bundle/play.esm.js"), "utf8");
   writeFileSync(changed, source.replace('summary: "played"', 'summary: "changed"'));
@@ -188,7 +188,7 @@ test("fork --on goes on with another version", async () => {
   });
 });
 
-test("retry takes up what failed, and more rounds what ran out of them", async () => {
+test("retry continues what failed, and with more rounds what ran out of them", async () => {
   const failed = await store.play({ fail: 2 });
   await store.until(failed, "failed");
   const again = await store.run(["retry", failed, "--wait"], { env: { PLAY_WELL: "1" } });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
-import { readWhole } from "../src/thread/thread.ts";
+import { readWhole } from "../src/output/thread.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);

@@ -247,7 +247,7 @@ describe("thread --checkpoint", () => {
 });
 
 describe("rerun", () => {
-  test("goes on from a step with other values, in a new thread", async () => {
+  test("continues from a step with other values, in a new thread", async () => {
     const id = await ended("one");
     const before = store.tree();
     const printed = await store.json<View>([

@@ -42,7 +42,7 @@ test("doctor names each problem on a line, with what to do", async () => {
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
 });
 
-test("doctor counts every interrupted thread, shows the first few and how to take up all", async () => {
+test("doctor counts every interrupted thread, shows the first few and how to resume all", async () => {
   const store = await playStore();
   const id = await store.play({}, "--wait");
   const { hash } = await store.json<{ hash: string }>(["thread", id]);

@@ -26,7 +26,7 @@ beforeAll(async () => {
   id = (await store.ok(["run", "read", "--wait", "--quiet"])).trim();
 });
 
-test("a value that the debug log has cut is printed in full", async () => {
+test("a value that was too long for its event is printed in full", async () => {
   const log = await store.ok(["logs", id]);
   const [, at = ""] = /"at":(\d+)/.exec(log) ?? [];
   const value = { text: "x".repeat(30_000) };
@@ -38,7 +38,7 @@ test("a value that the debug log has cut is printed in full", async () => {
 test("a position without a value is missing, and one that can't be is wrong usage", async () => {
   const missing = await store.run(["thread", id, "--value", "7"]);
   expect(missing.code).toBe(4);
-  expect(missing.stderr).toContain("keeps no value at byte 7");
+  expect(missing.stderr).toContain("has no value at byte 7");
   for (const at of ["x", "-1", "1e3"]) {
     expect((await store.run(["thread", id, `--value=${at}`])).code).toBe(2);
   }
@@ -70,8 +70,8 @@ test("of a step workflow a long input, and what a tool read, can be printed in f
   );
 });
 
-type Cut = { at?: number };
+type Truncated = { at?: number };
 type Event = {
   type?: string;
-  payload?: { resolvedInputs?: { note?: Cut }; output?: Cut };
+  payload?: { resolvedInputs?: { note?: Truncated }; output?: Truncated };
 };

@@ -1,12 +1,12 @@
-import type { LiveRow } from "@uncaged/workflow/host";
-import { type Ledger, noTally } from "@uncaged/workflow-agents/ledger";
+import type { Attempt, LiveRow } from "@uncaged/workflow/host";
+import { addTally, type Ledger, noTally, tallyOf } from "@uncaged/workflow-agents/ledger";
 import { costCell } from "../output/ledger.ts";
 import { type Column, idAndStatus, versionColumn } from "../output/table.ts";
 import { grouped, oneLine } from "../output/text.ts";
 import { elapsed } from "../output/time.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { readWhole } from "../thread/thread.ts";
+import { readWhole, type WholeThread } from "../output/thread.ts";
 
 export default defineCommand({
   examples: ["uncaged-workflow ps", "uncaged-workflow pause $(uncaged-workflow ps -q)"],
@@ -29,13 +29,13 @@ type Spent = Pick<Ledger, "total" | "unknown">;
 
 const nothing: Spent = { total: noTally, unknown: 0 };
 
-/** Tokens and cost by now, as `thread` shows them, where any thread has spent some. */
+/** Tokens and cost so far, where any thread has spent some. */
 async function spentColumns(session: Session, rows: LiveRow[]): Promise<Column<LiveRow>[]> {
   const spent = new Map<LiveRow, Spent>();
   await Promise.all(
     rows.map(async (row) => {
       const whole = await readWhole(session.host, row).catch(() => null);
-      const { total, unknown } = whole?.ledger ?? nothing;
+      const { total, unknown } = whole ? spentSoFar(whole) : nothing;
       if (total.tokens + total.cost + unknown > 0) spent.set(row, { total, unknown });
     }),
   );
@@ -45,6 +45,20 @@ async function spentColumns(session: Session, rows: LiveRow[]): Promise<Column<L
     { title: "TOKENS", cell: (row) => tokensCell(spentOf(row)), right: true },
     { title: "COST", cell: (row) => costCell(spentOf(row).total), right: true },
   ];
+}
+
+/** What the ledger of a thread has, and what the attempts that run, and their parts, have spent. */
+function spentSoFar({ attempts, ledger }: WholeThread): Spent {
+  const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
+  const runs = ({ status, parent }: Attempt): boolean => {
+    const above = byId.get(parent ?? "");
+    return status === "running" || (above !== undefined && runs(above));
+  };
+  const running = attempts
+    .filter(runs)
+    .flatMap(({ models }) => Object.values(models))
+    .map(({ usage, cost }) => tallyOf(usage, cost));
+  return { total: running.reduce(addTally, ledger.total), unknown: ledger.unknown };
 }
 
 /** Tokens in a table; `?` is what calls that broke off had not reported. */

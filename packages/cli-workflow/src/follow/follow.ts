@@ -5,8 +5,9 @@ import {
   settled,
   type ThreadRef,
   type ThreadStatus,
+  WorkflowError,
 } from "@uncaged/workflow/host";
-import { readWhole } from "../thread/thread.ts";
+import { readWhole } from "../output/thread.ts";
 import { ledgerLine } from "../output/ledger.ts";
 import {
   hintOf,
@@ -29,7 +30,7 @@ export type Started = { threadId: string; workflow: string; hash: string };
  */
 export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
   const signal = session.interruption();
-  const items = follow(session.host, ref, { signal });
+  const items = unlessRemoved(ref, follow(session.host, ref, { signal }));
   const state = session.json
     ? await streamItems(session, items)
     : await drawItems(session, ref, items);
@@ -60,6 +61,19 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);
   return interruptedExitCode;
+}
+
+async function* unlessRemoved(
+  { threadId }: ThreadRef,
+  items: AsyncIterable<Observed>,
+): AsyncGenerator<Observed> {
+  for await (const item of items) {
+    if (item.kind === "removed") {
+      const message = `the thread ${threadId} was removed while it was followed`;
+      throw new WorkflowError({ code: "THREAD_NOT_FOUND", kind: "missing", message });
+    }
+    yield item;
+  }
 }
 
 /** The state that ends the view, if an item does. */

@@ -69,7 +69,7 @@ test("text is shown as it comes, and the next step begins a line of its own", ()
   expect(view.show(next)).toBe("\n  1  coder         0.0s  x\n");
 });
 
-test("in a pipe what happens inside a step is left out", () => {
+test("in a pipe what happens in an attempt is left out", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),

@@ -28,8 +28,8 @@ export function attemptName({ title, role, path }: Attempt): string {
   const iterations = path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
   );
-  const place = iterations.length > 0 ? ` [${iterations.join(".")}]` : "";
-  return oneLine(`${title ?? role ?? ""}${place}`);
+  const suffix = iterations.length > 0 ? ` [${iterations.join(".")}]` : "";
+  return oneLine(`${title ?? role ?? ""}${suffix}`);
 }
 
 /** Where an attempt ran, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */

@@ -1,6 +1,13 @@
 import type { Attempt } from "@uncaged/workflow";
-import type { FailureRecord, Step, ThreadResult, ThreadView } from "@uncaged/workflow/host";
-import type { Ledger } from "@uncaged/workflow-agents/ledger";
+import type {
+  FailureRecord,
+  Host,
+  Step,
+  ThreadRef,
+  ThreadResult,
+  ThreadView,
+} from "@uncaged/workflow/host";
+import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { attemptSpent, attemptText, durationText, shortened } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { resultOf } from "./outcome.ts";
@@ -11,6 +18,13 @@ import { ago, isoTime } from "./time.ts";
 
 /** A thread with its attempts and what they spent. */
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
+
+/** Reads a thread with its attempts and what they spent. */
+export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread> {
+  const view = await host.read(ref);
+  const attempts = await host.attempts(ref);
+  return { view, attempts, ledger: ledgerOf(attempts) };
+}
 
 /** How a thread is shown: on a terminal its texts are truncated, unless it is to be shown in full. */
 export type ThreadLook = Look & { full: boolean; now: number };
@@ -34,6 +48,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
     ["forked", forkFrom ? `from ${forkFrom.threadId}, with ${count(forkFrom.steps, "step")}` : ""],
     ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
+    ["attempts", uncommittedText(whole.attempts)],
     ["spent", ledgerLine(ledger)],
     ["lost", lost && `${lost}, by what failed or broke off`],
     ["result", result ? resultText(result, look) : ""],
@@ -48,6 +63,15 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ledgerText(ledger, look),
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+/** How many attempts no step came of; "" for none. */
+function uncommittedText(attempts: readonly Attempt[]): string {
+  const parts = (["failed", "lost"] as const).flatMap((status) => {
+    const number = attempts.filter((each) => each.status === status && each.step === null).length;
+    return number === 0 ? [] : [`${number} ${status}`];
+  });
+  return parts.length === 0 ? "" : `${parts.join(", ")}, without a step (--attempts)`;
 }
 
 /** What to do about a failure, and an agent's reply that could not be parsed. */

@@ -88,7 +88,7 @@ function missingRecord(name: string): ErrorRecord {
   };
 }
 
-// What the system refuses outside the storage root (a full disk under the stdout, say).
+// What the system refuses outside the storage root (such as a full disk under stdout).
 function isDiskError(thrown: unknown): boolean {
   return thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
 }
