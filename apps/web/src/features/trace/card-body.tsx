@@ -268,9 +268,9 @@ function Tools({ calls }: { calls: readonly ToolCall[] }) {
 }
 
 function ToolState({ status }: { status: ToolCall["status"] }) {
-  if (status === "failed") return <CircleX aria-label="failed" className={styles.bad} />;
-  if (status === "done") return <CircleCheck aria-label="done" className={styles.good} />;
-  return <LoaderCircle aria-label="running" className={styles.busy} />;
+  if (status === "failed") return <CircleX aria-label="failed" className="red" />;
+  if (status === "done") return <CircleCheck aria-label="done" className="green" />;
+  return <LoaderCircle aria-label="running" className="blue" />;
 }
 
 function SpendingTable({ spending }: { spending: Spending }) {

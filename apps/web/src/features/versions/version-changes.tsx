@@ -61,16 +61,19 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
   );
 }
 
-const icons = { added: Plus, removed: Minus, changed: PenLine } as const;
+const icons = {
+  added: <Plus aria-hidden className="green" />,
+  removed: <Minus aria-hidden className="red" />,
+  changed: <PenLine aria-hidden className="amber" />,
+} as const;
 
 const isShort = (text: string): boolean => text.length <= 100 && !text.includes("\n");
 
 function ChangeRow({ change: { kind, what, before, after } }: { change: Change }) {
-  const Icon = icons[kind];
   const [isOpen, setOpen] = useState(false);
   const words = (
     <>
-      <Icon aria-hidden className={styles[kind]} /> {what} {kind}
+      {icons[kind]} {what} {kind}
     </>
   );
   if (before === undefined || after === undefined)

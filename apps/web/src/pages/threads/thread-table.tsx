@@ -122,7 +122,7 @@ function TableRow({ ref, row, now, index, top }: TableRowProps) {
         </span>
       </div>
       <div role="cell" className={styles.id}>
-        <Link to="/threads/$id" params={{ id: threadId }}>
+        <Link to="/threads/$id" params={{ id: threadId }} className="stretched">
           {threadId}
         </Link>
       </div>

@@ -79,7 +79,7 @@ function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
       {rows.map(({ name, description, hash, timestamp, versions }, index) => (
         <li key={name} className={styles.row} data-index={index}>
           <div className={styles.what}>
-            <Link to="/workflows/$name" params={{ name }} className={styles.name}>
+            <Link to="/workflows/$name" params={{ name }} className={`stretched ${styles.name}`}>
               {name}
             </Link>
             <p className={styles.description}>{description}</p>
