@@ -101,6 +101,26 @@ describe("the cards of a thread", () => {
     expect(log.cards.map(({ attempt }) => attempt.saved)).toEqual([true, false]);
   });
 
+  test("of a fork show what the other thread recorded of the copied attempts, whichever comes first", () => {
+    begin({ threadId: "00", steps: 2 });
+    const turns = [{ kind: "text" as const, text: "Hello", at: 5 }];
+    const known = { role: "a", path: [], usage: null, cost: null, retries: [], error: null };
+    const copied = { ...known, status: "committed" as const, startedAt: 1, endedAt: 9, turns };
+    step("a", "A");
+    log.takeCopied([
+      { ...copied, attempt: "A", step: 1, saved: true },
+      { ...copied, attempt: "B", step: 2, saved: true },
+      { ...copied, attempt: "C", step: 3 },
+    ]);
+    step("a", "B");
+    step("a", "C");
+    expect(shown()).toEqual([
+      ["a", 1, "Hello"],
+      ["a", 2, "Hello"],
+      ["a", 3, ""],
+    ]);
+  });
+
   test("leave out an attempt of a plain bundle that has reported nothing yet", () => {
     event("A", "attempt_start", { role: null }, null as never);
     expect(log.cards).toEqual([]);

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type Attempt, AttemptLog, type EventRecord, readEvent } from "@uncaged/workflow";
 import type {
+  Attempt as CopiedAttempt,
   LogLine,
   NumberedStep,
   Status,
@@ -9,7 +10,7 @@ import type {
 import { useEffect, useMemo, useState } from "react";
 import { pathOf } from "./request.ts";
 import { Stream } from "./stream.ts";
-import { threadKeys } from "./threads.ts";
+import { readAttempts, threadKeys } from "./threads.ts";
 
 /** One execution of a role as the reader sees it, with the step that it committed, if it did. */
 export type Card = { readonly attempt: Attempt; readonly step: NumberedStep | null };
@@ -27,6 +28,7 @@ export class ThreadLog {
   #fold = new AttemptLog();
   readonly #steps: NumberedStep[] = [];
   readonly #cards = new Map<string, Card>();
+  readonly #copied = new Map<string, CopiedAttempt>();
 
   /** The attempts in the order in which they ended, then those that go on. */
   get cards(): readonly Card[] {
@@ -50,7 +52,7 @@ export class ThreadLog {
 
   takeStep(step: NumberedStep): void {
     this.#steps.push(step);
-    this.#fold.step(step.number, step);
+    this.#complete(this.#fold.step(step.number, step));
     this.#seen(step.timestamp);
   }
 
@@ -65,6 +67,24 @@ export class ThreadLog {
     this.end = end;
     this.status = end.status;
     this.#fold.close(end.result && { meta: { reason: end.status } });
+  }
+
+  /** Takes what the server knows of the attempts that this fork has copied: their events are not in its log. */
+  takeCopied(attempts: readonly CopiedAttempt[]): void {
+    for (const copied of attempts) {
+      if (copied.saved !== true) continue;
+      this.#copied.set(copied.attempt, copied);
+      const own = this.#fold.find(copied.attempt);
+      if (own) this.#complete(own);
+    }
+  }
+
+  #complete(attempt: Attempt): void {
+    const copied = attempt.saved ? this.#copied.get(attempt.attempt) : undefined;
+    if (!copied) return;
+    const { turns, retries, startedAt, title = null, stepID = null } = copied;
+    Object.assign(attempt, { turns, retries, startedAt, title, stepID });
+    attempt.version += 1;
   }
 
   /** The same object until the attempt commits its step: who shows it compares the attempt's version. */
@@ -114,6 +134,9 @@ export function durationOf(
   return startedAt === null || end === null || end < startedAt ? null : end - startedAt;
 }
 
+/** A fork of more steps shows those without what their agents did: it would be too much to read at once. */
+const mostCopied = 500;
+
 /** What the server counts from a thread's steps is read again this often at the most. */
 const countEveryMs = 1_000;
 
@@ -150,7 +173,16 @@ export function useThreadLog(threadId: string): ThreadLog {
         return `/api${pathOf("threads", threadId, "events")}${query}`;
       },
       on: {
-        start: taking((start) => log.takeStart(start)),
+        start: taking((start) => {
+          log.takeStart(start);
+          const { steps = 0 } = start.forkFrom ?? {};
+          if (steps === 0 || steps > mostCopied) return;
+          // Without it the copied steps are shown by their records alone.
+          void readAttempts(threadId).then(({ attempts }) => {
+            log.takeCopied(attempts);
+            changed(false);
+          }, Boolean);
+        }),
         step: taking((step) => log.takeStep(step)),
         event: taking((event) => log.takeEvent(event), false),
         status: taking(({ status }) => {

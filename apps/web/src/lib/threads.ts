@@ -7,6 +7,7 @@ import {
 import { useNavigate } from "@tanstack/react-router";
 import type {
   AnswerThread,
+  Attempts,
   Controlled,
   ForkThread,
   ForkedThread,
@@ -102,6 +103,9 @@ export const diffQuery = (id: string, other: string) =>
     queryFn: ({ signal }) =>
       request<ThreadDiff>(pathOf("threads", id, "diff"), { query: { with: other }, signal }),
   });
+
+/** The attempts of a thread; of those that a fork has copied with what the other thread recorded. */
+export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
