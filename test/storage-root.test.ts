@@ -176,6 +176,24 @@ describe("reading an old storage root", () => {
     expect(await ledger("plain fork")).toMatchObject({ total: { tokens: 0 }, saved: one });
   });
 
+  test("knows each step as an attempt by its record alone, and no event of it", async () => {
+    type Shown = { attempts: Record<string, unknown>[] };
+    const { attempts } = await store.json<Shown>([
+      "thread",
+      threads["plain completed"],
+      "--attempts",
+    ]);
+    expect(attempts).toHaveLength(3);
+    expect(attempts[1]).toMatchObject({
+      role: "second",
+      step: 2,
+      status: "committed",
+      startedAt: null,
+      turns: [],
+      cost: 0.0045,
+    });
+  });
+
   test("folds a step workflow's steps to its state", async () => {
     const checkpoint = await store.ok(["thread", threads["steps waiting"], "--checkpoint"]);
     expect(JSON.parse(checkpoint)).toMatchObject({
@@ -274,6 +292,12 @@ describe("an old thread", () => {
     const role = ["fork", "--from-role", "__input__"];
     expect((await derive("moderated completed", role)).result?.summary).toBe("printed 2 steps");
     expect((await derive("durable completed", role)).result?.summary).toBe("shipped");
+  });
+
+  test("has attempts with ids from the step on at which it was continued", async () => {
+    const steps = linesOf(threads["plain interrupted"]).slice(1, -1);
+    const ids = steps.map((line) => (JSON.parse(line) as { attempt?: string }).attempt);
+    expect(ids).toEqual([undefined, undefined, expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{13}$/)]);
   });
 
   test("with a broken line is forked before it", async () => {
