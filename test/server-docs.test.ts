@@ -50,13 +50,13 @@ beforeAll(async () => {
   const { value } = await server.stdout.getReader().read();
   const { port } = JSON.parse(new TextDecoder().decode(value)) as { port: number };
   url = `http://127.0.0.1:${port}`;
-}, 30_000);
+}, 120_000);
 
 afterAll(async () => {
   server.kill("SIGINT");
   await server.exited;
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-}, 30_000);
+}, 120_000);
 
 test("the guide's commands do what it describes", async () => {
   const blocks = samplesIn(guide, "sh");

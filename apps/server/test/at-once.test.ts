@@ -8,7 +8,7 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.start("counter", "asker", "endless");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
-}, 30_000);
+}, 120_000);
 afterAll(stopServing, 30_000);
 
 const crowd = Array.from({ length: 20 }, (_, n) => n);
@@ -116,4 +116,4 @@ test("a server that is killed in the middle has lost nothing that it has answere
   for (const id of told) await serving.ok<Thread>(`/api/threads/${id}`);
   for (const id of ids) expect((await start(id)).status).toBe(201);
   for (const id of ids) expect((await serving.until(id, "completed")).stepCount).toBe(3);
-}, 30_000);
+}, 120_000);

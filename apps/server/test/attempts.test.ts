@@ -77,7 +77,7 @@ test("what a killed worker spent is in the ledger, the same as the command line'
   const rows = await serving.ok<ThreadRow[]>("/api/threads?details=true");
   const { tokens, cost, unpriced } = whole.total;
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
-}, 30_000);
+}, 120_000);
 
 test("the attempts of a thread say what became of each, in a fork too", async () => {
   const id = await killed();
@@ -103,7 +103,7 @@ test("the attempts of a thread say what became of each, in a fork too", async ()
   ]);
   expect(copied[1]?.turns).toEqual(attempts[2]?.turns ?? []);
   expect((await ledgerOf(fork.threadId)).total.tokens).toBe(0);
-}, 30_000);
+}, 120_000);
 
 test("events and steps of a stream name their attempt", async () => {
   const id = await killed();
@@ -122,4 +122,4 @@ test("events and steps of a stream name their attempt", async () => {
     attempts[1]?.attempt,
     attempts[2]?.attempt,
   ]);
-}, 30_000);
+}, 120_000);

@@ -47,7 +47,7 @@ beforeAll(async () => {
   await running.until(ids.writer, "stopped");
   await running.until(ids.asking, "paused");
 }, 60_000);
-afterAll(() => running.stop(), 30_000);
+afterAll(() => running.stop(), 120_000);
 
 type Request = { status: number; send?: unknown; headers?: Record<string, string> };
 
@@ -200,7 +200,7 @@ test("what is refused whatever the path is told as it is described", async () =>
     const length = 33 * 1024 * 1024;
     await fits(one, { status: 413, send: " ".repeat(length) }, ...places);
   }
-}, 30_000);
+}, 120_000);
 
 test("no path was passed over: each has given all but what is the same for all of them", () => {
   const left = document.unseen.filter((one) => !/ (400|404|409|413|429)$/.test(one));

@@ -17,8 +17,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-}, 30_000);
-afterAll(() => running.stop(), 30_000);
+}, 120_000);
+afterAll(() => running.stop(), 120_000);
 
 type Shown = { on: string; did: string; given: unknown[] };
 type Rerun = (stepID: string, overrides?: object) => Promise<void>;
@@ -119,7 +119,7 @@ test("the documented client shows a run, and runs it again from a step", async (
     "Stop_End",
   ]);
   expect(rest.given("setStepOutputs")).toContainEqual(["LLM_Write", { $text: "about warm" }]);
-}, 30_000);
+}, 120_000);
 
 test("the documented client offers to run again from the step that failed", async () => {
   const runID = await running.run({ workflowName: "failing" });
@@ -130,7 +130,7 @@ test("the documented client offers to run again from the step that failed", asyn
   await page.rerun("Set_M", { $n: 7 });
   const { variables } = await running.until(page.again[0] ?? "", "completed");
   expect(variables).toEqual({ $n: 7, $m: 2 });
-}, 30_000);
+}, 120_000);
 
 test("a client that does not go when a run has ended is sent away", async () => {
   const runID = await running.run({ workflowName: "failing" });

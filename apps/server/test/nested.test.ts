@@ -10,7 +10,7 @@ beforeAll(async () => {
   serving = await Serving.start("asker", "endless");
   await serving.add("failing", JSON.stringify(failing), "failing.json");
   id = await serving.run("endless");
-}, 30_000);
+}, 120_000);
 afterAll(stopServing, 30_000);
 
 const nested = (levels: number, inner = "") => "[".repeat(levels) + inner + "]".repeat(levels);

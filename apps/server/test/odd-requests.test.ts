@@ -12,7 +12,7 @@ beforeAll(async () => {
   await serving.add("asking", JSON.stringify(asking), "asking.json");
   id = await serving.run("counter");
   await serving.until(id, "completed");
-}, 30_000);
+}, 120_000);
 afterAll(stopServing, 30_000);
 
 const own = () => ({

@@ -9,8 +9,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-}, 30_000);
-afterAll(() => running.stop(), 30_000);
+}, 120_000);
+afterAll(() => running.stop(), 120_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 

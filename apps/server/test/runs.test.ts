@@ -11,8 +11,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-}, 30_000);
-afterAll(() => running.stop(), 30_000);
+}, 120_000);
+afterAll(() => running.stop(), 120_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 const names = (sent: Sent[]) => sent.map(({ name }) => name);
@@ -77,7 +77,7 @@ test("a run is started, followed, looked at, and run again from a step with anot
   expect(stepsDone).toEqual(["LLM_Write", "Write_Out", "Stop_End"]);
   expect(readFileSync(join(serving.folder, "out/text.txt"), "utf8")).toBe("about warm");
   expect(serving.logOf(await serving.until(runID, "completed"))).toBe(log);
-}, 30_000);
+}, 120_000);
 
 describe("a stream that is taken up again", () => {
   let runID: string;
@@ -86,7 +86,7 @@ describe("a stream that is taken up again", () => {
   beforeAll(async () => {
     runID = await running.run({ workflowName: "story", params: { chapters: [1, 2, 3] } });
     whole = await running.events(runID);
-  }, 30_000);
+  }, 120_000);
 
   test("continues after every id with what was not sent yet", async () => {
     for (const [at, { id }] of whole.slice(0, -1).entries()) {
@@ -164,7 +164,7 @@ test("a run that lost its worker goes on, and its stream with it", async () => {
   expect(names(sent).at(-1)).toBe("workflow_done");
   const { $story } = (await running.variables(runID)) as { $story: unknown[] };
   expect($story).toEqual(chapters.map((n) => `about Chapter ${n}`));
-}, 30_000);
+}, 120_000);
 
 describe("a run that is aborted", () => {
   test("is cancelled, and its stream ends with that", async () => {

@@ -9,7 +9,7 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.startWith({ SECRET_OF_ITS_OWN: "sesame-sesame" }, "counter", "asker");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
-}, 30_000);
+}, 120_000);
 afterAll(stopServing, 30_000);
 
 /** Asks, and gives the status and the code of a refusal that tells of nothing that it must not. */

@@ -128,4 +128,4 @@ test("a thousand who follow one thread each get a step within moments", async ()
   await Promise.all(readers.map((reader) => reader.sees('"news"')));
   expect(performance.now() - written).toBeLessThan(3_000);
   for (const reader of readers) reader.close();
-}, 30_000);
+}, 120_000);

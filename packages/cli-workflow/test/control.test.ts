@@ -25,7 +25,7 @@ beforeAll(async () => {
 const read = (id: string) => store.json<View>(["thread", id]);
 
 test("pause is seen in ps, and resume continues it", async () => {
-  const id = await store.play({ ms: 100, steps: 4 });
+  const id = await store.play({ ms: 500, steps: 4 });
   expect(await store.ok(["pause", id])).toContain(`paused ${id}`);
   await store.until(id, "paused");
   expect(await store.ok(["ps"])).toMatch(new RegExp(`${id} +paused`));
@@ -34,7 +34,7 @@ test("pause is seen in ps, and resume continues it", async () => {
 });
 
 test("resume waits for the end with --wait and shows it with --follow, and takes one thread then", async () => {
-  const paused = await store.play({ ms: 50, steps: 4, code: 3 });
+  const paused = await store.play({ ms: 500, steps: 4, code: 3 });
   await store.ok(["pause", paused]);
   await store.until(paused, "paused");
   const waited = await store.run(["resume", paused, "--wait", "--json"]);
@@ -72,6 +72,8 @@ test("an answer with another question's token is refused, and one with none need
 });
 
 test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {
+  // A worker with nothing but waiting threads exits.
+  const other = await store.play({ ms: 60_000 });
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");
   await store.ok(["pause", id]);
@@ -80,6 +82,7 @@ test("an answer to a thread that was paused while it waited reports that it stay
   );
   expect(await store.ok(["resume", id])).toBe(`resumed ${id}`);
   await store.until(id, "completed");
+  await store.ok(["kill", other]);
 });
 
 test("several threads are killed at once, and one that can't be does not stop the others", async () => {

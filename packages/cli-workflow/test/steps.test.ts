@@ -93,7 +93,7 @@ describe("add", () => {
     expect(await store.ok(["add", "join", "deep/er/other.json"])).toBe(hash);
     expect((await store.json<{ hash: string }>(["build", "other.yaml"])).hash).toBe(hash);
     expect(await store.ok(["add", "join", "other.esm.js"])).toBe(hash);
-  }, 30_000);
+  }, 120_000);
 
   test("reports every error with its position, one a line, and writes nothing", async () => {
     const before = store.tree();

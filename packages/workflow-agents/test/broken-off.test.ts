@@ -12,7 +12,7 @@ let server: WireServer<{ model: string }>;
 
 beforeAll(async () => {
   await store.ok(["add", "answer", join(import.meta.dir, "spend/answer.ts")]);
-}, 30_000);
+}, 120_000);
 afterEach(async () => await server.stop());
 afterAll(removeFolders);
 
@@ -88,7 +88,7 @@ describe.each(models)("with $name", (model) => {
           ]
         : [["own", 1]],
     );
-  }, 30_000);
+  }, 120_000);
 
   test("a thread that fails by a stream that broke off has it, too", async () => {
     // Slowly: what is sent right before a connection is lost does not arrive.
@@ -103,7 +103,7 @@ describe.each(models)("with $name", (model) => {
     expect(ledger.total.usage).toEqual(told());
     expect(ledger.unknown).toBe(1);
     expect(ledger.lost.tokens > 0).toBe(tellsAtOnce);
-  }, 30_000);
+  }, 120_000);
 
   test("a call that the provider declined has cost nothing, and nothing is unknown", async () => {
     const fault = { kind: "status", status: 429, type: "", message: "slow down" } as const;
@@ -122,7 +122,7 @@ describe.each(models)("with $name", (model) => {
     const { steps: all } = await store.json<View>(["thread", again.threadId]);
     expect(all.map(({ content }) => content)).toEqual(["done", "done again"]);
     expect(all[0]).toEqual(steps[0]);
-  }, 30_000);
+  }, 120_000);
 
   test("a resumed thread shows in ps what its killed worker had spent, and not what runs", async () => {
     const { id, env } = await start(model, [slow, { text: "done" }, slow]);
@@ -141,5 +141,5 @@ describe.each(models)("with $name", (model) => {
     const ended = await agreed(id);
     expect(ended.unknown).toBe(2);
     expect(ended.total.usage).toEqual(told());
-  }, 30_000);
+  }, 120_000);
 });

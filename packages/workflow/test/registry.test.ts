@@ -1,3 +1,4 @@
+// @alone: sixteen processes wait for one lock, for at most 15 seconds.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

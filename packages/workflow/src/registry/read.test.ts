@@ -1,3 +1,4 @@
+// @alone: a file of 16 MB is refused within three seconds.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
