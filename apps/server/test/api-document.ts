@@ -40,7 +40,7 @@ export class ApiDocument {
   }
 
   /** What is wrong with an answer to a request, as `GET /api/threads/{id}`; nothing when all is well. */
-  faultsOf(request: string, { status, type, text }: Answer): string[] {
+  errorsOf(request: string, { status, type, text }: Answer): string[] {
     const [method = "", path = ""] = request.split(" ");
     const place = `${request} ${status}`;
     const operation = this.#description.paths[path]?.[method.toLowerCase()];

@@ -36,7 +36,7 @@ test("of twenty that start a thread with one id, all have the one thread", async
   expect(rows.filter((row) => row.threadId === threadId)).toHaveLength(1);
 });
 
-test("of twenty that answer one question, one is taken and the others are told so", async () => {
+test("of twenty that answer one question, one is taken and the others are refused", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const answers = await all((n) =>
@@ -109,11 +109,11 @@ test("a server that is killed in the middle has lost nothing that it has answere
   await enough.promise;
   const { port, token } = serving;
   await serving.stop("SIGKILL");
-  const told = (await started).filter((id) => id !== null);
-  expect(told.length).toBeGreaterThanOrEqual(5);
+  const confirmed = (await started).filter((id) => id !== null);
+  expect(confirmed.length).toBeGreaterThanOrEqual(5);
   await serving.serve(port);
   expect(serving.token).toBe(token);
-  for (const id of told) await serving.ok<Thread>(`/api/threads/${id}`);
+  for (const id of confirmed) await serving.ok<Thread>(`/api/threads/${id}`);
   for (const id of ids) expect((await start(id)).status).toBe(201);
   for (const id of ids) expect((await serving.until(id, "completed")).stepCount).toBe(3);
 }, 120_000);

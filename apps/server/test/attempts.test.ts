@@ -79,7 +79,7 @@ test("what a killed worker spent is in the ledger, the same as the command line'
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
 }, 120_000);
 
-test("the attempts of a thread say what became of each, in a fork too", async () => {
+test("the attempts of a thread have the outcome of each, in a fork too", async () => {
   const id = await killed();
   await serving.ok(`/api/threads/${id}/resume`, {});
   await serving.until(id, "completed");

@@ -4,11 +4,11 @@ import { ApiDocument, type ApiDescription } from "./api-document.ts";
 import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
 
-/* Every answer of every path is held against what /api/openapi.json says of it. */
+/* Every response of every path is checked against /api/openapi.json. */
 
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/** Tells of a value that is too long for its event, and asks. */
+/** Publishes a value that is too long for its event, and asks. */
 const teller = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const payload = { name: "read", output: "x".repeat(30_000) };
@@ -73,8 +73,8 @@ async function fits(
   const text = isStream ? "" : await response.text();
   const got = response.status;
   const answer = { status: got, type, text };
-  const faults = document.faultsOf(`${method} ${template.replace(/\?.*/, "")}`, answer);
-  expect({ path, got, faults }).toEqual({ path, got: status, faults: [] });
+  const errors = document.errorsOf(`${method} ${template.replace(/\?.*/, "")}`, answer);
+  expect({ path, got, errors }).toEqual({ path, got: status, errors: [] });
   return text;
 }
 
@@ -173,7 +173,7 @@ test("what is about runs gives what is described", async () => {
 
 const unknown: Record<string, string> = { id: nobody, at: "0", name: "none", workflow: "none" };
 
-test("what there is not is told as it is described, at each path that names something", async () => {
+test("what is missing is answered as it is described, at each path that names something", async () => {
   const bodies: Record<string, unknown> = { input: { content: "x" }, fork: {}, retry: {} };
   for (const place of document.unseen.filter((one) => /\}.* 404$/.test(one))) {
     const [method = "", path = ""] = place.split(" ");
@@ -186,7 +186,7 @@ test("what there is not is told as it is described, at each path that names some
   }
 });
 
-test("what is refused whatever the path is told as it is described", async () => {
+test("what is refused whatever the path is answered as it is described", async () => {
   const all = [...new Set(document.unseen.map((one) => one.replace(/ \d+$/, "")))];
   for (const one of all) {
     const [method = ""] = one.split(" ");

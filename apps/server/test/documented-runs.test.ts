@@ -102,8 +102,8 @@ test("the documented client shows a run, and runs it again from a step", async (
     { file_path: "notes.txt" },
   ]);
   expect(page.given("setStepOutputs")).toContainEqual(["LLM_Write", { $text: "about dry" }]);
-  const said = page.given("appendResponse").map(([, delta]) => delta);
-  expect(said.join("")).toBe("about dry");
+  const deltas = page.given("appendResponse").map(([, delta]) => delta);
+  expect(deltas.join("")).toBe("about dry");
   expect(page.given("appendThinking")[0]?.[0]).toBe("LLM_Write");
   expect(page.given("setLLMStats")[0]?.[1]).toMatchObject({ latencyMs: expect.any(Number) });
   expect(page.given("addVarChange")).toContainEqual(["$text", null, "about dry"]);

@@ -91,8 +91,8 @@ test("steps and events come as they are made, and statuses when they change", as
   await serving.ok(`/api/threads/${id}/input`, { content: '{"yes":true}' });
   const sent = await following;
   expect(names(own(logged(sent)))).toEqual(["start", "step", "step", "step", "end"]);
-  const told = sent.findLast(({ name }) => name === "step")?.data;
-  expect(told).toMatchObject({ role: "told", meta: { value: { yes: true } } });
+  const last = sent.findLast(({ name }) => name === "step")?.data;
+  expect(last).toMatchObject({ role: "told", meta: { value: { yes: true } } });
   expect(names(sent)).toContain("status");
 });
 

@@ -32,18 +32,18 @@ export const writer = {
   ],
 };
 
-/** Asks for leave, and says what it was told. */
+/** Asks for leave, and returns the answer. */
 export const asking = {
   version: "3.16",
   name: "asking",
-  registry: { vars: ["$leave(OBJECT)", "$said(STRING)"] },
+  registry: { vars: ["$leave(OBJECT)", "$answered(STRING)"] },
   steps: [
-    { id: "Pause_Leave", reason: "May I?", resumeResultTarget: "$leave", next: "Set_Said" },
-    { id: "Set_Said", target: "$said", value: "=$leave.word", next: "RETURN" },
+    { id: "Pause_Leave", reason: "May I?", resumeResultTarget: "$leave", next: "Set_Answered" },
+    { id: "Set_Answered", target: "$answered", value: "=$leave.word", next: "RETURN" },
   ],
 };
 
-/** Has a model tell a story in chapters: it takes its time. */
+/** Has a model write a story in chapters: it takes its time. */
 export const story = {
   version: "3.16",
   name: "story",

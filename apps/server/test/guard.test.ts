@@ -141,7 +141,7 @@ describe("the printed URL", () => {
   });
 });
 
-test("every answer says how little a page of it may do, and none allows another origin", async () => {
+test("every response limits what a page of it may do, and none allows another origin", async () => {
   for (const path of ["/", "/api/threads", "/api/nowhere", `/api/threads/${id}`]) {
     const { headers } = await serving.fetch(path);
     expect(headers.get("content-security-policy")).toContain("default-src 'self'");
@@ -204,7 +204,7 @@ describe("a body", () => {
   });
 
   test.each(["/api/threads", "/api/workflows/big?file=big.esm.js"])(
-    "of 100 MB that does not say its length is not kept: POST %s",
+    "of 100 MB without a length is not held: POST %s",
     async (path) => {
       const before = memoryOf(serving.pid);
       const type = path.includes("?") ? "application/octet-stream" : "application/json";

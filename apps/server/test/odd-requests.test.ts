@@ -20,7 +20,7 @@ const own = () => ({
   Authorization: `Bearer ${serving.token}`,
 });
 
-test("a request that names a host instead of a path is refused, and is no fault of ours", async () => {
+test("a request that names a host instead of a path is refused, and is no bug", async () => {
   const { status, body } = await send(
     serving.port,
     request(`CONNECT 127.0.0.1:${serving.port}`, own()),
@@ -96,8 +96,8 @@ describe("a number", () => {
     for (const iteration of [null, "1", true, [], -1, 1.5]) {
       const path = [{ in: "Loop_A", child: "Set_A", iteration }];
       const body = { checkpoint: { threadId: id, steps: 0 }, stepID: "Set_A", path };
-      const { status, body: said } = await serving.ask<{ code: string }>("/workflow/rerun", body);
-      expect([status, said.code]).toEqual([400, "BAD_REQUEST"]);
+      const { status, body: error } = await serving.ask<{ code: string }>("/workflow/rerun", body);
+      expect([status, error.code]).toEqual([400, "BAD_REQUEST"]);
     }
   });
 

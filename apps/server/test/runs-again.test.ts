@@ -83,7 +83,7 @@ describe("the checkpoint of a run's first steps", () => {
 describe("a step of a loop's second round", () => {
   const second = 3;
 
-  test("tells what it began with", async () => {
+  test("has the values that it began with", async () => {
     const runID = await ran("rounds");
     expect(await get<RunValues>(runID, `values?step=${second}`)).toEqual({
       steps: 2,
@@ -134,21 +134,21 @@ describe("a step of a loop's second round", () => {
       { stepID: "Set_X" },
       { checkpoint: { threadId, steps: 9 } },
     ]) {
-      const { status, body: said } = await serving.ask<{ error: string }>("/workflow/rerun", {
+      const { status, body: answer } = await serving.ask<{ error: string }>("/workflow/rerun", {
         ...body,
         ...wrong,
       });
-      expect({ wrong, status, said: typeof said.error }).toEqual({
+      expect({ wrong, status, error: typeof answer.error }).toEqual({
         wrong,
         status: 400,
-        said: "string",
+        error: "string",
       });
     }
     expect(await serving.ok<ThreadRow[]>("/api/threads")).toHaveLength(before);
   });
 });
 
-test("what a failed step began with is told, and mended it goes on in its round", async () => {
+test("a failed step has the values that it began with, and continues with fixed ones in its iteration", async () => {
   const threadId = await ran("shaky", "failed");
   const values = await get<RunValues>(threadId, "values?step=3");
   const { path, stepID, steps } = values;

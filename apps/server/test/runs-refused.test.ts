@@ -40,7 +40,7 @@ describe("a workflow that is sent along", () => {
     expect((await running.until(again, "completed")).variables).toMatchObject({ $n: 42 });
   });
 
-  test("is refused with every fault of it", async () => {
+  test("is refused with each of its errors", async () => {
     const steps = [{ id: "Set_A", target: "$none", value: 1, next: "Set_B" }];
     const { status, body } = await running.post("run", { workflow: { ...own, steps } });
     expect(status).toBe(400);
@@ -145,7 +145,7 @@ describe("what is refused", () => {
     const checkpoint = await running.checkpoint(runID);
     const sized = (mebibytes: number) => ({
       workflowName: "asking",
-      checkpoint: { ...checkpoint, variables: { $said: "x".repeat(mebibytes * 1024 * 1024) } },
+      checkpoint: { ...checkpoint, variables: { $answered: "x".repeat(mebibytes * 1024 * 1024) } },
     });
     expect((await running.post("rerun", sized(2))).status).toBe(200);
     expect((await running.post("rerun", sized(33))).status).toBe(413);

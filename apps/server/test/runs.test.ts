@@ -38,8 +38,8 @@ test("a run is started, followed, looked at, and run again from a step with anot
   const tool = sent.filter(({ name }) => name.startsWith("tool_"));
   for (const { data } of tool) expect(data).toMatchObject({ runID, clientRunToken: "mine" });
   const writing = sent.filter(({ data }) => data.stepID === "LLM_Write");
-  const told = writing.filter(({ name }) => name === "llm_token").map(({ data }) => data.delta);
-  expect(told.join("")).toBe("about dry");
+  const deltas = writing.filter(({ name }) => name === "llm_token").map(({ data }) => data.delta);
+  expect(deltas.join("")).toBe("about dry");
   expect(names(writing)).toContain("llm_thinking");
   const start = writing.find(({ name }) => name === "step_start");
   expect(start?.data).toMatchObject({ type: "LLM", resolvedInputs: expect.anything() });
@@ -198,7 +198,7 @@ describe("a run that is aborted", () => {
   });
 });
 
-test("a run that fails says where, and goes on from there with another value", async () => {
+test("a run that fails names its step, and continues there with another value", async () => {
   const runID = await running.run({ workflowName: "failing" });
   const sent = await running.events(runID);
   expect(sent.at(-1)).toMatchObject({
@@ -252,7 +252,7 @@ describe("a Pause", () => {
     expect((await running.post(`${runID}/resume`, answer)).status).toBe(200);
     expect(await running.variables(runID)).toEqual({
       $leave: { word: "yes" },
-      $said: "yes",
+      $answered: "yes",
     });
     const sent = names(await running.events(runID));
     expect(sent).toContain("pause_start");

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(stopServing, 30_000);
 
-/** Asks, and gives the status and the code of a refusal that tells of nothing that it must not. */
+/** The status and the code of an error response that reveals nothing that it must not. */
 async function refusal(first: string, body?: string, type = "application/json"): Promise<string> {
   const [method = "", path = ""] = first.split(" ");
   const headers = { "Content-Type": type };
@@ -33,7 +33,7 @@ async function ended(): Promise<{ id: string; log: string }> {
   return { id, log: join(serving.path, "logs", hash, `${id}.data.jsonl`) };
 }
 
-test("of a log that is broken no answer tells where it lies", async () => {
+test("no response reveals the path of a log that is broken", async () => {
   const { id, log } = await ended();
   appendFileSync(log, "{\n{}\n");
   const thread = `/api/threads/${id}`;
@@ -51,7 +51,7 @@ test("of a log that is broken no answer tells where it lies", async () => {
   expect(await refusal(`DELETE ${thread}`)).toBe("409 NOT_A_FILE");
 });
 
-test("of a bundle that was changed, or is gone, no answer tells where it lay", async () => {
+test("no response reveals the path of a bundle that was changed, or is gone", async () => {
   const { hash } = await serving.ok<{ hash: string }>("/api/bundles/asker");
   const bundle = join(serving.path, "bundles", `${hash}.esm.js`);
   appendFileSync(bundle, "// more");
@@ -61,7 +61,7 @@ test("of a bundle that was changed, or is gone, no answer tells where it lay", a
   expect(await refusal("GET /api/bundles/asker/source")).toBe("404 BUNDLE_MISSING");
 });
 
-test("of a registry that is broken no answer tells where it lies", async () => {
+test("no response reveals the path of a registry that is broken", async () => {
   const registry = join(serving.path, "workflow.yaml");
   renameSync(registry, `${registry}.kept`);
   writeFileSync(registry, "{");
@@ -75,15 +75,15 @@ test("of a registry that is broken no answer tells where it lies", async () => {
   renameSync(`${registry}.kept`, registry);
 });
 
-test("no folder of an upload is told, and nothing of what the server was started with", async () => {
+test("no response reveals the folder of an upload, or what the server was started with", async () => {
   const path = "POST /api/workflows/new?file=a.ts";
   const source = (code: string) => refusal(path, code, "application/octet-stream");
   expect(await source('import x from "./nope.ts"; export const y = x;')).toBe("400 BUILD_FAILED");
   const run = "export async function* run() {}";
-  const told = `throw new Error(JSON.stringify(process.env) + process.argv + import.meta.url); ${run}`;
+  const thrown = `throw new Error(JSON.stringify(process.env) + process.argv + import.meta.url); ${run}`;
   const descriptor = 'export const descriptor = { description: "d", roles: {} };';
   const bundle = "POST /api/workflows/new?file=a.esm.js";
-  expect(await refusal(bundle, descriptor + told, "application/octet-stream")).toMatch(
+  expect(await refusal(bundle, descriptor + thrown, "application/octet-stream")).toMatch(
     /^400 BUNDLE/,
   );
 });

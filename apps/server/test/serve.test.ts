@@ -25,13 +25,13 @@ test("the token lies where only its owner can read it, and stays over a restart"
   expect(serving.token).not.toBe(token);
 });
 
-test("a port in use is one line, and tells the URL when it is this storage root's own server", async () => {
+test("a port in use is one line, with the URL when it is this storage root's own server", async () => {
   const serving = await Serving.start();
   const own = serving.spawn("serve", "--port", String(serving.port));
   expect(await own.exited).toBe(1);
-  const said = await own.stderr.text();
-  expect(said).toMatch(/^error: port \d+ of 127\.0\.0\.1 is in use; hint: [^\n]+\n$/);
-  expect(said).toContain(`/?token=${serving.token}`);
+  const printed = await own.stderr.text();
+  expect(printed).toMatch(/^error: port \d+ of 127\.0\.0\.1 is in use; hint: [^\n]+\n$/);
+  expect(printed).toContain(`/?token=${serving.token}`);
 
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const foreign = serving.spawn("serve", "--port", String(other.port));
@@ -66,7 +66,7 @@ test("Ctrl-C ends it at once, also while somebody follows", async () => {
   await serving.until(id, "running");
 });
 
-test("--open opens the console by a URL that is good once, and does not tell the token", async () => {
+test("--open opens the console by a URL that is valid once, and does not have the token in it", async () => {
   const serving = await Serving.start();
   const opened = join(serving.folder, "opened");
   for (const name of ["xdg-open", "open"]) {
@@ -124,7 +124,7 @@ test("it knows its version, and since when it runs", async () => {
   expect(Math.abs(server.startedAt - Date.now())).toBeLessThan(60_000);
 });
 
-test("without a built console there is a page that says so", async () => {
+test("without a built console there is a page about that", async () => {
   const serving = await Serving.start();
   const page = await serving.fetch("/");
   expect(page.headers.get("content-type")).toMatch(/^text\/html/);

@@ -12,13 +12,13 @@ import type { StartedThread, Thread } from "../src/api-types.ts";
 
 const cli = join(import.meta.dir, "../../../packages/cli-workflow");
 
-/** Tells of what it does inside each step, as a model would. */
+/** Publishes what it does in each step, as a model would. */
 const talker = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
-  const say = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "talk", payload });
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "talk", payload });
   for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
-    say("step_start", { n });
-    for (let k = 0; k < 5; k += 1) say("step_print", { text: n + "." + k });
+    publish("step_start", { n });
+    for (let k = 0; k < 5; k += 1) publish("step_print", { text: n + "." + k });
     if (options.delayMs) await sleep(options.delayMs);
     yield step("talk", String(n).repeat(options.size ?? 1), { n });
   }

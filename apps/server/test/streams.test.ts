@@ -57,7 +57,7 @@ afterEach(async () => {
 const headers = () => ({ Authorization: `Bearer ${server.token}` });
 const open = () => fetch(`http://127.0.0.1:${server.port}${path}`, { headers: headers() });
 
-test("a reader that takes nothing for long is dropped, and comes back where it was", async () => {
+test("a reader that takes nothing for long is disconnected, and reconnects where it was", async () => {
   serve({ most: 10, patienceMs: 300 });
   for (let n = 0; n < 40; n += 1) appendFileSync(log, stepOf("x".repeat(500_000)));
   const socket = connect(server.port, "127.0.0.1", () => {
@@ -102,7 +102,7 @@ test("no more streams are opened than may be, and one that closes makes room", a
   expect(status).toBe(200);
 });
 
-test("a log that is cut while it is followed ends the stream, and not the server", async () => {
+test("a log that is truncated while it is followed ends the stream, and not the server", async () => {
   serve({ most: 10, patienceMs: 60_000 });
   appendFileSync(log, stepOf("one"));
   const response = await open();

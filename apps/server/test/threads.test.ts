@@ -29,7 +29,7 @@ async function refusal(path: string, send?: unknown, method?: string): Promise<s
 const printed = async (...args: string[]): Promise<unknown> =>
   JSON.parse(await serving.spawn(...args, "--json").stdout.text());
 
-test("a thread is what the command line says it is", async () => {
+test("a thread is that of the command line", async () => {
   const id = await serving.run("counter", { count: 4 });
   const thread = await serving.until(id, "completed");
   const { stepCount, last, failure, ...whole } = thread;
@@ -60,7 +60,7 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(row).toMatchObject({ role: "__wait__", spent: { tokens: 0, cost: 0, unpriced: 0 } });
 });
 
-test("a list tells the role at work, before its first step is committed", async () => {
+test("a list has the role at work, before its first step is committed", async () => {
   const id = await serving.run("talker", { delayMs: 600_000 });
   const rowOf = async () =>
     (await serving.ok<ThreadRow[]>("/api/threads?details=true")).find((row) => row.threadId === id);
@@ -70,7 +70,7 @@ test("a list tells the role at work, before its first step is committed", async 
   expect(await rowOf()).toMatchObject({ status: "killed", role: null });
 });
 
-test("a list tells how many there are where it knows, and where the next page is", async () => {
+test("a list has the total where it is known, and the address of the next page", async () => {
   const page = async (path: string) => {
     const { headers, ...response } = await serving.fetch(path).then(async (answer) => ({
       headers: answer.headers,

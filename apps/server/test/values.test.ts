@@ -21,17 +21,17 @@ beforeAll(async () => {
 });
 afterAll(stopServing, 30_000);
 
-type Told = { output: { at: number; length: number; _truncated: true } };
+type Shortened = { output: { at: number; length: number; _truncated: true } };
 
-async function cut(): Promise<Told["output"]> {
+async function shortened(): Promise<Shortened["output"]> {
   const { lines } = await serving.ok<LogPage>(`/api/threads/${id}/log?type=tool_done`);
-  const [payload] = lines.map((line) => line.payload as Told);
-  if (!payload) throw new Error("it told of no tool");
+  const [payload] = lines.map((line) => line.payload as Shortened);
+  if (!payload) throw new Error("it has no event of a tool");
   return payload.output;
 }
 
-test("a value that an event cut is given in full, as JSON", async () => {
-  const { at, length, _truncated } = await cut();
+test("a value that an event shortened is given in full, as JSON", async () => {
+  const { at, length, _truncated } = await shortened();
   expect({ at, _truncated }).toEqual({ at: 0, _truncated: true });
   const response = await serving.fetch(`/api/threads/${id}/values/${at}`);
   expect(response.headers.get("content-type")).toBe("application/json");
@@ -67,7 +67,7 @@ test("a value of no thread is refused", async () => {
   expect(response.status).toBe(401);
 });
 
-test("the description of the API tells of it", async () => {
+test("the description of the API has it", async () => {
   const { paths } = await serving.ok<{ paths: Record<string, unknown> }>("/api/openapi.json");
   expect(paths["/api/threads/{id}/values/{at}"]).toMatchObject({
     get: { parameters: [{ name: "id" }, { name: "at", schema: { pattern: "^\\d{1,12}$" } }] },

@@ -38,7 +38,7 @@ async function refused(name: string, text: string, file: string) {
   return { status: response.status, ...((await response.json()) as Failure).error };
 }
 
-test("a source is built and registered, and its versions are told", async () => {
+test("a source is built and registered, and its versions are listed", async () => {
   const first = await added("greet", source("one"), "greet.ts");
   const second = await added("greet", source("two"), "greet.ts");
   expect(second).toMatchObject({ name: "greet", unchanged: false });
@@ -83,7 +83,7 @@ test("a version is shown with its descriptor, its form and its texts", async () 
   expect((await serving.ask("/api/bundles/shown/source?file=x")).status).toBe(404);
 });
 
-test("what is wrong with a file is told at its line, by the name that it was sent with", async () => {
+test("errors of a file name its line, and the file as it was sent", async () => {
   const text = 'import "left-pad";\nexport default 1;\nexport const descriptor = 1;\n';
   const { status, code, message, details } = await refused("bad", text, "bad.esm.js");
   expect({ status, code }).toEqual({ status: 400, code: "BUNDLE_REFUSED" });
@@ -100,7 +100,7 @@ test("what is wrong with a file is told at its line, by the name that it was sen
   expect((await serving.ask("/api/workflows/bad")).status).toBe(404);
 });
 
-test("a step workflow is checked, built and registered, and its faults are told at their line", async () => {
+test("a step workflow is checked, built and registered, and its errors name their lines", async () => {
   const steps = (next: string) =>
     JSON.stringify(
       {
@@ -169,12 +169,12 @@ describe("files that are sent together", () => {
 
   test("are named as they were sent where they are wrong, also one that is imported", async () => {
     const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
-    const fault = await send("flow.ts", { files: broken });
-    expect({ status: fault.status, code: fault.code }).toEqual({
+    const answer = await send("flow.ts", { files: broken });
+    expect({ status: answer.status, code: answer.code }).toEqual({
       status: 400,
       code: "BUILD_FAILED",
     });
-    expect(fault.message).toMatch(/^lib\/greeting\.ts:2:\d+: /);
+    expect(answer.message).toMatch(/^lib\/greeting\.ts:2:\d+: /);
     const inFolder = { "a/flow.ts": flow.replace("./lib", "../lib"), "lib/greeting.ts": "x y" };
     expect((await send("a/flow.ts", { files: inFolder })).message).toMatch(
       /^lib\/greeting\.ts:1:3: /,
@@ -191,10 +191,10 @@ describe("files that are sent together", () => {
 
   test("must bring what they import", async () => {
     const { "word.ts": _, ...rest } = whole;
-    const fault = await send("flow.ts", { files: rest });
-    expect(fault.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);
-    expect(fault.hint).toContain("add the files that are imported");
-    expect(JSON.stringify(fault)).not.toContain("uncaged-upload");
+    const answer = await send("flow.ts", { files: rest });
+    expect(answer.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);
+    expect(answer.hint).toContain("add the files that are imported");
+    expect(JSON.stringify(answer)).not.toContain("uncaged-upload");
   });
 
   test("may be step workflows that run others", async () => {
@@ -247,8 +247,8 @@ describe("files that are sent together", () => {
       `${"ü".repeat(130)}.ts`,
       `${"a/".repeat(256)}a.ts`,
     ]) {
-      const fault = await send("flow.ts", { files: { ...whole, [path]: "" } });
-      expect(fault).toMatchObject({ status: 400, code: "BAD_FILE_NAME" });
+      const answer = await send("flow.ts", { files: { ...whole, [path]: "" } });
+      expect(answer).toMatchObject({ status: 400, code: "BAD_FILE_NAME" });
     }
     const longest = `${"ü".repeat(126)}.ts`;
     expect(await send("flow.ts", { files: { ...whole, [longest]: "" } })).toMatchObject({

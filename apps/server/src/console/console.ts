@@ -31,7 +31,7 @@ export class ConsoleFiles {
     this.#paths = filesOf(folder);
   }
 
-  /** The file at a path; for any other path the page, which routes by itself. */
+  /** The file at a path; for any other path the page, which has its own routes. */
   answer(path: string, headers: Headers): Response {
     const found = this.#paths.has(path) ? path : "/index.html";
     const asset = this.#assetOf(found);

@@ -1,6 +1,5 @@
 import {
   type Host,
-  openRoot,
   readServerAddress,
   show,
   WorkflowError,
@@ -59,7 +58,7 @@ const mostReceived = 1024 * 1024 * 1024;
  */
 export function startServer(options: ServerOptions): RunningServer {
   const { host, hostname, version, env, cwd } = options;
-  const root = openRoot({ path: host.root });
+  const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections(options.streams ?? defaultStreams);
   const app = makeApp(

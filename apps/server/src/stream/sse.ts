@@ -8,7 +8,7 @@ export type SseMessage = {
   bytes: Bytes;
   /** Whether the stream ends with it. */
   last?: boolean;
-  /** The number by which a client says that it has it, where that is not the cursor. */
+  /** The number by which a client refers to it, where that is not the cursor. */
   seq?: number;
 };
 
