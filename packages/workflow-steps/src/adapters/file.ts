@@ -6,6 +6,7 @@ import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import picomatch from "picomatch/posix";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
+import { failure } from "../document/failure.ts";
 
 /** `cwd` is the root. `mostBytes` is the longest file that is read or written (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
@@ -60,12 +61,11 @@ export function fileAdapter({
 function checked(path: string): string {
   const problem = faultOf(path);
   if (problem === null) return path;
-  throw new WorkflowError({
-    code: "PATH_OUTSIDE",
-    kind: "failed",
-    message: `${JSON.stringify(path).slice(0, 300)} ${problem}`,
-    hint: "give a path inside the run's directory, relative to it",
-  });
+  throw failure(
+    "PATH_OUTSIDE",
+    `${JSON.stringify(path).slice(0, 300)} ${problem}`,
+    "give a path inside the run's directory, relative to it",
+  );
 }
 
 function faultOf(path: unknown): string | null {
@@ -179,20 +179,18 @@ export function unzipped(
   }
 }
 
-const tooLarge = (what: string): WorkflowError =>
-  new WorkflowError({
-    code: "ZIP_TOO_LARGE",
-    kind: "failed",
-    message: `the archive has ${what}`,
-    hint: "do not trust this archive, or unpack it with a tool of your own",
-  });
+const tooLarge = (what: string) =>
+  failure(
+    "ZIP_TOO_LARGE",
+    `the archive has ${what}`,
+    "do not trust this archive, or unpack it with a tool of your own",
+  );
 
-function broken(error: unknown): WorkflowError {
+function broken(error: unknown) {
   const why = error instanceof Error ? error.message : String(error);
-  return new WorkflowError({
-    code: "ZIP_BROKEN",
-    kind: "failed",
-    message: `the archive can't be read: ${why}`,
-    hint: "see whether it is a zip archive, whole and without a password",
-  });
+  return failure(
+    "ZIP_BROKEN",
+    `the archive can't be read: ${why}`,
+    "see whether it is a zip archive, whole and without a password",
+  );
 }

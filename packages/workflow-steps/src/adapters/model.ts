@@ -1,14 +1,9 @@
+import type { Step, ThreadContext, WorkflowOptions } from "@uncaged/workflow";
 import {
-  type Step,
-  type ThreadContext,
-  WorkflowError,
-  type WorkflowOptions,
-} from "@uncaged/workflow";
-import {
+  type Message,
   modelClient,
   type ModelParams,
   type ModelProvider,
-  type Message,
   paid,
   type ToolContext,
   type ToolRegistry,
@@ -16,6 +11,7 @@ import {
 } from "@uncaged/workflow-agents";
 import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
+import { failure } from "../document/failure.ts";
 
 /** A provider's models: the name that a step calls the provider by, and which models are its own. */
 export type Models = {
@@ -164,12 +160,11 @@ export async function toolsOf(
 
 function contextOf({ cwd, env, signal }: Surroundings): ToolContext {
   if (cwd !== undefined) return { cwd, env, signal: signal ?? new AbortController().signal };
-  throw new WorkflowError({
-    code: "NO_CWD",
-    kind: "failed",
-    message: "the run has no working directory, and the model's tools need one",
-    hint: "give cwd in the options of the run",
-  });
+  throw failure(
+    "NO_CWD",
+    "the run has no working directory, and the model's tools need one",
+    "give cwd in the options of the run",
+  );
 }
 
 const bad = (message: string): LLMError =>

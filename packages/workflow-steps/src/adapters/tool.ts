@@ -1,5 +1,3 @@
-import { houseName } from "./model.ts";
-import { WorkflowError } from "@uncaged/workflow";
 import {
   editFile,
   listFiles,
@@ -14,6 +12,8 @@ import {
   writeFile,
 } from "@uncaged/workflow-agents";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
+import { failure } from "../document/failure.ts";
+import { houseName } from "./model.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
 export const stepTools = (): ToolRegistry =>
@@ -111,13 +111,12 @@ class Limit {
     }, this.#ms);
   }
 
-  error(name: string): WorkflowError {
-    return new WorkflowError({
-      code: "TOOL_TIMEOUT",
-      kind: "failed",
-      message: `the tool ${name} was stopped after ${this.#ms} ms`,
-      hint: "allow it more with timeout, or ask for less at once",
-    });
+  error(name: string) {
+    return failure(
+      "TOOL_TIMEOUT",
+      `the tool ${name} was stopped after ${this.#ms} ms`,
+      "allow it more with timeout, or ask for less at once",
+    );
   }
 
   clear(): void {

@@ -3,7 +3,6 @@ import {
   opensAttempts,
   type RoleOutput,
   type ThreadInput,
-  WorkflowError,
   type WorkflowFn,
   type WorkflowOptions,
   type WorkflowResult,
@@ -11,9 +10,9 @@ import {
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
-import type { Answered } from "../context/run.ts";
-import { type Handler, Run } from "../context/run.ts";
+import { type Answered, type Handler, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/output.ts";
 import { currentOf } from "../state/position.ts";
@@ -142,12 +141,11 @@ function resultOf(document: WorkflowDocument, result: RunResult): WorkflowResult
 
 function sent(input: RoleOutput | undefined): RoleOutput {
   if (input) return input;
-  throw new WorkflowError({
-    code: "NO_ANSWER",
-    kind: "failed",
-    message: "the workflow waits at a Pause and was asked to go on without an answer",
-    hint: "what drives it must send the __input__ step with next(), or start it again with that step",
-  });
+  throw failure(
+    "NO_ANSWER",
+    "the workflow waits at a Pause and was asked to go on without an answer",
+    "what drives it must send the __input__ step with next(), or start it again with that step",
+  );
 }
 
 function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void {
@@ -156,13 +154,12 @@ function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void 
   );
   const [first, ...others] = violations.map(({ message }) => message);
   if (first === undefined) return;
-  throw new WorkflowError({
-    code: "WORKFLOW_INVALID",
-    kind: "failed",
-    message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
-    hint: "fix the workflow",
-    ...(others.length > 0 && { details: [first, ...others] }),
-  });
+  throw failure(
+    "WORKFLOW_INVALID",
+    others.length > 0 ? `${first} (and ${others.length} more)` : first,
+    "fix the workflow",
+    { ...(others.length > 0 && { details: [first, ...others] }) },
+  );
 }
 
 /** What a handler in a thread can do to its run: nothing, for threads are controlled from outside. */
@@ -175,10 +172,9 @@ export const threadControl: RunControl = {
 };
 
 function refuse(what: string): never {
-  throw new WorkflowError({
-    code: "THREAD_CONTROL",
-    kind: "failed",
-    message: `a step in a thread can't ${what} of its own run`,
-    hint: "a thread is controlled from outside: uncaged-workflow, or its client",
-  });
+  throw failure(
+    "THREAD_CONTROL",
+    `a step in a thread can't ${what} of its own run`,
+    "a thread is controlled from outside: uncaged-workflow, or its client",
+  );
 }

@@ -1,6 +1,7 @@
-import { WAIT, WorkflowError } from "@uncaged/workflow";
+import { WAIT } from "@uncaged/workflow";
 import type { WorkflowSnapshot } from "../context/context.ts";
 import { ExecutionStatus } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { runAt } from "../state/fold.ts";
 import { comingStep, localsAt, stepRunAt } from "../state/path.ts";
@@ -27,21 +28,19 @@ export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { statu
 export function documentsOf(hash: string, descriptor: object | null): Documents {
   const found = descriptor && documentsIn(descriptor);
   if (!found) {
-    throw new WorkflowError({
-      code: "NO_STEP_WORKFLOW",
-      kind: "failed",
-      message: `the bundle ${hash} was made of no step workflow`,
-      hint: "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
-    });
+    throw failure(
+      "NO_STEP_WORKFLOW",
+      `the bundle ${hash} was made of no step workflow`,
+      "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
+    );
   }
   const { document, subflows } = found;
   if (document) return { document, subflows };
-  throw new WorkflowError({
-    code: "DOCUMENT_TOO_LONG",
-    kind: "failed",
-    message: `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
-    hint: "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
-  });
+  throw failure(
+    "DOCUMENT_TOO_LONG",
+    `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
+    "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
+  );
 }
 
 /** The checkpoint of a recorded thread: the state that its committed steps make. */

@@ -1,8 +1,9 @@
-import { INPUT, isWorkflowError, WorkflowError } from "@uncaged/workflow";
+import { INPUT, isWorkflowError } from "@uncaged/workflow";
+import { failure } from "../document/failure.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
+import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
 import { comingStep, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";
 import { currentOf, isNext } from "../state/position.ts";
-import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
 import { type PathPart, readWorkflow } from "../state/state.ts";
 import type { Documents } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
@@ -171,13 +172,12 @@ const isReference = (checkpoint: unknown): boolean =>
   isCount(checkpoint.steps) &&
   Object.keys(checkpoint).every((name) => name === "threadId" || name === "steps");
 
-const tooFew = (kept: number, length: number): WorkflowError =>
-  new WorkflowError({
-    code: "CHECKPOINT_INVALID",
-    kind: "failed",
-    message: `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${length}`,
-    hint: "take one that this thread made",
-  });
+const tooFew = (kept: number, length: number) =>
+  failure(
+    "CHECKPOINT_INVALID",
+    `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${length}`,
+    "take one that this thread made",
+  );
 
 function keptBy(
   steps: FoldedThread["steps"],

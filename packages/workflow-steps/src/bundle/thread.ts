@@ -1,6 +1,7 @@
-import { INPUT, type RoleOutput, type ThreadInput, WAIT, WorkflowError } from "@uncaged/workflow";
+import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
 import type { PauseRequest } from "../context/run.ts";
 import type { ExecutionStatus, WorkflowDocument } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { isPlain } from "../expression/value.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
@@ -201,12 +202,11 @@ export function readStep({ role, content, meta }: RoleOutput, number: number): R
   if (role === INPUT && meta.for === "rerun") return { kind: "rerun", meta: meta as RerunMeta };
   if (role === INPUT) return { kind: "answer", meta, content };
   if (isCommit(meta)) return { kind: "commit", commit: meta };
-  throw new WorkflowError({
-    code: "NOT_STEPS",
-    kind: "failed",
-    message: `step ${number} (${role}) was not made by a step workflow`,
-    hint: "a step workflow can go on only from steps of its own",
-  });
+  throw failure(
+    "NOT_STEPS",
+    `step ${number} (${role}) was not made by a step workflow`,
+    "a step workflow can go on only from steps of its own",
+  );
 }
 
 const isCommit = (meta: Record<string, unknown>): meta is Commit =>

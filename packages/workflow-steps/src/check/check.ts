@@ -20,15 +20,13 @@ import {
   hasSource,
   registryRules,
 } from "./registry.ts";
+import { isRecord, quoted, shown } from "../document/form.ts";
 import {
   type CheckedStep,
   type DocumentRule,
-  type Violation,
-  isRecord,
-  quoted,
-  shown,
   type StepRule,
   subjectOf,
+  type Violation,
 } from "./subject.ts";
 
 const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);

@@ -2,15 +2,8 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { namesIn, problemIn } from "../expression/expression.ts";
 import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
 import { hasField } from "./field.ts";
-import {
-  type CheckedStep,
-  type ViolationPath,
-  isRecord,
-  itemsOf,
-  quoted,
-  showPath,
-  type Subject,
-} from "./subject.ts";
+import { isRecord, itemsOf, quoted, showPath, type ViolationPath } from "../document/form.ts";
+import type { CheckedStep, Subject } from "./subject.ts";
 
 /** An expression without its `=`, and its path. */
 type Found = { source: string; path: ViolationPath };

@@ -8,16 +8,12 @@ import {
   WorkflowType,
   WriteMode,
 } from "../document/document.ts";
+import { type Form, itemsOf, shown, showPath, violationsOf } from "../document/form.ts";
 import {
   aStep,
   type CheckedStep,
   CUSTOM,
   type DocumentRule,
-  type Form,
-  itemsOf,
-  violationsOf,
-  shown,
-  showPath,
   type StepRule,
   type Subject,
 } from "./subject.ts";

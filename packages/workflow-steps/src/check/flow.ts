@@ -2,14 +2,11 @@ import { BREAK, RETURN } from "../document/document.ts";
 import { namesIn } from "../expression/expression.ts";
 import { type Outline, type Reference, referencesOf } from "../outline/outline.ts";
 import { variablesWrittenBy } from "./expression.ts";
+import { itemsOf, quoted, shown, showPath } from "../document/form.ts";
 import {
   aStep,
   type CheckedStep,
   type DocumentRule,
-  itemsOf,
-  quoted,
-  shown,
-  showPath,
   type StepRule,
   type Subject,
 } from "./subject.ts";

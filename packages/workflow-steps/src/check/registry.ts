@@ -9,19 +9,15 @@ import {
 } from "../registry/declaration.ts";
 import { registryFields } from "./field.ts";
 import {
-  aStep,
-  type CheckedStep,
-  type DocumentRule,
   isRecord,
   itemsOf,
   listed,
-  violationsOf,
-  nameIn,
   own,
   quoted,
   showPath,
-  type Subject,
-} from "./subject.ts";
+  violationsOf,
+} from "../document/form.ts";
+import { aStep, type CheckedStep, type DocumentRule, nameIn, type Subject } from "./subject.ts";
 
 /** The rules for what a registry declares. */
 export const registryRules: readonly DocumentRule[] = [

@@ -1,7 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { LLMAdapter } from "../adapter/adapter.ts";
 import type { ExecutionStatus } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type Artifact, writable, type Write } from "../state/state.ts";
@@ -186,13 +186,12 @@ export class ChildExecutionContext extends ExecutionContext {
 const own = (record: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
-const undeclared = (name: string): WorkflowError =>
-  new WorkflowError({
-    code: "VARIABLE_UNKNOWN",
-    kind: "failed",
-    message: `the workflow declares no variable ${JSON.stringify(name)}`,
-    hint: "declare it in registry.vars",
-  });
+const undeclared = (name: string) =>
+  failure(
+    "VARIABLE_UNKNOWN",
+    `the workflow declares no variable ${JSON.stringify(name)}`,
+    "declare it in registry.vars",
+  );
 
 /** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
 export type WorkflowSnapshot = {

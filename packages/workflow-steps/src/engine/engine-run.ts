@@ -1,9 +1,15 @@
-import { attemptIds, type Attempts, WorkflowError } from "@uncaged/workflow";
+import { attemptIds, type Attempts } from "@uncaged/workflow";
 import type { Adapters, FileAdapter, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../context/context.ts";
-import type { Answered, EngineEvent, PauseRequest } from "../context/run.ts";
-import { type Handler, Run } from "../context/run.ts";
+import {
+  type Answered,
+  type EngineEvent,
+  type Handler,
+  type PauseRequest,
+  Run,
+} from "../context/run.ts";
 import type { RunEvent } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 import { drive } from "../interpreter/drive.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { checkpointOf } from "../state/checkpoint.ts";
@@ -278,12 +284,11 @@ function toolsOf(tools: Tools): ToolAdapter {
     async execute(name, input, runtime) {
       const tool = lookUp(tools, name);
       if (tool) return await tool.execute(input, runtime);
-      throw new WorkflowError({
-        code: "TOOL_UNKNOWN",
-        kind: "failed",
-        message: `there is no tool ${JSON.stringify(name)}`,
-        hint: "give it in tools, or check the step's tool",
-      });
+      throw failure(
+        "TOOL_UNKNOWN",
+        `there is no tool ${JSON.stringify(name)}`,
+        "give it in tools, or check the step's tool",
+      );
     },
   };
 }

@@ -1,4 +1,3 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import type { ExecutionContext } from "../context/context.ts";
@@ -8,6 +7,7 @@ import type {
   WorkflowDocument,
 } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
 import { restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
@@ -151,13 +151,12 @@ export class Engine {
     const errors = this.validate();
     const [first, ...others] = errors;
     if (first === undefined) return (this.#read = readWorkflow(this.workflow));
-    throw new WorkflowError({
-      code: "WORKFLOW_INVALID",
-      kind: "failed",
-      message: others.length > 0 ? `${first} (and ${others.length} more)` : first,
-      hint: "fix the workflow; validate() lists all that is wrong",
-      ...(others.length > 0 && { details: errors }),
-    });
+    throw failure(
+      "WORKFLOW_INVALID",
+      others.length > 0 ? `${first} (and ${others.length} more)` : first,
+      "fix the workflow; validate() lists all that is wrong",
+      { ...(others.length > 0 && { details: errors }) },
+    );
   }
 }
 

@@ -231,7 +231,7 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
 /** A deep copy of a value, as {@link mapped} makes it. */
 export const copyOf = (value: unknown): unknown => mapped(value, (leaf) => leaf);
 
-const tooDeep = (): WorkflowError =>
+const tooDeep = () =>
   new WorkflowError({
     code: "VALUE_TOO_DEEP",
     kind: "failed",

@@ -1,12 +1,12 @@
-import { WorkflowError } from "@uncaged/workflow";
 import { callTypes } from "../document/document.ts";
-import { executors } from "../step/tool.ts";
+import { failure } from "../document/failure.ts";
 import { type Call, type Called, shown, whole } from "../step/call.ts";
+import { executors } from "../step/tool.ts";
 import { chooseCase, runLoop } from "./construct.ts";
+import { type Done, type Task, typeName } from "./interpreter.ts";
 import { announceFiles, mapOutputs, print, writeFile, writeTarget } from "./output.ts";
 import { runPause, stop } from "./pause.ts";
 import { isSubflow, runSubflow } from "./subflow.ts";
-import { type Done, type Task, typeName } from "./interpreter.ts";
 
 /** Whether a step does something of its own before its children: then that is committed first. */
 export const hasBody = ({ type }: Task): boolean => type !== "Noop";
@@ -95,10 +95,9 @@ function orAborted(handled: unknown, signal: AbortSignal): Promise<unknown> {
   });
 }
 
-const noHandler = (id: string, type: string): WorkflowError =>
-  new WorkflowError({
-    code: "NO_HANDLER",
-    kind: "failed",
-    message: `nothing carries out ${id}: there is no handler for ${type}`,
-    hint: `give customHandlers.${type}, or use a type of the format`,
-  });
+const noHandler = (id: string, type: string) =>
+  failure(
+    "NO_HANDLER",
+    `nothing carries out ${id}: there is no handler for ${type}`,
+    `give customHandlers.${type}, or use a type of the format`,
+  );

@@ -1,4 +1,3 @@
-import { WorkflowError } from "@uncaged/workflow";
 import {
   BREAK,
   ENTRY,
@@ -7,6 +6,7 @@ import {
   RETURN,
   type StepDocument,
 } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
 import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
@@ -120,12 +120,11 @@ function sourceOf({ context, step }: Task): readonly unknown[] {
   // A copy: its body may write to what it goes over.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
-  throw new WorkflowError({
-    code: "BAD_SOURCE",
-    kind: "failed",
-    message: `the source of ${step.id} is no array but ${typeof source}`,
-    hint: "give an array, or nothing for no iteration",
-  });
+  throw failure(
+    "BAD_SOURCE",
+    `the source of ${step.id} is no array but ${typeof source}`,
+    "give an array, or nothing for no iteration",
+  );
 }
 
 /** Gives how many iterations are done. */

@@ -1,4 +1,4 @@
-import { truncated, WorkflowError } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent } from "../context/run.ts";
@@ -10,6 +10,7 @@ import {
   RETURN,
   type StepDocument,
 } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { copyOf } from "../expression/value.ts";
 import { startAt } from "../state/position.ts";
 import type { Commit, PathPart } from "../state/state.ts";
@@ -170,21 +171,19 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
 const isChild = ({ children = [] }: StepDocument, part: PathPart): boolean =>
   "child" in part && children.includes(part.child);
 
-const unknownStep = (id: string): WorkflowError =>
-  new WorkflowError({
-    code: "NO_SUCH_STEP",
-    kind: "failed",
-    message: `the workflow has no step ${JSON.stringify(id)}`,
-    hint: "check next, children and cases",
-  });
+const unknownStep = (id: string) =>
+  failure(
+    "NO_SUCH_STEP",
+    `the workflow has no step ${JSON.stringify(id)}`,
+    "check next, children and cases",
+  );
 
-const idleCycle = (id: string): WorkflowError =>
-  new WorkflowError({
-    code: "IDLE_CYCLE",
-    kind: "failed",
-    message: `the steps around ${id} follow each other for ever, and each is left out by its if`,
-    hint: "let one of them lead out of the cycle",
-  });
+const idleCycle = (id: string) =>
+  failure(
+    "IDLE_CYCLE",
+    `the steps around ${id} follow each other for ever, and each is left out by its if`,
+    "let one of them lead out of the cycle",
+  );
 
 /**
  * Carries out the step that a chain has come to and gives the next one's id. The step is committed,

@@ -1,10 +1,11 @@
-import { listNames, truncated, WorkflowError } from "@uncaged/workflow";
+import { listNames, truncated } from "@uncaged/workflow";
 import picomatch from "picomatch/posix";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Run } from "../context/run.ts";
 import { getStepType, type StepDocument, WriteMode } from "../document/document.ts";
 import type { RunEvent, RunEventType } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 import { read } from "../expression/expression.ts";
 import { isPlain, toText } from "../expression/value.ts";
 import { type Called, untilAborted } from "../step/call.ts";
@@ -120,12 +121,11 @@ export async function writeFile(
   const { context, step } = writer;
   const { file } = context.run.setup.adapters;
   if (!file) {
-    throw new WorkflowError({
-      code: "NO_ADAPTER",
-      kind: "failed",
-      message: `${step.id} writes ${path}, and there is no adapter "file"`,
-      hint: "give the run the adapter file",
-    });
+    throw failure(
+      "NO_ADAPTER",
+      `${step.id} writes ${path}, and there is no adapter "file"`,
+      "give the run the adapter file",
+    );
   }
   if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is no mode of a Write`);
   const inside = rooted(writer, path);
@@ -159,13 +159,12 @@ const fileData = (value: unknown): string | Uint8Array =>
 
 const isMode = (mode: string): mode is FileMode => Object.hasOwn(WriteMode, mode);
 
-const badTarget = (id: string, what: string): WorkflowError =>
-  new WorkflowError({
-    code: "PATH_REFUSED",
-    kind: "failed",
-    message: `${id}: ${what}`,
-    hint: "write to a $variable, or to a path under the run's folder that the registry allows",
-  });
+const badTarget = (id: string, what: string) =>
+  failure(
+    "PATH_REFUSED",
+    `${id}: ${what}`,
+    "write to a $variable, or to a path under the run's folder that the registry allows",
+  );
 
 /**
  * Maps a result through a step's `out` in a custom handler; it is then not mapped again.

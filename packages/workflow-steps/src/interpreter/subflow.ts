@@ -1,4 +1,3 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
@@ -6,6 +5,7 @@ import { ExecutionContext, type RunControl } from "../context/context.ts";
 import { type Answered, type EngineEvent, Run } from "../context/run.ts";
 import type { WorkflowDocument } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 import { isPlain } from "../expression/value.ts";
 import { pathInput, runsWorkflow } from "../outline/outline.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
@@ -118,13 +118,12 @@ function validWorkflow(
 ): Workflow {
   const { errors } = problemsOf(document, customTypes);
   if (errors.length === 0) return readWorkflow(document);
-  throw new WorkflowError({
-    code: "WORKFLOW_INVALID",
-    kind: "failed",
-    message: `${id}: ${path} is no valid workflow: ${errors[0]}`,
-    hint: "fix that workflow",
-    details: errors,
-  });
+  throw failure(
+    "WORKFLOW_INVALID",
+    `${id}: ${path} is no valid workflow: ${errors[0]}`,
+    "fix that workflow",
+    { details: errors },
+  );
 }
 
 function problemsOf(
@@ -137,32 +136,31 @@ function problemsOf(
   return { valid: violations.length === 0, errors: violations.map(({ message }) => message) };
 }
 
-const noPath = (id: string): WorkflowError =>
+const noPath = (id: string) =>
   refusal("NO_WORKFLOW_PATH", `${id}: its ${pathInput} is no path`, "give the path of a JSON file");
 
-const badMode = (id: string, mode: unknown): WorkflowError =>
+const badMode = (id: string, mode: unknown) =>
   refusal(
     "BAD_MODE",
     `${id}: the mode ${JSON.stringify(mode)} can't be used here`,
     "use sync or validate",
   );
 
-const tooDeep = (id: string): WorkflowError =>
+const tooDeep = (id: string) =>
   refusal(
     "SUBFLOW_TOO_DEEP",
     `${id}: workflows may run each other ${mostDepth} deep, and this would be deeper`,
     "see that no workflow comes to run itself",
   );
 
-const unreadable = (id: string, path: string, why: string): WorkflowError =>
+const unreadable = (id: string, path: string, why: string) =>
   refusal(
     "WORKFLOW_UNREADABLE",
     `${id}: the workflow ${path} can't be read: ${why}`,
     "check the path; it counts from the folder of the run",
   );
 
-const refusal = (code: string, message: string, hint: string): WorkflowError =>
-  new WorkflowError({ code, kind: "failed", message, hint });
+const refusal = (code: string, message: string, hint: string) => failure(code, message, hint);
 
 /** A workflow that a step runs, and its state. */
 export type Child = { workflow: Workflow; state: RunState };
@@ -202,7 +200,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
   const events: RunEvent[] = [];
   const kept = setup.wholeValues ? shownEvent : (event: RunEvent): RunEvent => event;
   const items = interpreter.drive(new ExecutionContext(run, control), { signal });
-  const failure = await drive(task, items, (item) => {
+  const problem = await drive(task, items, (item) => {
     if (item.kind === "commit") fold.apply(item.role, item.commit);
     if (item.event === null) return;
     if (!tokens.has(item.event.type)) events.push(kept(item.event));
@@ -211,7 +209,7 @@ export async function runChild(task: Task, child: Child, runtime: ToolRuntime): 
   signal.throwIfAborted();
   const { status, state } = run;
   return {
-    ...(failure !== null && { error: failure }),
+    ...(problem !== null && { error: problem }),
     status,
     runID,
     filesWritten: Object.keys(state.artifacts),

@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { failure } from "../document/failure.ts";
 import { isPlain } from "../expression/value.ts";
 
 /** A declared param or variable; the name of a variable begins with `$`. */
@@ -71,15 +71,14 @@ function jsonOr(text: string): unknown {
 }
 
 /** A declaration that can't be read. */
-export function invalid(text: unknown, message: string, hint: string): WorkflowError {
+export function invalid(text: unknown, message: string, hint: string) {
   const quoted = typeof text === "string" ? text : `a ${typeof text}`;
   const shown = quoted.length > 80 ? `${quoted.slice(0, 80)}…` : quoted;
-  return new WorkflowError({
-    code: "DECLARATION_INVALID",
-    kind: "failed",
-    message: `declaration ${JSON.stringify(shown.toWellFormed())}: ${message}`,
+  return failure(
+    "DECLARATION_INVALID",
+    `declaration ${JSON.stringify(shown.toWellFormed())}: ${message}`,
     hint,
-  });
+  );
 }
 
 /** What a service takes and gives. */

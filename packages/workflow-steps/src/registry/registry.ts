@@ -1,5 +1,6 @@
-import { type JsonSchema, WorkflowError } from "@uncaged/workflow";
+import type { JsonSchema } from "@uncaged/workflow";
 import type { ApiDocument, RegistryDocument } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 import {
   type Declaration,
@@ -158,15 +159,14 @@ function shown(name: string): string {
   return /^\w+$/.test(name) ? part : JSON.stringify(part.toWellFormed());
 }
 
-function invalidParams(problems: string[], declarations: readonly Declaration[]): WorkflowError {
+function invalidParams(problems: string[], declarations: readonly Declaration[]) {
   const all = declarations.map(({ name, type }) => `${name} (${type})`).join(", ");
-  return new WorkflowError({
-    code: "PARAMS_INVALID",
-    kind: "failed",
-    message: `params: ${problems.join("; ")}`,
-    hint: all ? `the workflow has the params ${all}` : "the workflow has no params",
-    ...(problems.length > 1 && { details: problems }),
-  });
+  return failure(
+    "PARAMS_INVALID",
+    `params: ${problems.join("; ")}`,
+    all ? `the workflow has the params ${all}` : "the workflow has no params",
+    { ...(problems.length > 1 && { details: problems }) },
+  );
 }
 
 /** The types that values are checked against; a value of any other type may be anything. */

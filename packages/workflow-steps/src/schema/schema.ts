@@ -1,5 +1,5 @@
 import { documentFields, fields, registryFields } from "../check/field.ts";
-import type { Form } from "../check/subject.ts";
+import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 
 /** A JSON Schema, or a part of one. */

@@ -6,7 +6,7 @@ import {
   printParseErrorCode,
 } from "jsonc-parser";
 import { messageOf } from "../adapter/error.ts";
-import { quoted } from "../check/subject.ts";
+import { quoted } from "../document/form.ts";
 import { deepestText, keyTwice, type Lines, type Path, type Read, Unreadable } from "./text.ts";
 
 /** Reads JSON as the standard has it: no comments, no key twice. */

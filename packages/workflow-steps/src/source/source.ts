@@ -1,4 +1,3 @@
-import { WorkflowError } from "@uncaged/workflow";
 import { posix } from "node:path";
 import { validate } from "../check/check.ts";
 import type { Violation } from "../check/subject.ts";
@@ -7,6 +6,7 @@ import {
   SUPPORTED_VERSIONS,
   type WorkflowDocument,
 } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
 import { readJson } from "./json.ts";
 import { Lines, type Path, type Position, type Read, Unreadable } from "./text.ts";
@@ -58,14 +58,10 @@ function hintFor(document: unknown): string {
   return isRecognised ? "fix the workflow and try again" : needs;
 }
 
-function invalid(messages: string[], hint: string): WorkflowError {
+function invalid(messages: string[], hint: string) {
   const [first = "", ...others] = messages;
   const more = others.length > 0 ? ` (and ${others.length} more)` : "";
-  return new WorkflowError({
-    code: "STEPS_INVALID",
-    kind: "failed",
-    message: `${first}${more}`,
-    hint,
+  return failure("STEPS_INVALID", `${first}${more}`, hint, {
     ...(others.length > 0 && { details: messages }),
   });
 }
@@ -153,15 +149,15 @@ class Gathering {
 const pathOf = (literal: string, by: string): string =>
   literal.startsWith("/") ? posix.join(".", literal) : posix.join(posix.dirname(by), literal);
 
-const cycle = (chain: string[]): WorkflowError =>
+const cycle = (chain: string[]) =>
   refused("SUBFLOW_CYCLE", `${chain.join(" runs ")}: a workflow can't run itself`);
 
-const tooDeep = (chain: string[]): WorkflowError =>
+const tooDeep = (chain: string[]) =>
   refused("SUBFLOW_TOO_DEEP", `${chain.join(" runs ")}: ${mostDepth} workflows deep is the most`);
 
-function refused(code: string, message: string): WorkflowError {
+function refused(code: string, message: string) {
   const hint = "let the workflow that is run not run others in turn";
-  return new WorkflowError({ code, kind: "failed", message, hint });
+  return failure(code, message, hint);
 }
 
 /**
@@ -191,12 +187,11 @@ export function readDocument(
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     const { line, column } = lines.at(error.offset);
-    throw new WorkflowError({
-      code: "STEPS_INVALID",
-      kind: "failed",
-      message: `${file}:${line}:${column}: ${error.message}`,
-      hint: `fix the file: it must be one ${kind} document`,
-    });
+    throw failure(
+      "STEPS_INVALID",
+      `${file}:${line}:${column}: ${error.message}`,
+      `fix the file: it must be one ${kind} document`,
+    );
   }
 }
 

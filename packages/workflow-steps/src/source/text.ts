@@ -1,4 +1,4 @@
-import { quoted } from "../check/subject.ts";
+import { quoted } from "../document/form.ts";
 
 /** The keys and indexes that lead into a document. */
 export type Path = readonly (string | number)[];

@@ -1,6 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
 import { ENTRY, type ExecutionStatus, RETURN } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
+import { type Form, violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { type Artifact, type Workflow, writable } from "./state.ts";
 
@@ -41,18 +42,35 @@ export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
   currentStepID: string;
 };
 
-const records = [
-  "params",
-  "variables",
-  "localVars",
-  "artifacts",
-  "completedBranches",
-  "loopProgress",
-] as const;
+const names: Form = { type: "array", items: { type: "string" } };
+const values: Form = { type: "object" };
+const count: Form = { type: "integer", minimum: 0 };
+
+/** The form of a checkpoint. What is not here is another program's, and kept. */
+const checkpointForm = {
+  type: "object",
+  properties: {
+    _type: { type: "string", enum: [checkpointType] },
+    _version: { type: "number", maximum: 2, expected: "2, the newest version that is known, or 1" },
+    // It is the name of a folder too.
+    workflowID: { type: "string", pattern: "^\\w[\\w.:-]*$", expected: "the id of a run" },
+    currentStepID: { type: "string" },
+    params: values,
+    variables: values,
+    localVars: values,
+    artifacts: values,
+    completedSteps: names,
+    completedBranches: { type: "object", additionalProperties: names },
+    loopProgress: { type: "object", additionalProperties: count },
+    eventSeq: count,
+  },
+  required: ["currentStepID"],
+} as const satisfies Form;
+
+const records = Object.entries<Form>(checkpointForm.properties).flatMap(([name, { type }]) =>
+  type === "object" ? [name] : [],
+);
 const forbidden = ["__proto__", "constructor", "prototype"];
-const newest = 2;
-// It is the name of a folder too.
-const idForm = /^\w[\w.:-]*$/;
 
 /**
  * A checkpoint that fits the workflow, as a copy.
@@ -61,7 +79,9 @@ const idForm = /^\w[\w.:-]*$/;
  */
 export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
-  const problems = [...ofForm(given), ...ofParts(given)];
+  const form = { ...checkpointForm, required: required(given) };
+  const problems = violationsOf(form, given, []).map(({ text }) => text);
+  problems.push(...forbiddenKeys(given));
   if (problems.length > 0) throw invalid(problems);
   const checkpoint = copied(given);
   const strange = ofWorkflow(workflow, checkpoint);
@@ -69,50 +89,19 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
 }
 
-function ofForm(given: Record<string, unknown>): string[] {
-  const { _type, _version, currentStepID, workflowID } = given;
-  const problems: string[] = [];
-  if (Object.hasOwn(given, "__proto__")) problems.push("it has the key __proto__");
-  if (_type !== undefined && _type !== checkpointType) {
-    problems.push(`its _type is ${JSON.stringify(_type)}, not "${checkpointType}"`);
-  }
-  if (_version !== undefined && !(typeof _version === "number" && _version <= newest)) {
-    problems.push(`its _version is ${JSON.stringify(_version)}; ${newest} is the newest known`);
-  }
-  if (typeof currentStepID !== "string") problems.push("it has no currentStepID");
-  if (workflowID !== undefined && !(typeof workflowID === "string" && idForm.test(workflowID))) {
-    problems.push(`its workflowID ${JSON.stringify(workflowID)} is no id of a run`);
-  }
-  if (_type !== undefined) {
-    const missing = ["params", "variables"].filter((name) => given[name] === undefined);
-    problems.push(...missing.map((name) => `it has no ${name}`));
-  }
-  return problems;
-}
+// One with a type is of a run, and whole.
+const required = ({ _type }: Record<string, unknown>): readonly string[] =>
+  _type === undefined ? checkpointForm.required : ["currentStepID", "params", "variables"];
 
-function ofParts(given: Record<string, unknown>): string[] {
-  return records
-    .flatMap((name) => {
-      const part = given[name];
-      if (part === undefined) return [];
-      if (!isPlain(part)) return [`its ${name} are no object`];
-      const bad = Object.keys(part).find((key) => forbidden.includes(key));
-      if (bad !== undefined) return [`its ${name} have the key ${bad}`];
-      if (hasProto(part)) return [`its ${name} hold the key __proto__`];
-      if (name === "completedBranches" && !Object.values(part).every(isListOfTexts)) {
-        return ["its completedBranches are not lists of step ids"];
-      }
-      if (name === "loopProgress" && !Object.values(part).every(isCount)) {
-        return ["its loopProgress is not made of whole numbers"];
-      }
-      return [];
-    })
-    .concat(
-      given.completedSteps === undefined || isListOfTexts(given.completedSteps)
-        ? []
-        : ["its completedSteps are no list of step ids"],
-      given.eventSeq === undefined || isCount(given.eventSeq) ? [] : ["its eventSeq is no number"],
-    );
+function forbiddenKeys(given: Record<string, unknown>): string[] {
+  if (Object.hasOwn(given, "__proto__")) return ["it has the key __proto__"];
+  return records.flatMap((name) => {
+    const part = given[name];
+    if (!isPlain(part)) return [];
+    const bad = Object.keys(part).find((key) => forbidden.includes(key));
+    if (bad !== undefined) return [`its ${name} have the key ${bad}`];
+    return hasProto(part) ? [`its ${name} hold the key __proto__`] : [];
+  });
 }
 
 // A checkpoint does not name its workflow: it is another's when it knows what this one does not.
@@ -157,18 +146,12 @@ function hasProto(value: unknown, depth = 0): boolean {
   return Object.values(value).some((part) => hasProto(part, depth + 1));
 }
 
-const isListOfTexts = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((item) => typeof item === "string");
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-
-function invalid(problems: string[]): WorkflowError {
+function invalid(problems: string[]) {
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  return new WorkflowError({
-    code: "CHECKPOINT_INVALID",
-    kind: "failed",
-    message: `the checkpoint can't be used: ${problems[0]}${more}`,
-    hint: "take one that this workflow made, whole",
-    ...(problems.length > 1 && { details: problems }),
-  });
+  return failure(
+    "CHECKPOINT_INVALID",
+    `the checkpoint can't be used: ${problems[0]}${more}`,
+    "take one that this workflow made, whole",
+    { ...(problems.length > 1 && { details: problems }) },
+  );
 }

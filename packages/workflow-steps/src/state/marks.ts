@@ -1,5 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
 import { chainKey, entered, hasEnded, type Inside, type Position, startAt } from "./position.ts";
 import type { Marks, RunState } from "./state.ts";
@@ -158,7 +159,7 @@ function marked(outline: Outline, id: string, marks: Marks): Inside {
   return inside;
 }
 
-function noSuchStep(outline: Outline, id: string): WorkflowError {
+function noSuchStep(outline: Outline, id: string) {
   const ids = [...outline.steps.keys()];
   const shown = ids.slice(0, 20).join(", ");
   return new WorkflowError({
@@ -169,12 +170,11 @@ function noSuchStep(outline: Outline, id: string): WorkflowError {
   });
 }
 
-function ambiguous(id: string, ways: Enclosure[][]): WorkflowError {
+function ambiguous(id: string, ways: Enclosure[][]) {
   const places = ways.map((way) => way.map((part) => part.in).join(" > ") || "the top");
-  return new WorkflowError({
-    code: "STEP_AMBIGUOUS",
-    kind: "failed",
-    message: `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`,
-    hint: "begin at one of these constructs instead",
-  });
+  return failure(
+    "STEP_AMBIGUOUS",
+    `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`,
+    "begin at one of these constructs instead",
+  );
 }

@@ -1,6 +1,6 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { LLMUsage } from "../adapter/adapter.ts";
 import { ENTRY, type WorkflowDocument } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { Registry } from "../registry/registry.ts";
 import { setPath } from "../target/target.ts";
@@ -206,13 +206,12 @@ function partsOf(value: object, name: string, depth: number): unknown {
   );
 }
 
-const notJson = (name: string, what: string): WorkflowError =>
-  new WorkflowError({
-    code: "VALUE_NOT_JSON",
-    kind: "failed",
-    message: `what ${name} is to get ${what}, and JSON can't hold that`,
-    hint: "write a value that JSON can hold",
-  });
+const notJson = (name: string, what: string) =>
+  failure(
+    "VALUE_NOT_JSON",
+    `what ${name} is to get ${what}, and JSON can't hold that`,
+    "write a value that JSON can hold",
+  );
 
 /** A document with what is read off it once. */
 export type Workflow = { document: WorkflowDocument; registry: Registry; outline: Outline };

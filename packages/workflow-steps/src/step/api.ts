@@ -1,7 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
 import { type ApiDocument, nameOf } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { outEntries } from "../target/target.ts";
 import {
   adapterOf,
@@ -71,12 +71,11 @@ function apiOf({ registry, step }: Call): ApiDocument {
   );
   const api = apis.find((one) => one.id === id);
   if (api) return api;
-  throw new WorkflowError({
-    code: "API_UNKNOWN",
-    kind: "failed",
-    message: `${step.id}: the registry has no API ${id}`,
-    hint: `declare it in registry.apis: {"id": "${id}", "method": "GET", "url": "https://…"}`,
-  });
+  throw failure(
+    "API_UNKNOWN",
+    `${step.id}: the registry has no API ${id}`,
+    `declare it in registry.apis: {"id": "${id}", "method": "GET", "url": "https://…"}`,
+  );
 }
 
 // `{name}` anywhere, or a whole segment `:name`; the colon of a port or a scheme is neither.

@@ -1,8 +1,9 @@
-import { truncated, WorkflowError } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import type { RegistryDocument, StepDocument } from "../document/document.ts";
 import type { Emit } from "../document/event.ts";
+import { failure } from "../document/failure.ts";
 
 /** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */
 export type Call = {
@@ -52,12 +53,11 @@ export function adapterOf<Name extends keyof Adapters>(
 ): NonNullable<Adapters[Name]> {
   const adapter = adapters[name];
   if (adapter) return adapter;
-  throw new WorkflowError({
-    code: "NO_ADAPTER",
-    kind: "failed",
-    message: `${step.id} needs the adapter ${name}, and there is none`,
-    hint: hints[name] ?? `give the run the adapter ${name}`,
-  });
+  throw failure(
+    "NO_ADAPTER",
+    `${step.id} needs the adapter ${name}, and there is none`,
+    hints[name] ?? `give the run the adapter ${name}`,
+  );
 }
 
 const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
@@ -215,7 +215,7 @@ function dataOf(value: unknown, what: string): string {
   } catch (cause) {
     const message = `${what} gave a value that can't be written as JSON: ${messageOf(cause)}`;
     const hint = "give text, numbers, true, false, null, arrays and plain objects";
-    throw new WorkflowError({ code: "RESULT_NO_JSON", kind: "failed", message, hint });
+    throw failure("RESULT_NO_JSON", message, hint);
   }
 }
 
@@ -230,13 +230,8 @@ function isDeeper(value: unknown, levels: number): boolean {
   return false;
 }
 
-const tooLarge = (message: string): WorkflowError =>
-  new WorkflowError({
-    code: "RESULT_TOO_LARGE",
-    kind: "failed",
-    message,
-    hint: "write it to a file, and give the file's path",
-  });
+const tooLarge = (message: string) =>
+  failure("RESULT_TOO_LARGE", message, "write it to a file, and give the file's path");
 
 /** Whether a value is an object with names: no array, and not null. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -1,7 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { nameOf, type StepType } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import { callApi, callDownload } from "./api.ts";
 import {
   adapterOf,
@@ -31,8 +31,8 @@ export async function callTool(call: Call): Promise<Called> {
   let envelope: unknown = null;
   try {
     envelope = await run(call, name, input);
-    const failure = failureOf(envelope);
-    if (failure !== null) throw toolError(failure);
+    const problem = failureOf(envelope);
+    if (problem !== null) throw toolError(problem);
   } catch (error) {
     signal.throwIfAborted();
     const allowError = [step.allowError, step.continueOnError].some((one) => isYes(call, one));
@@ -111,13 +111,12 @@ function failureOf(envelope: unknown): string | null {
 const unwrapped = (envelope: unknown): unknown =>
   isRecord(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
 
-const toolError = (message: string): WorkflowError =>
-  new WorkflowError({
-    code: "TOOL_FAILED",
-    kind: "failed",
+const toolError = (message: string) =>
+  failure(
+    "TOOL_FAILED",
     message,
-    hint: "see the tool's own result, or let the step go on with allowError",
-  });
+    "see the tool's own result, or let the step go on with allowError",
+  );
 
 /** Calls a service with the step's inputs. `_result` is `data` of its answer when that is truthy. */
 export async function callService(call: Call): Promise<Called> {

@@ -1,17 +1,17 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
-import { WorkflowError } from "@uncaged/workflow";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import type { RegistryDocument } from "../document/document.ts";
+import { failure } from "../document/failure.ts";
 import {
   adapterOf,
+  archivePath,
   badField,
   type Call,
   type Called,
   fieldOf,
   isRecord,
   pathFromRoot,
-  archivePath,
   recordField,
   textField,
   untilAborted,
@@ -67,12 +67,11 @@ function checked({ step }: Call, given: string): string {
   const parts = path.split(/[\\/]/);
   const leadsOut = parts.some((part) => part === ".." || part === "." || part === "");
   if (!leadsOut && !/^[A-Za-z]:/.test(path) && !path.includes("\0")) return path;
-  throw new WorkflowError({
-    code: "UNZIP_OUTSIDE",
-    kind: "failed",
-    message: `${step.id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out`,
-    hint: "do not trust this archive: nothing of it was written",
-  });
+  throw failure(
+    "UNZIP_OUTSIDE",
+    `${step.id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out`,
+    "do not trust this archive: nothing of it was written",
+  );
 }
 
 /**

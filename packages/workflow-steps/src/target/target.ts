@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { failure } from "../document/failure.ts";
 import { evaluate, problemIn, remembered, type Scope } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
 
@@ -155,12 +155,11 @@ export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
   if (typeof out === "string") return [[out, "=_result"]];
   if (typeof out === "object" && !Array.isArray(out)) return Object.entries(out);
-  throw new WorkflowError({
-    code: "OUT_INVALID",
-    kind: "failed",
-    message: `out is ${Array.isArray(out) ? "an array" : `a ${typeof out}`}, no target and no object`,
-    hint: 'write "$x", or an object such as {"$x": "=_result"}',
-  });
+  throw failure(
+    "OUT_INVALID",
+    `out is ${Array.isArray(out) ? "an array" : `a ${typeof out}`}, no target and no object`,
+    'write "$x", or an object such as {"$x": "=_result"}',
+  );
 }
 
 /** A target as it is now: `path` begins with the variable's `$name`; a file's has no leading slash. */
@@ -227,31 +226,28 @@ const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prot
 export const refusedSegment = (segment: string | number): boolean => refused.has(segment);
 
 /** A target that no value can be written to, whatever the variables hold. */
-export const targetError = (source: string, message: string): WorkflowError =>
-  new WorkflowError({
-    code: "TARGET_INVALID",
-    kind: "failed",
-    message: `target ${shown(source)}: ${message}`,
-    hint: "a target is a $variable with .key and [index], or a /path; both may have {placeholders}",
-  });
+export const targetError = (source: string, message: string) =>
+  failure(
+    "TARGET_INVALID",
+    `target ${shown(source)}: ${message}`,
+    "a target is a $variable with .key and [index], or a /path; both may have {placeholders}",
+  );
 
 /** A target that names no place with the values that there are now. */
-export const unresolved = (source: string, message: string): WorkflowError =>
-  new WorkflowError({
-    code: "TARGET_UNRESOLVED",
-    kind: "failed",
-    message: `target ${shown(source)}: ${message}`,
-    hint: "a placeholder needs a text or a number, an index a whole number from 0 or a key",
-  });
+export const unresolved = (source: string, message: string) =>
+  failure(
+    "TARGET_UNRESOLVED",
+    `target ${shown(source)}: ${message}`,
+    "a placeholder needs a text or a number, an index a whole number from 0 or a key",
+  );
 
 /** A path that can't be written in the value that is there. */
-export const pathError = (path: readonly (string | number)[], message: string): WorkflowError =>
-  new WorkflowError({
-    code: "PATH_REFUSED",
-    kind: "failed",
-    message: `path ${shown(path.join("."))}: ${message}`,
-    hint: "write to a key of an object, to an index of an array, or replace the whole value",
-  });
+export const pathError = (path: readonly (string | number)[], message: string) =>
+  failure(
+    "PATH_REFUSED",
+    `path ${shown(path.join("."))}: ${message}`,
+    "write to a key of an object, to an index of an array, or replace the whole value",
+  );
 
 function shown(text: string): string {
   const part = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;

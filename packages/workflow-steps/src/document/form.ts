@@ -1,0 +1,183 @@
+/** The keys and indexes that lead from the document to a value in it. */
+export type ViolationPath = readonly (string | number)[];
+
+const longest = 60;
+
+/** A value in a message: a short text in quotes, a number, or what it is. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return quoted(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
+
+/** A text in quotes, on one line, shortened when it is long. */
+export function quoted(text: string): string {
+  const part = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return JSON.stringify(part.toWellFormed()).replace(/[\p{Cc}\u2028\u2029]/gu, "?");
+}
+
+/** A path as people write it: `in.messages[0].content`. */
+export function showPath(path: ViolationPath): string {
+  const parts = path.map((part) => {
+    if (typeof part === "number") return `[${part}]`;
+    return /^[\w$]{1,60}$/.test(part) ? `.${part}` : `[${quoted(part)}]`;
+  });
+  return parts.join("").replace(/^\./, "");
+}
+
+/**
+ * The form of a value: those few keywords of JSON Schema that our formats need. The checks of documents
+ * and checkpoints read it, and the published JSON Schema is made of it. `expected` stands in messages for what the keywords say.
+ */
+export type Form = { readonly expected?: string } & (
+  | { readonly type?: undefined; readonly anyOf?: undefined }
+  | { readonly type?: undefined; readonly anyOf: readonly Form[] }
+  | { readonly type: "boolean" }
+  | {
+      readonly type: "string";
+      readonly minLength?: 1;
+      readonly enum?: readonly string[];
+      readonly pattern?: string;
+    }
+  | {
+      readonly type: "number" | "integer";
+      readonly minimum?: number;
+      readonly maximum?: number;
+      readonly exclusiveMinimum?: 0;
+    }
+  | ArrayForm
+  | ObjectForm
+);
+
+type ArrayForm = {
+  readonly type: "array";
+  readonly items?: Form;
+  readonly prefixItems?: readonly Form[];
+  readonly minItems?: number;
+  readonly maxItems?: number;
+};
+
+type ObjectForm = {
+  readonly type: "object";
+  readonly properties?: Readonly<Record<string, Form>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Form;
+};
+
+/** A value that has not its form, reported as "in must be an object, not 3". */
+export type FormViolation = { path: ViolationPath; text: string };
+
+/** All places where a value has not its form. `path` leads to the value. */
+export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
+  if (form.type === "array" && Array.isArray(value) && hasLength(form, value)) {
+    return value.flatMap((item: unknown, index) =>
+      violationsOf(form.prefixItems?.[index] ?? form.items ?? {}, item, [...path, index]),
+    );
+  }
+  if (form.type === "object" && isRecord(value)) return violationsOfObject(form, value, path);
+  if (form.type === undefined && form.anyOf) return violationsOfAny(form, form.anyOf, value, path);
+  return fits(form, value) ? [] : [violation(form, value, path)];
+}
+
+/** Whether a value is an object and no array. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value of an object's own key; undefined when there is none, or no object. */
+export const own = (value: unknown, key: string): unknown =>
+  isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+
+/** The items of an array; none of anything else. */
+export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+function violationsOfObject(
+  { properties = {}, required = [], additionalProperties = {} }: ObjectForm,
+  value: Readonly<Record<string, unknown>>,
+  path: ViolationPath,
+): FormViolation[] {
+  const missing = required.filter((key) => own(value, key) === undefined);
+  return [
+    ...missing.map((key) => ({ path, text: `${showPath([...path, key])} is missing` })),
+    ...Object.entries(value).flatMap(([key, item]) => {
+      const form = (own(properties, key) as Form | undefined) ?? additionalProperties;
+      return item === undefined ? [] : violationsOf(form, item, [...path, key]);
+    }),
+  ];
+}
+
+// Of several forms the one of the value's own type says more than "must be this or that".
+function violationsOfAny(
+  form: Form,
+  forms: readonly Form[],
+  value: unknown,
+  path: ViolationPath,
+): FormViolation[] {
+  const found = forms.map((one) => violationsOf(one, value, path));
+  if (found.some((violations) => violations.length === 0)) return [];
+  const inside = found.find((violations) =>
+    violations.every((one) => one.path.length > path.length),
+  );
+  return inside ?? [violation(form, value, path)];
+}
+
+function fits(form: Form, value: unknown): boolean {
+  switch (form.type) {
+    case undefined:
+      return true;
+    case "string":
+      if (typeof value !== "string" || value.length < (form.minLength ?? 0)) return false;
+      if (form.pattern !== undefined && !new RegExp(form.pattern).test(value)) return false;
+      return form.enum?.includes(value) ?? true;
+    case "boolean":
+      return typeof value === "boolean";
+    case "number":
+    case "integer":
+      if (typeof value !== "number" || !Number.isFinite(value)) return false;
+      if (form.type === "integer" && !Number.isSafeInteger(value)) return false;
+      if (value > (form.maximum ?? Infinity)) return false;
+      return value >= (form.minimum ?? -Infinity) && value > (form.exclusiveMinimum ?? -Infinity);
+    default:
+      return false;
+  }
+}
+
+const hasLength = ({ minItems = 0, maxItems = Infinity }: ArrayForm, value: readonly unknown[]) =>
+  value.length >= minItems && value.length <= maxItems;
+
+const violation = (form: Form, value: unknown, path: ViolationPath): FormViolation => ({
+  path,
+  text: `${showPath(path)} must be ${wordsFor(form)}, not ${actual(form, value)}`,
+});
+
+const actual = (form: Form, value: unknown): string =>
+  form.type === "array" && Array.isArray(value) && value.length === 0
+    ? "an empty array"
+    : shown(value);
+
+function wordsFor(form: Form): string {
+  if (form.expected) return form.expected;
+  switch (form.type) {
+    case undefined:
+      return form.anyOf?.map(wordsFor).join(" or ") ?? "anything";
+    case "string":
+      if (form.enum) return listed(form.enum);
+      return form.minLength ? "a text that is not empty" : "a text";
+    case "boolean":
+      return "true or false";
+    case "integer":
+      return form.minimum === undefined ? "a whole number" : `a whole number from ${form.minimum}`;
+    case "number":
+      return form.exclusiveMinimum === undefined ? "a number" : "a number above 0";
+    case "array":
+      return form.minItems ? "an array that is not empty" : "an array";
+    case "object":
+      return "an object";
+  }
+}
+
+/** Texts in a sentence: `"a", "b" or "c"`. */
+export function listed(texts: readonly string[]): string {
+  const all = texts.map((text) => JSON.stringify(text));
+  const last = all.pop() ?? "";
+  return all.length > 0 ? `${all.join(", ")} or ${last}` : last;
+}
