@@ -11,6 +11,7 @@ beforeAll(async () => {
   await buildConsole();
   serving = await Serving.start("counter");
   expect((await serving.add("parallel", parallel, "parallel.ts")).ok).toBe(true);
+  expect((await serving.add("flow", JSON.stringify(flow), "flow.json")).ok).toBe(true);
 }, 120_000);
 afterAll(stopServing, 60_000);
 afterEach(async () => {
@@ -38,6 +39,20 @@ export const run = durable(async function* (step) {
   return "done";
 });
 `;
+
+/** Four iterations at once, a step that its `if` leaves out, and a Branch that a Stop ends. */
+const flow = {
+  version: "3.18",
+  name: "flow",
+  registry: { vars: ["$items(ARRAY) = [1,2,3,4]", "$out(ARRAY) = []", "$go(BOOL) = false"] },
+  steps: [
+    { id: "Loop_I", source: "=$items", mode: "parallel", children: ["Set_Out"], next: "Set_Left" },
+    { id: "Set_Out", target: "$out[_index]", value: "=_item * 10", next: "RETURN" },
+    { id: "Set_Left", if: "=$go", target: "$go", value: true, next: "Branch_B" },
+    { id: "Branch_B", cases: [["ELSE", "Stop_End"]], next: "RETURN" },
+    { id: "Stop_End", reason: "done" },
+  ],
+};
 
 const wordsOf = (number: number) =>
   Array.from({ length: 10 }, (_, word) => `w${number}-${word}`).join(" ");
@@ -68,6 +83,30 @@ test("four of one role that stream at once have a card each, with its own text, 
     const bar = await page.getByRole("button", { name }).getAttribute("aria-label");
     expect(Number(/([\d.]+) s/.exec(bar ?? "")?.[1]) * 1_000).toBeGreaterThanOrEqual(least - 100);
   }
+}, 60_000);
+
+test("each iteration has its own inputs, and what was skipped or cancelled is not at work", async () => {
+  const id = await serving.run("flow");
+  await serving.until(id, "completed");
+  const page = await open(serving, `/threads/${id}`);
+  for (const index of [0, 1, 2, 3]) {
+    const card = page.getByRole("article", { name: /: Set_Out$/ }).filter({
+      hasText: `Loop_I #${index + 1}`,
+    });
+    await card.getByRole("button", { name: /^Inputs/ }).click();
+    await card
+      .getByText(String((index + 1) * 10), { exact: true })
+      .first()
+      .waitFor();
+  }
+  await page.getByRole("article", { name: "Skipped: Set_Left" }).waitFor();
+  await page.getByRole("article", { name: "Cancelled: Branch_B" }).waitFor();
+  expect(await page.getByRole("article", { name: /^Running/ }).count()).toBe(0);
+  await page.getByRole("tab", { name: "Graph" }).click();
+  const node = (name: string) => page.getByRole("figure").getByRole("button", { name });
+  await node("Set_Left skipped").waitFor();
+  await node("Branch_B cancelled").waitFor();
+  await node("Set_Out 4 times done").waitFor();
 }, 60_000);
 
 test("time in which a thread is paused is in no attempt", async () => {
