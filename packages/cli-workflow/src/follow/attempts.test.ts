@@ -54,9 +54,20 @@ test("four agents of one role at once have their own text, tokens, cost and dura
 test("an iteration's number is part of its name", () => {
   const path = [{ in: "Loop_Files", child: "LLM_Read", iteration: 2 }];
   const a = opened(1000);
-  expect(liveOf([start(), begin(a, "LLM_Read", 1000, { path })], 1500)).toEqual([
-    "LLM_Read [3]    0.5s",
-  ]);
+  const items = [start(), begin(a, "LLM_Read", 1000, { path })];
+  expect(liveOf(items, 1500)).toEqual(["LLM_Read [3]    0.5s"]);
+  expect(textOf([...items, step(1, "LLM_Read", "text", 2000, { attempt: a })], pipe)).toBe(
+    "  1  LLM_Read [3]    1.0s  text\n",
+  );
+});
+
+test("a title stands for the role while an attempt runs, and its step has the role", () => {
+  const a = opened(1000);
+  const items = [start(), begin(a, "LLM_Read", 1000, { title: "Read the file" })];
+  expect(liveOf(items, 1500)).toEqual(["Read the file    0.5s"]);
+  expect(textOf([...items, step(1, "LLM_Read", "text", 2000, { attempt: a })], pipe)).toBe(
+    "  1  LLM_Read      1.0s  text\n",
+  );
 });
 
 test("a failed attempt that was caught is shown as failed, once", () => {

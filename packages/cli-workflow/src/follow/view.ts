@@ -92,19 +92,21 @@ export class View {
     if (this.#isPaused) return [`paused, ${since}`];
     const parents = new Set([...this.#running.keys()].map(({ parent }) => parent));
     const leaves = [...this.#running].filter(([{ attempt }]) => !parents.has(attempt));
-    const named = leaves.filter(([, { name }]) => name !== "");
+    const named = leaves
+      .map(([attempt, { name }]) => [attempt, labelOf(attempt, name)] as const)
+      .filter(([, label]) => label !== "");
     if (named.length === 0) {
       const { number, role } = this.#previous ?? {};
       const before = number === undefined ? "the start" : `${number} ${oneLine(role ?? "")}`;
       const doing = leaves.map(([attempt]) => activityText(attempt)).join(", ");
       return [`${since} since ${before}${doing === "" ? "" : `: ${doing}`}`];
     }
-    const width = Math.max(...named.map(([, { name }]) => Bun.stringWidth(name)));
-    const lines = named.slice(0, mostLive).map(([attempt, { name }]) => {
-      const room = " ".repeat(width - Bun.stringWidth(name));
+    const width = Math.max(...named.map(([, label]) => Bun.stringWidth(label)));
+    const lines = named.slice(0, mostLive).map(([attempt, label]) => {
+      const room = " ".repeat(width - Bun.stringWidth(label));
       const span = durationText(attempt, now).padStart(6);
       const facts = [span, attemptSpent(attempt), activityText(attempt)].filter(Boolean);
-      return `${name}${room}  ${facts.join("  ")}`;
+      return `${label}${room}  ${facts.join("  ")}`;
     });
     const more = named.length - lines.length;
     return more > 0 ? [...lines, `and ${more} more`] : lines;
@@ -288,6 +290,10 @@ export class View {
     return text;
   }
 }
+
+/** What an attempt is called while it runs: its title in place of its role. */
+const labelOf = ({ title, role }: Attempt, name: string): string =>
+  title === null ? name : `${oneLine(title)}${name.slice(oneLine(role ?? "").length)}`;
 
 /** What an attempt is doing now: a tool, thinking, or the text that it writes. */
 function activityText({ turns }: Attempt): string {

@@ -23,13 +23,13 @@ const statusStyles: Record<Attempt["status"], Style> = {
   lost: "yellow",
 };
 
-/** What an attempt is called where it stands alone: its title or its role, and its iterations, from 1. */
-export function attemptName({ title, role, path }: Attempt): string {
+/** What an attempt is called: its role, by which it is forked and run again, and its iterations, from 1. */
+export function attemptName({ role, path }: Attempt): string {
   const iterations = path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
   );
   const suffix = iterations.length > 0 ? ` [${iterations.join(".")}]` : "";
-  return oneLine(`${title ?? role ?? ""}${suffix}`);
+  return oneLine(`${role ?? ""}${suffix}`);
 }
 
 /** Where an attempt ran, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
@@ -119,13 +119,14 @@ export function noteLine(event: EventRecord): string | null {
 /** An attempt for people: what it was, how it ended, what it spent, and its turns in order. */
 export function attemptText(attempt: Attempt, look: Look & { full: boolean; now: number }): string {
   const { paint } = look;
-  const { status, path, step, error, retries, session, saved } = attempt;
+  const { status, path, title, step, error, retries, session, saved } = attempt;
   const facts = [
     paint("cyan", attemptName(attempt) || "-"),
     paint(statusStyles[status], saved ? "saved" : status),
     paint("dim", durationText(attempt, look.now)),
     paint("dim", attemptSpent(attempt)),
     paint("dim", pathText(path)),
+    paint("dim", oneLine(title ?? "")),
   ];
   const head = [step === null ? "  -" : String(step).padStart(3), ...facts].filter(Boolean);
   const lines = attempt.turns.map((turn) => turnText(turn, look));
