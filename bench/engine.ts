@@ -2,8 +2,8 @@ import { rmSync } from "node:fs";
 import { loadBundle } from "../packages/workflow/src/bundle/store.ts";
 import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
 import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
+import { durableWriting } from "../packages/workflow/src/log/writer.ts";
 import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";
-import { durableWriting } from "../packages/workflow/src/log/append.ts";
 import { Threads } from "../packages/workflow/src/worker/threads.ts";
 import { type Store, threadIdOf } from "./store.ts";
 

@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
-import { idleVariable } from "../packages/workflow/src/local/spawn.ts";
 import { type Host, openLocalHost, openRoot, type Root } from "../packages/workflow/src/host.ts";
-import { runDir } from "../packages/workflow/src/storage/paths.ts";
+import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
 import { textOf } from "../packages/workflow/src/log/record.ts";
+import { runDir } from "../packages/workflow/src/storage/paths.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
 /** The bundle that every row runs. */

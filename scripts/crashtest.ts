@@ -11,14 +11,12 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { pauseThread, resumeThread } from "../packages/workflow/src/local/resume.ts";
-import { forkThread, retryThread } from "../packages/workflow/src/local/fork.ts";
-import { killThread } from "../packages/workflow/src/local/kill.ts";
-import { idleVariable } from "../packages/workflow/src/local/spawn.ts";
-import { startThread } from "../packages/workflow/src/local/start.ts";
-import { listThreads } from "../packages/workflow/src/local/list.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { isWorkflowError } from "../packages/workflow/src/contract/error.ts";
+import { killThread, pauseThread, resumeThread } from "../packages/workflow/src/local/control.ts";
+import { listThreads } from "../packages/workflow/src/local/list.ts";
+import { forkThread, startThread } from "../packages/workflow/src/local/start.ts";
+import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
 import { runDir } from "../packages/workflow/src/storage/paths.ts";
 import { createRoot, openRoot } from "../packages/workflow/src/storage/root.ts";
 import type { Status, ThreadRow } from "../packages/workflow/src/thread/thread.ts";
@@ -126,8 +124,9 @@ async function start(hashes: string[]): Promise<void> {
 }
 
 async function fork(thread: ThreadRow): Promise<void> {
-  const take = thread.status === "killed" && random() < 0.5 ? retryThread : forkThread;
-  const { threadId, forkFrom } = await take(root, thread, { env: {} });
+  const retries = thread.status === "killed" && random() < 0.5;
+  const keep = retries ? { keep: { atStep: thread.steps } } : {};
+  const { threadId, forkFrom } = await forkThread(root, thread, { env: {}, ...keep });
   note("forked", threadId, forkFrom.threadId, forkFrom.steps);
   counts.forks += 1;
 }
@@ -155,8 +154,8 @@ async function end(thread: ThreadRow): Promise<void> {
   note("killed", thread.threadId);
 }
 
-const threads = (...status: Status[]): Promise<ThreadRow[]> =>
-  listThreads(root, { limit: 10_000, ...(status.length > 0 ? { status } : {}) });
+const threads = async (...status: Status[]): Promise<ThreadRow[]> =>
+  (await listThreads(root, { limit: 10_000, ...(status.length > 0 ? { status } : {}) })).rows;
 
 /** One thing that a person might do. */
 async function act(hashes: string[]): Promise<void> {

@@ -4,9 +4,9 @@
 // prints what the other took, as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
+import { durableWriting } from "../../workflow/src/log/writer.ts";
 import { dataPath } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
-import { durableWriting } from "../../workflow/src/log/append.ts";
 import { recordEvents } from "../../workflow/src/worker/context.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
 

@@ -33,7 +33,7 @@ export {
   type WorkflowView,
 } from "./host/host.ts";
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
-export { type Prewarmed, prewarmWorker } from "./local/prewarm.ts";
+export { type Prewarmed, prewarmWorker } from "./local/start.ts";
 
 // Attempts
 export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
@@ -51,7 +51,7 @@ export { attemptJson } from "./attempt/attempt.ts";
 export { type ThreadDiff, threadDiff } from "./host/diff.ts";
 export { follow, settled } from "./host/follow.ts";
 export { retryOptions } from "./host/retry.ts";
-export { endedStatus, isMoving } from "./thread/status.ts";
+export { endedStatus, isMoving } from "./thread/thread.ts";
 
 // The storage root
 export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/root.ts";
@@ -60,7 +60,7 @@ export type { Root } from "./storage/paths.ts";
 
 // Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
-export { type BuiltBundle, buildSource } from "./local/build.ts";
+export { type BuiltBundle, buildSource } from "./local/workflows.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
 
 // Records
@@ -70,7 +70,7 @@ export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { InfoRecord } from "./log/record.ts";
 export type { EndRecord, FailureRecord, StartRecord } from "./log/record.ts";
-export { type Keep, keptSteps } from "./thread/fork.ts";
+export { type Keep, keptSteps } from "./thread/selection.ts";
 export {
   type ForkFrom,
   type LiveRow,

@@ -12,15 +12,20 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "../src/bundle/hash.ts";
-import { addWorkflow } from "../src/local/add.ts";
-import { verifyStore } from "../src/local/verify.ts";
-import { historyOf, listWorkflows, removeWorkflow, showWorkflow } from "../src/local/workflows.ts";
 import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
+import { verifyStore } from "../src/local/verify.ts";
+import {
+  addWorkflow,
+  historyOf,
+  listWorkflows,
+  removeWorkflow,
+  showWorkflow,
+} from "../src/local/workflows.ts";
 import {
   bundlePath,
   descriptorPath,
-  type Root,
   registryPath,
+  type Root,
   typesPath,
 } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { pauseThread, resumeThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, pauseThread, resumeThread } from "../src/local/control.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { asker } from "./fixtures/bundles.ts";

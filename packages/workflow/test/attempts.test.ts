@@ -1,17 +1,22 @@
+import type { Root } from "../src/storage/paths.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Attempt } from "../src/attempt/attempt.ts";
 import { AttemptLog } from "../src/attempt/attempt-log.ts";
-import { forkThread, retryThread } from "../src/local/fork.ts";
-import { killThread } from "../src/local/kill.ts";
-import { resumeThread } from "../src/local/resume.ts";
+import type { Attempt } from "../src/attempt/attempt.ts";
 import type { Step } from "../src/contract/contract.ts";
 import { readEvent } from "../src/contract/event.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
+import { retryOptions } from "../src/host/retry.ts";
+import { forkThread } from "../src/local/start.ts";
+import { readView } from "../src/local/threads.ts";
 import { infoPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
+
+const retry = async (root: Root, ref: ThreadRef, options: Parameters<typeof retryOptions>[1]) =>
+  forkThread(root, ref, retryOptions(await readView(root, ref), options));
 
 afterAll(removeStores);
 
@@ -242,7 +247,7 @@ describe("the attempts of", () => {
     const [attempt] = await attemptsOf(store, ref);
     expect(attempt).toMatchObject({ role: "fragile", status: "failed", step: null });
     expect(store.lines(ref).at(-1)?.meta).toMatchObject({ error: { attempt: attempt?.attempt } });
-    const { threadId } = await retryThread(store.root, ref, { env: store.env });
+    const { threadId } = await retry(store.root, ref, { env: store.env });
     await store.whenStatus({ ...ref, threadId }, "failed");
   });
 });

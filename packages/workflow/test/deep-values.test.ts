@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { resumeThread } from "../src/local/resume.ts";
-import { forkThread } from "../src/local/fork.ts";
+import { resumeThread } from "../src/local/control.ts";
+import { forkThread } from "../src/local/start.ts";
 import { asker, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

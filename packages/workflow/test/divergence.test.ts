@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resumeThread } from "../src/local/resume.ts";
-import { forkThread } from "../src/local/fork.ts";
 import { buildBundle } from "../src/bundle/build.ts";
 import { putBundle } from "../src/bundle/store.ts";
+import { resumeThread } from "../src/local/control.ts";
+import { forkThread } from "../src/local/start.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

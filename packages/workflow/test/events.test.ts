@@ -1,12 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { dataPath, infoPath } from "../src/storage/paths.ts";
 import { follow } from "../src/host/follow.ts";
 import type { Observed } from "../src/host/host.ts";
+import { removeThread, resumeThread } from "../src/local/control.ts";
 import { openLocalHost } from "../src/local/local.ts";
-import { removeThread } from "../src/local/remove.ts";
-import { resumeThread } from "../src/local/resume.ts";
 import type { InfoRecord } from "../src/log/record.ts";
+import { dataPath, infoPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -1,11 +1,18 @@
+import type { ThreadRef } from "../src/thread/thread.ts";
+import type { Root } from "../src/storage/paths.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { forkThread, retryThread } from "../src/local/fork.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread } from "../src/local/control.ts";
+import { retryOptions } from "../src/host/retry.ts";
+import { forkThread } from "../src/local/start.ts";
+import { readView } from "../src/local/threads.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf } from "./fixtures/until.ts";
+
+const retry = async (root: Root, ref: ThreadRef, options: Parameters<typeof retryOptions>[1]) =>
+  forkThread(root, ref, retryOptions(await readView(root, ref), options));
 
 afterEach(removeStores);
 
@@ -66,19 +73,19 @@ describe("fork and retry", () => {
     );
     const ref = await store.start(hash);
     expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("not yet");
-    const first = await retryThread(store.root, ref, { env: {} });
+    const first = await retry(store.root, ref, { env: {} });
     await store.whenStatus(first, "failed");
-    const second = await retryThread(store.root, first, { env: {} });
+    const second = await retry(store.root, first, { env: {} });
     const done = await store.whenStatus(second, "completed");
     expect(done.steps).toHaveLength(3);
-    expect(await codeOf(retryThread(store.root, done, { env: {} }))).toBe("NOTHING_TO_RETRY");
-    expect(await hintOf(retryThread(store.root, done, { env: {} }))).toContain("fork it: ");
+    expect(await codeOf(retry(store.root, done, { env: {} }))).toBe("NOTHING_TO_RETRY");
+    expect(await hintOf(retry(store.root, done, { env: {} }))).toContain("fork it: ");
     const short = await store.whenStatus(
       await store.start(hash, "", { maxRounds: 1 }),
       "completed",
     );
-    expect(await hintOf(retryThread(store.root, short, { env: {} }))).toContain("--max-rounds N");
-    const more = await retryThread(store.root, done, { env: {}, maxRounds: 200 });
+    expect(await hintOf(retry(store.root, short, { env: {} }))).toContain("--max-rounds N");
+    const more = await retry(store.root, done, { env: {}, maxRounds: 200 });
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });
 

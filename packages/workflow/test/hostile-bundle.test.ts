@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { resumeThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
 import { listWorkers } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pauseThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, pauseThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
 import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { resumeThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
 import { dataPath, runDir } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";

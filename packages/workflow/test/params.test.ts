@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { forkThread } from "../src/local/fork.ts";
+import { forkThread } from "../src/local/start.ts";
 import { threadsDir } from "../src/storage/paths.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

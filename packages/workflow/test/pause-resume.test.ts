@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { pauseThread, resumeThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, pauseThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";

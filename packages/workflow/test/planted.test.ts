@@ -10,16 +10,15 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { ulid } from "ulid";
-import { resumeThread } from "../src/local/resume.ts";
-import { killThread } from "../src/local/kill.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
 import { listThreads } from "../src/local/list.ts";
 import {
   dataPath,
-  workerInfoPath,
   infoPath,
   lockPath,
   runDir,
   socketName,
+  workerInfoPath,
   workerLogPath,
 } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";

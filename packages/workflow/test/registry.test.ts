@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { registerBundle } from "../src/local/add.ts";
 import { verifyStore } from "../src/local/verify.ts";
+import { registerBundle } from "../src/local/workflows.ts";
 import { readRegistry } from "../src/registry/read.ts";
-import { bundlePath, bundlesDir, type Root, registryPath } from "../src/storage/paths.ts";
+import { bundlePath, bundlesDir, registryPath, type Root } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";
 
 let root: Root;

@@ -1,10 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { pauseThread, resumeThread } from "../src/local/resume.ts";
-import { forkThread } from "../src/local/fork.ts";
-import { killThread } from "../src/local/kill.ts";
-import { removeThread } from "../src/local/remove.ts";
+import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
+import { forkThread } from "../src/local/start.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -10,13 +10,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { ulid } from "ulid";
-import { resumeThread } from "../src/local/resume.ts";
-import { forkThread } from "../src/local/fork.ts";
-import { readLines } from "../src/local/events.ts";
-import { removeThread } from "../src/local/remove.ts";
-import { readValue } from "../src/local/events.ts";
-import { verifyStore } from "../src/local/verify.ts";
 import type { TruncatedValue } from "../src/contract/event.ts";
+import { removeThread, resumeThread } from "../src/local/control.ts";
+import { readLines, readValue } from "../src/local/events.ts";
+import { forkThread } from "../src/local/start.ts";
+import { verifyStore } from "../src/local/verify.ts";
 import { valuesPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";

@@ -9,14 +9,13 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { resumeThread } from "../src/local/resume.ts";
 import { follow, settled } from "../src/host/follow.ts";
 import type { Observed } from "../src/host/host.ts";
-import { openLocalHost } from "../src/local/local.ts";
-import { killThread } from "../src/local/kill.ts";
-import { listLive } from "../src/local/live.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
 import { listThreads } from "../src/local/list.ts";
-import { dataPath, workerInfoPath, runDir, socketName } from "../src/storage/paths.ts";
+import { listLive } from "../src/local/live.ts";
+import { openLocalHost } from "../src/local/local.ts";
+import { dataPath, runDir, socketName, workerInfoPath } from "../src/storage/paths.ts";
 import { identify, readWorkerInfo } from "../src/worker/worker-info.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -47,7 +46,7 @@ test("a worker that ends as a thread is started leaves that to the next one", as
   const ref = await store.start(hash);
   await store.whenStatus(ref, "completed");
   expect(taken).toBe(1);
-  expect(await listThreads(store.root)).toHaveLength(1);
+  expect((await listThreads(store.root)).rows).toHaveLength(1);
 });
 
 describe("a worker that is killed", () => {
@@ -57,7 +56,7 @@ describe("a worker that is killed", () => {
     await store.signalWorkers("SIGKILL");
     expect(await listLive(store.root)).toEqual([]);
     expect((await store.read(ref)).status).toBe("interrupted");
-    const rows = await listThreads(store.root, { status: "interrupted" });
+    const { rows } = await listThreads(store.root, { status: "interrupted" });
     expect(rows.map(({ threadId }) => threadId)).toEqual([ref.threadId]);
   });
 
@@ -135,8 +134,8 @@ describe("a broken log", () => {
     const bytes = readFileSync(path, "utf8");
     const other = await store.start(await store.add(counter));
     expect((await store.read(ref)).steps).toHaveLength(1);
-    expect((await listThreads(store.root)).map(({ status }) => status)).toContain("corrupt");
-    expect(await listThreads(store.root)).toHaveLength(2);
+    expect((await listThreads(store.root)).rows.map(({ status }) => status)).toContain("corrupt");
+    expect((await listThreads(store.root)).rows).toHaveLength(2);
     const refused = resumeThread(store.root, ref, { env: {} });
     expect(await messageOf(refused)).toContain(`${path}:3: the line is no JSON`);
     expect(await codeOf(killThread(store.root, ref))).toBe("LOG_CORRUPT");

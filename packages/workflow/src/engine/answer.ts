@@ -6,10 +6,10 @@ import {
   type Step,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
+import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./halt.ts";
-import { requestIdOf, takenIds } from "../thread/answered.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
 const longestTimer = 10_000;

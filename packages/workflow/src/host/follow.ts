@@ -1,6 +1,5 @@
-import { isMoving } from "../thread/status.ts";
-import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import type { Host, Observed, ObserveOptions } from "./host.ts";
+import { isMoving, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import type { Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
  * Observes a thread for as long as it goes on without anyone's doing: until it has ended, waits for an

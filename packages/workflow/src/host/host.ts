@@ -1,12 +1,12 @@
-import type { SourceKind } from "../bundle/build.ts";
 import type { Attempt } from "../attempt/attempt.ts";
+import type { SourceKind } from "../bundle/build.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
 import type { EventRecord } from "../contract/event.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
-import type { Resolved } from "../registry/resolve.ts";
-import type { Version } from "../registry/registry.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
-import type { Keep } from "../thread/fork.ts";
+import type { Version } from "../registry/registry.ts";
+import type { Resolved } from "../registry/resolve.ts";
+import type { Keep } from "../thread/selection.ts";
 import type {
   ForkFrom,
   LiveRow,

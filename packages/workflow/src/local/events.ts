@@ -1,19 +1,18 @@
-import type { Attempt } from "../attempt/attempt.ts";
 import { AttemptLog } from "../attempt/attempt-log.ts";
+import type { Attempt } from "../attempt/attempt.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, knownEvent, readEvent } from "../contract/event.ts";
 import type { LogLine, LogOptions } from "../host/host.ts";
-import type { InfoRecord } from "../log/record.ts";
 import { FileWatch, type Line, LineFile } from "../log/line-file.ts";
 import { readStart } from "../log/log.ts";
 import { LogReader } from "../log/reader.ts";
+import type { InfoRecord } from "../log/record.ts";
 import { valueAt } from "../log/values.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
-import { notFound } from "../thread/find.ts";
-import { isMoving, statusOf } from "../thread/status.ts";
-import type { ForkFrom, ThreadRef } from "../thread/thread.ts";
-import { LiveLookup } from "./live.ts";
+import { notFound } from "../thread/selection.ts";
+import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../thread/thread.ts";
+import { LiveWorkers } from "./live.ts";
 import { createdThread, readView } from "./threads.ts";
 
 const lookEveryMs = 250;
@@ -103,7 +102,7 @@ export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly
   });
   if (!reader.exists) throw notFound(threadId);
   // Asked first: a thread that ends meanwhile has its end in the log.
-  const live = await new LiveLookup(root).find(ref);
+  const live = await new LiveWorkers(root).find(ref);
   let log = new AttemptLog();
   let copied: ReadonlyMap<string, EventRecord[]> = new Map();
   for (const item of reader.read()) {

@@ -1,9 +1,9 @@
-import { dataPath, type Root } from "../storage/paths.ts";
-import { readStart } from "../log/log.ts";
 import type { Relative } from "../host/host.ts";
+import { readStart } from "../log/log.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { LiveLookup } from "./live.ts";
 import { readRow } from "./list.ts";
+import { LiveWorkers } from "./live.ts";
 import { allThreads, findThread } from "./threads.ts";
 
 type Fork = Relative["forkFrom"];
@@ -28,7 +28,7 @@ export class Families {
     this.#learn();
     const first = this.#firstOf(threadId);
     const members = [...this.#forks.keys()].filter((other) => this.#firstOf(other) === first);
-    const live = new LiveLookup(this.#root);
+    const live = new LiveWorkers(this.#root);
     const found: Relative[] = [];
     for (const member of members.toSorted()) {
       const known = this.#forks.get(member);

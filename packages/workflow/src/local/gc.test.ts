@@ -24,8 +24,8 @@ import {
   dataPath,
   infoPath,
   lockPath,
-  type Root,
   registryPath,
+  type Root,
   trashDir,
   valuesPath,
 } from "../storage/paths.ts";

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { messageOf } from "../../test/fixtures/until.ts";
-import { registryPath, dataPath, type Root } from "../storage/paths.ts";
+import type { ThreadQuery } from "../host/host.ts";
+import { dataPath, registryPath, type Root } from "../storage/paths.ts";
 import { createRoot, openRoot } from "../storage/root.ts";
 import { type Status, statuses, type ThreadRow } from "../thread/thread.ts";
-import type { ThreadQuery } from "../host/host.ts";
-import { listThreads, pageThreads, readRow } from "./list.ts";
+import { listThreads, readRow } from "./list.ts";
 import { allThreads } from "./threads.ts";
 
 let folder: string;
@@ -47,6 +47,8 @@ const stepOf = (role: string, content = "") =>
 const endOf = (reason: string, returnCode = 0, content = "") =>
   JSON.stringify({ role: "__end__", content, meta: { returnCode, reason }, timestamp: 3 });
 
+const rowsOf = async (root: Root, query: ThreadQuery = {}) =>
+  (await listThreads(root, { ...query, paged: false })).rows;
 const big = "x".repeat(30_000);
 const lasts = [
   stepOf("a"),
@@ -138,8 +140,8 @@ describe("a filtered list", () => {
           ...(workflow && { workflow: workflow[0] }),
         };
         const rows = fitting.slice(offset, offset + limit);
-        expect(await listThreads(root, options)).toEqual(rows);
-        const found = await pageThreads(root, options);
+        expect(await rowsOf(root, options)).toEqual(rows);
+        const found = await listThreads(root, options);
         expect(found.rows).toEqual(rows);
         if (found.total === null) expect(found.next !== null).toBe(fitting.length > offset + limit);
       }),
@@ -149,26 +151,26 @@ describe("a filtered list", () => {
 
   test("refuses a beginning of several hashes, and takes it for a name where that is known", async () => {
     for (const hash of hashes) write(hash, 1, line(startOf("review")));
-    const refused = messageOf(listThreads(root, { workflow: "AAAA" }));
+    const refused = messageOf(rowsOf(root, { workflow: "AAAA" }));
     expect(await refused).toContain("of 2 hashes");
     writeFileSync(
       registryPath(root),
       `workflows:\n  AAAA:\n    hash: ${hashes[2]}\n    timestamp: 1\n    history: []\n`,
       { mode: 0o600 },
     );
-    expect(await listThreads(root, { workflow: "AAAA" })).toEqual([]);
+    expect(await rowsOf(root, { workflow: "AAAA" })).toEqual([]);
   });
 
   test("does without the registry where it can't be read", async () => {
     write("AAAA000000001", 1, line(startOf("review")));
     writeFileSync(registryPath(root), "{", { mode: 0o600 });
-    expect(await listThreads(root, { workflow: "review" })).toHaveLength(1);
+    expect(await rowsOf(root, { workflow: "review" })).toHaveLength(1);
   });
 });
 
 describe("how many threads there are", () => {
   const page = async (options: ThreadQuery) => {
-    const { rows, total, next } = await pageThreads(root, options);
+    const { rows, total, next } = await listThreads(root, options);
     return [rows.length, total, next !== null];
   };
 
@@ -188,7 +190,7 @@ describe("how many threads there are", () => {
   const pages = async (options: ThreadQuery, between: (before: string) => void) => {
     const ids: string[] = [];
     for (let before: string | null | undefined; before !== null; ) {
-      const one = await pageThreads(root, { ...options, ...(before && { before }) });
+      const one = await listThreads(root, { ...options, ...(before && { before }) });
       ids.push(...one.rows.map(({ threadId }) => threadId));
       before = one.next;
       if (before) between(before);
@@ -240,7 +242,7 @@ test.if(process.platform === "linux")(
     ];
     for (const filter of filters) {
       const before = bytesRead();
-      expect(await listThreads(root, filter)).toEqual([]);
+      expect(await rowsOf(root, filter)).toEqual([]);
       const read = bytesRead() - before;
       expect({ filter, few: read < log.length }).toEqual({ filter, few: true });
     }
@@ -255,7 +257,7 @@ test("who filters very many threads lets others at work in between", async () =>
   const others = (async () => {
     for (; !isDone; turns += 1) await new Promise(setImmediate);
   })();
-  expect(await listThreads(root, { status: "waiting" })).toEqual([]);
+  expect(await rowsOf(root, { status: "waiting" })).toEqual([]);
   isDone = true;
   await others;
   expect(turns).toBeGreaterThan(2);

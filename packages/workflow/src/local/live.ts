@@ -1,13 +1,13 @@
 import { readdirSync } from "node:fs";
 import type { LiveThread, LiveThreads } from "../control/control.ts";
+import type { WorkerState } from "../host/host.ts";
+import { outlineLog } from "../log/log.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { isHash } from "../storage/names.ts";
-import { dataPath, workerInfoPath, type Root, runDir } from "../storage/paths.ts";
-import { outlineLog } from "../log/log.ts";
-import type { WorkerState } from "../host/host.ts";
+import { dataPath, type Root, runDir, workerInfoPath } from "../storage/paths.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readWorkerInfo } from "../worker/worker-info.ts";
-import { ask } from "./connect.ts";
+import { ask } from "./worker-client.ts";
 
 /** How long a worker may take to say what it runs. */
 const answerTimeoutMs = 2_000;
@@ -59,43 +59,27 @@ async function drivenBy(root: Root, hash: string): Promise<ReadonlyMap<string, A
   return new Map(threads.map((thread) => [thread.threadId, { ...thread, pid }]));
 }
 
-/** Asks each hash's worker once, however many of its threads are looked up. */
-export class LiveLookup {
-  readonly #root: Root;
-  readonly #answers = new Map<string, ReturnType<typeof drivenBy>>();
-
-  constructor(root: Root) {
-    this.#root = root;
-  }
-
-  async find({ hash, threadId }: ThreadRef): Promise<Alive | null> {
-    const answer = this.#answers.get(hash) ?? drivenBy(this.#root, hash);
-    this.#answers.set(hash, answer);
-    return (await answer).get(threadId) ?? null;
-  }
-}
-
 type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, Alive>> };
 
-/** How old an answer may be, in milliseconds. */
-const freshMs = 250;
-
-/** What the live workers say of their threads, asked once for all who want to know at the time. */
+/** What the live workers say of their threads, each asked once for all who want to know at the time. */
 export class LiveWorkers {
   readonly #root: Root;
+  readonly #freshMs: number;
   readonly #answers = new Map<string, Answer>();
 
-  constructor(root: Root) {
+  /** An answer counts for so many milliseconds. */
+  constructor(root: Root, freshMs = Number.POSITIVE_INFINITY) {
     this.#root = root;
+    this.#freshMs = freshMs;
   }
 
   /**
    * What a thread's worker says of it; null when nobody drives it. `since` is when the thread changed
    * last (`performance.now()`): an older answer counts only when it says that the thread is running.
    */
-  async find({ hash, threadId }: ThreadRef, since: number): Promise<Alive | null> {
+  async find({ hash, threadId }: ThreadRef, since = 0): Promise<Alive | null> {
     const known = this.#answers.get(hash);
-    if (known && performance.now() - known.askedAt < freshMs) {
+    if (known && performance.now() - known.askedAt < this.#freshMs) {
       const found = (await known.threads).get(threadId) ?? null;
       if (known.askedAt >= since || found?.status === "running") return found;
     }

@@ -1,11 +1,13 @@
-import type { Prewarmed } from "./prewarm.ts";
 import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
+import type { Prewarmed } from "./start.ts";
+import type { Families } from "./family.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
+/** How old the answer of a worker may be that an observer sees, in milliseconds. */
+const freshMs = 250;
 
 /** How a local host is opened: where, and with the worker that {@link prewarmWorker} has started. */
 export type LocalHostOptions = RootOptions & { prewarmed?: Prewarmed | null };
@@ -28,13 +30,13 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     maxRecordBytes,
 
     async register(name, file, given) {
-      return (await import("./add.ts")).addWorkflow(root, name, file, given);
+      return (await import("./workflows.ts")).addWorkflow(root, name, file, given);
     },
     async store(file, given) {
-      return (await import("./add.ts")).storeBundle(root, file, given);
+      return (await import("./workflows.ts")).storeBundle(root, file, given);
     },
     async resolve(workflow) {
-      return (await import("./resolve.ts")).resolveWorkflow(root, workflow);
+      return (await import("./start.ts")).resolveWorkflow(root, workflow);
     },
     async workflows() {
       return (await import("./workflows.ts")).listWorkflows(root);
@@ -52,10 +54,10 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       return (await import("./workflows.ts")).removeWorkflow(root, name);
     },
     async version(workflow) {
-      return (await import("./version.ts")).showVersion(root, workflow);
+      return (await import("./workflows.ts")).showVersion(root, workflow);
     },
     async source(workflow, file) {
-      return (await import("./version.ts")).readVersionText(root, workflow, file);
+      return (await import("./workflows.ts")).readVersionText(root, workflow, file);
     },
     async descriptor(hash) {
       return (await import("./workflows.ts")).descriptorOf(root, hash);
@@ -71,7 +73,7 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       return (await import("./threads.ts")).findThread(root, text);
     },
     async threads(query) {
-      return (await import("./list.ts")).pageThreads(root, query);
+      return (await import("./list.ts")).listThreads(root, query);
     },
     async live() {
       return (await import("./live.ts")).listLive(root);
@@ -98,23 +100,23 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     },
     async *observe(ref, cursor, given = {}) {
       const { observe } = await import("./observe.ts");
-      workers ??= new (await import("./live.ts")).LiveWorkers(root);
+      workers ??= new (await import("./live.ts")).LiveWorkers(root, freshMs);
       yield* observe(root, ref, workers, cursor, given);
     },
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
-      const { control } = await import("./command.ts");
+      const { control } = await import("./control.ts");
       const done = await control(root, ref, command);
       workers?.forget(ref.hash);
       return done as ControlResult<Command>;
     },
     async fork(ref, given) {
-      const { forkThread } = await import("./fork.ts");
+      const { forkThread } = await import("./start.ts");
       const forked = await forkThread(root, ref, given);
       workers?.forget(forked.hash);
       return forked;
     },
     async remove(ref, given) {
-      return (await import("./remove.ts")).removeThread(root, ref, given);
+      return (await import("./control.ts")).removeThread(root, ref, given);
     },
     async *changes(signal) {
       const { changes } = await import("./changes.ts");

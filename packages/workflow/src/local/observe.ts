@@ -1,9 +1,8 @@
-import type { Observed, ObserveOptions } from "../host/host.ts";
+import type { ObserveOptions, Observed } from "../host/host.ts";
 import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "../log/reader.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
-import { notFound } from "../thread/find.ts";
-import { endedStatus, statusOf } from "../thread/status.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import { notFound } from "../thread/selection.ts";
+import { endedStatus, statusOf, type ThreadRef } from "../thread/thread.ts";
 import type { LiveWorkers } from "./live.ts";
 
 const lookEveryMs = 300;

@@ -1,17 +1,15 @@
 import { existsSync, statSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
+import { LineFile } from "../log/line-file.ts";
+import { type Break, outlineLog, readLog } from "../log/log.ts";
+import type { StartRecord } from "../log/record.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { loggedHashes, threadIdsOf } from "../storage/list.ts";
 import { isThreadId } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { outlineLog, readLog } from "../log/log.ts";
-import { LineFile } from "../log/line-file.ts";
-import type { Break } from "../log/log.ts";
-import type { FailureRecord, StartRecord } from "../log/record.ts";
-import { notFound, pickThread } from "../thread/find.ts";
-import { statusOf } from "../thread/status.ts";
-import { type ThreadJson, threadJson, type ThreadRef, type ThreadView } from "../thread/thread.ts";
-import { type Alive, LiveLookup } from "./live.ts";
+import { notFound, pickThread } from "../thread/selection.ts";
+import { statusOf, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import { type Alive, LiveWorkers } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
 export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));
@@ -47,10 +45,6 @@ export function createdThread(
   return null;
 }
 
-/** A thread in the form that is shown to other programs. */
-export const readThread = async (root: Root, ref: ThreadRef): Promise<ThreadJson> =>
-  threadJson(await readView(root, ref));
-
 /**
  * A whole thread.
  *
@@ -62,7 +56,7 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
   let log = read();
   let alive: Alive | null = null;
   if (log.kind === "thread" && !log.end && !log.broken) {
-    alive = await new LiveLookup(root).find(ref);
+    alive = await new LiveWorkers(root).find(ref);
     // What the worker says holds for the log as it is by now.
     if (sizeOf(path) !== log.size + log.torn) log = read();
   }
@@ -82,13 +76,6 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
     steps,
     forkFrom: start.forkFrom ?? null,
   };
-}
-
-/** How a thread failed, as its end record has it; null when it did not, or has not ended. */
-export function readFailure(root: Root, ref: ThreadRef): FailureRecord | null {
-  const path = dataPath(root, ref.hash, ref.threadId);
-  const log = open(ref, () => outlineLog(path), path);
-  return (log.kind === "outline" && log.end?.meta.error) || null;
 }
 
 /** A file's length in bytes; undefined when there is none. */

@@ -22,8 +22,8 @@ import {
   bundlesDir,
   dataPath,
   descriptorPath,
-  type Root,
   registryPath,
+  type Root,
 } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { verifyStore } from "./verify.ts";

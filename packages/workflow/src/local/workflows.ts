@@ -1,13 +1,32 @@
+import type { SourceKind } from "../bundle/build.ts";
 import { readDescriptor } from "../bundle/descriptor.ts";
+import { hashOf } from "../bundle/hash.ts";
+import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import type { VersionRow, WorkflowRow, WorkflowView } from "../host/host.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import type {
+  Added,
+  RegisterOptions,
+  VersionRow,
+  VersionView,
+  WorkflowRow,
+  WorkflowView,
+} from "../host/host.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
-import { rollBack, unregister, versionsOf, workflowOf } from "../registry/versions.ts";
+import {
+  checkNewName,
+  register,
+  rollBack,
+  unregister,
+  versionsOf,
+  workflowOf,
+} from "../registry/versions.ts";
 import { threadIdsOf } from "../storage/list.ts";
-import { descriptorPath, type Root } from "../storage/paths.ts";
+import { descriptorPath, mapPath, type Root } from "../storage/paths.ts";
 import { readOwnFile } from "../storage/read.ts";
-import { checkStored } from "./resolve.ts";
+import { checkStored, resolveWorkflow } from "./start.ts";
 
 /** The longest descriptor file that is read, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
@@ -95,4 +114,141 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
   } catch {
     return null;
   }
+}
+
+const maxMapBytes = 256 << 20;
+
+/**
+ * A version: a name, `name@hash`, or the hash of a bundle.
+ *
+ * @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`.
+ */
+export async function showVersion(root: Root, version: string): Promise<VersionView> {
+  const { name, hash } = await resolveWorkflow(root, version);
+  const { length: bytes } = await readBundle(root, hash);
+  const sources = [...sourcesOf(root, hash).keys()];
+  return { workflow: name, hash, bytes, descriptor: await descriptorOf(root, hash), sources };
+}
+
+/**
+ * The text of a version's bundle; or, with `file`, of one of the files that it was built from.
+ *
+ * @throws WorkflowError those of `resolveWorkflow`, `BUNDLE_CHANGED`, `NO_SUCH_SOURCE` (missing).
+ */
+export async function readVersionText(root: Root, version: string, file?: string): Promise<string> {
+  const { name, hash } = await resolveWorkflow(root, version);
+  if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
+  const text = sourcesOf(root, hash).get(file);
+  if (text !== undefined) return text;
+  throw new WorkflowError({
+    code: "NO_SUCH_SOURCE",
+    kind: "missing",
+    message: `${name} was not built from a file ${show(file)}`,
+    hint: "ask without a file for the bundle itself",
+  });
+}
+
+// A source map is a convenience: what can't be read of it is not shown.
+function sourcesOf(root: Root, hash: string): Map<string, string> {
+  try {
+    const bytes = readOwnFile(mapPath(root, hash), maxMapBytes);
+    if (!bytes) return new Map();
+    const { sources = [], sourcesContent = [] } = JSON.parse(
+      new TextDecoder().decode(bytes),
+    ) as Partial<Record<"sources" | "sourcesContent", (string | null)[]>>;
+    return new Map(
+      sources.flatMap((source, index): [string, string][] => {
+        const text = sourcesContent[index];
+        return typeof source === "string" && typeof text === "string" ? [[source, text]] : [];
+      }),
+    );
+  } catch {
+    return new Map();
+  }
+}
+
+/**
+ * Judges a bundle, stores it and makes it the name's current version. An `.esm.js` is taken as it is;
+ * a source is built first.
+ *
+ * The bundle's top level runs, in a process apart. Nothing is written when it, the name or the
+ * registry is refused. Adding the same bytes again changes nothing but brings back missing files.
+ * @throws WorkflowError those of `prepareBundle` and of {@link registerBundle}.
+ * @example await addWorkflow(openRoot(), "review", "review.esm.js")
+ */
+export async function addWorkflow(
+  root: Root,
+  name: string,
+  file: string,
+  options: RegisterOptions = {},
+): Promise<Added> {
+  checkNewName(await readRegistry(root), name);
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  const { bytes, ...beside } = await prepareBundle(file, options);
+  return await registerBundle(root, name, bytes, beside);
+}
+
+/**
+ * Judges a bundle as `addWorkflow` does and stores it under its hash alone: no name points to it, and
+ * it stays for as long as a thread needs it.
+ *
+ * @throws WorkflowError those of `prepareBundle`, `HASH_COLLISION`; nothing is then written.
+ */
+export async function storeBundle(
+  root: Root,
+  file: string,
+  options: RegisterOptions = {},
+): Promise<{ hash: string }> {
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  const { bytes, ...beside } = await prepareBundle(file, options);
+  return { hash: await putBundle(root, bytes, beside) };
+}
+
+/**
+ * Stores a bundle that has been judged and makes it the name's current version. The bundle is on the
+ * disk before the registry names it: a crash in between leaves a bundle that `gc` collects.
+ *
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`, `HASH_COLLISION`, and those of `changeRegistry`.
+ */
+export async function registerBundle(
+  root: Root,
+  name: string,
+  bytes: Uint8Array,
+  beside: SideFiles,
+): Promise<Added> {
+  const hash = await hashOf(bytes);
+  const { unchanged } = await changeRegistry(root, async (registry) => {
+    const changed = register(registry, name, hash, Date.now());
+    await putBundle(root, bytes, beside);
+    return changed;
+  });
+  return { name, hash, unchanged };
+}
+
+/** A bundle that was built and checked, and is stored nowhere yet. `map` is its source map. */
+export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
+
+/**
+ * Builds a source into a bundle and judges it as `addWorkflow` does. The bundle's top level runs, in
+ * a process apart; nothing is written.
+ *
+ * @throws WorkflowError `NOT_A_SOURCE` (usage), and those of `prepareBundle`.
+ */
+export async function buildSource(
+  file: string,
+  options: { sources?: readonly SourceKind[] } = {},
+): Promise<BuiltBundle> {
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  const { bytes, map } = await prepareBundle(file, options);
+  if (map === undefined) throw notASource(file);
+  return { hash: await hashOf(bytes), bytes, map };
+}
+
+function notASource(file: string): WorkflowError {
+  return new WorkflowError({
+    code: "NOT_A_SOURCE",
+    kind: "usage",
+    message: `${show(file)} is a bundle already`,
+    hint: "register it: uncaged-workflow add <name> <file>",
+  });
 }

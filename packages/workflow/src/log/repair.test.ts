@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { readLog } from "./log.ts";
-import { cutTail } from "./repair.ts";
+import { cutTail } from "./writer.ts";
 
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 let folder: string;

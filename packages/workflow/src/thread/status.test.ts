@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Step } from "../contract/contract.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { EndReason, EndRecord } from "../log/record.ts";
-import { isMoving, statusOf } from "./status.ts";
-import { statuses } from "./thread.ts";
+import { isMoving, statuses, statusOf } from "./thread.ts";
 
 const end = (reason: EndReason, returnCode: number): EndRecord => ({
   role: "__end__",

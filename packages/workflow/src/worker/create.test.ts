@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
+import { durableWriting } from "../log/writer.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { durableWriting } from "../log/append.ts";
 import { createLog, isCreated } from "./create.ts";
 
 const hash = "EYHPV6X8XHTCS";

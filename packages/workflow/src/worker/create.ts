@@ -1,26 +1,25 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { compileSchema, type Validate } from "../bundle/schema.ts";
 import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { isPlainObject } from "../contract/show.ts";
 import {
+  defaultMaxRounds,
   type ForkRequest,
   type InputRequest,
-  type StartRequest,
-  defaultMaxRounds,
   isRounds,
+  type StartRequest,
 } from "../control/control.ts";
-import { checkThreadId, isHash } from "../storage/names.ts";
-import { type Root, dataPath } from "../storage/paths.ts";
-import { makeFolder } from "../storage/root.ts";
-import { LogWriter, type Writing, checkRecordSize } from "../log/append.ts";
 import { lineOffsets } from "../log/line-file.ts";
-import { readLogBytes } from "../log/log.ts";
+import { readLogBytes, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
-import { type ThreadLog } from "../log/log.ts";
-import { notFound } from "../thread/find.ts";
+import { checkRecordSize, LogWriter, type Writing } from "../log/writer.ts";
+import { checkThreadId, isHash } from "../storage/names.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import { makeFolder } from "../storage/root.ts";
+import { notFound } from "../thread/selection.ts";
 import { readWhole } from "./take-over.ts";
-import { type Validate, compileSchema } from "../bundle/schema.ts";
-import { isPlainObject } from "../contract/show.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };

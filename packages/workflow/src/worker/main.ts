@@ -12,14 +12,14 @@ import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
+import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
-import { workerInfoPath, lockPath, type Root, runDir, socketName } from "../storage/paths.ts";
-import { durableWriting } from "../log/append.ts";
-import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
+import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
 import { recordEvents } from "./context.ts";
-import { WorkerInfoFile } from "./worker-info.ts";
+import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
 import { type ControlServer, serveControl } from "./server.ts";
 import { Threads } from "./threads.ts";
+import { WorkerInfoFile } from "./worker-info.ts";
 
 const loadTimeoutMs = controlTimeoutMs - 2_000;
 /** The exit code of a worker that found another one in its place. */

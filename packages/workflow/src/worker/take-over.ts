@@ -1,13 +1,11 @@
 import { existsSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
+import { type Break, readLog, type ThreadLog } from "../log/log.ts";
+import type { EndRecord } from "../log/record.ts";
+import { type Cut, cutTail, LogWriter, type Writing } from "../log/writer.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
-import { LogWriter, type Writing } from "../log/append.ts";
-import { readLog } from "../log/log.ts";
-import type { Break, ThreadLog } from "../log/log.ts";
-import type { EndRecord } from "../log/record.ts";
-import { type Cut, cutTail } from "../log/repair.ts";
-import { notFound } from "../thread/find.ts";
+import { notFound } from "../thread/selection.ts";
 
 /** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
 export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: Cut | null };

@@ -1,5 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { StackMapper } from "../bundle/stack.ts";
 import {
   type Bundle,
   type JsonSchema,
@@ -7,7 +8,8 @@ import {
   WAIT,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -18,10 +20,12 @@ import type {
   Started,
   Surroundings,
 } from "../control/control.ts";
-import { type SchemaJudge, isOver } from "../engine/answer.ts";
+import { isOver, type SchemaJudge } from "../engine/answer.ts";
 import { killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
-import { type Mask, maskOf } from "../contract/mask.ts";
+import { InfoLog } from "../log/info.ts";
+import { type StartRecord, textOf } from "../log/record.ts";
+import type { LogWriter, Writing } from "../log/writer.ts";
 import { syncDir } from "../storage/atomic.ts";
 import {
   bundlePath,
@@ -31,15 +35,10 @@ import {
   type Root,
   valuesPath,
 } from "../storage/paths.ts";
-import { StackMapper } from "../bundle/stack.ts";
-import type { LogWriter, Writing } from "../log/append.ts";
-import { InfoLog } from "../log/info.ts";
-import { type StartRecord, textOf } from "../log/record.ts";
-import { hasTaken } from "../thread/answered.ts";
-import { notFound } from "../thread/find.ts";
-import { type TakenOver, takeOver } from "./take-over.ts";
-import { createLog, checkParams, isCreated, roundsOf } from "./create.ts";
+import { hasTaken, notFound } from "../thread/selection.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
+import { checkParams, createLog, isCreated, roundsOf } from "./create.ts";
+import { type TakenOver, takeOver } from "./take-over.ts";
 
 /** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {

@@ -1,5 +1,5 @@
 // Registers bundles under names of its own, and says each name when it has been registered.
-import { registerBundle } from "../../src/local/add.ts";
+import { registerBundle } from "../../src/local/workflows.ts";
 import { openRoot } from "../../src/storage/root.ts";
 
 const [path = "", prefix = "", count = "0"] = process.argv.slice(2);

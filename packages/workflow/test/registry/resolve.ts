@@ -1,5 +1,5 @@
 // Resolves a name and says which files were loaded for it.
-import { resolveWorkflow } from "../../src/local/resolve.ts";
+import { resolveWorkflow } from "../../src/local/start.ts";
 import { openRoot } from "../../src/storage/root.ts";
 
 const [path = "", name = ""] = process.argv.slice(2);

@@ -16,9 +16,14 @@ import { join } from "node:path";
 import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
 import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { codeOf } from "../../test/fixtures/until.ts";
-import { durableWriting, LogWriter, maxRecordBytes, type Writing } from "./append.ts";
-import type { Disk } from "./disk.ts";
-import { Syncer } from "./sync.ts";
+import {
+  type Disk,
+  durableWriting,
+  LogWriter,
+  maxRecordBytes,
+  Syncer,
+  type Writing,
+} from "./writer.ts";
 
 let folder: string;
 let path: string;

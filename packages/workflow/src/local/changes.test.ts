@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dataPath, infoPath, logsDir, type Root, threadsDir } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
-import { StoreWatch } from "./store-watch.ts";
+import { StoreWatch } from "./changes.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;

@@ -1,9 +1,20 @@
-import { dirname } from "node:path";
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { asideName, removeQuietly } from "../storage/atomic.ts";
+import { asideName, removeQuietly, syncDir, writeFileAtomic } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { type Disk, realDisk } from "./disk.ts";
-import { Syncer } from "./sync.ts";
+import { openOwnFile } from "../storage/read.ts";
 
 /** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
 export type Writing = { disk: Disk; syncer: Syncer | null };
@@ -195,4 +206,104 @@ function closeQuietly(disk: Disk, fd: number): void {
 
 function refusal(code: string, message: string, hint: string): WorkflowError {
   return new WorkflowError({ code, kind: "failed", message, hint });
+}
+
+/** What a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
+export type Disk = {
+  /** Opens a file of ours for appending; `fresh` makes it and fails when it is there. */
+  open(path: string, fresh: boolean): number;
+  /** Writes some of the bytes and says how many. */
+  write(fd: number, bytes: Uint8Array, from: number): number;
+  sync(fd: number): void;
+  syncLater(fd: number): Promise<void>;
+  /** The length of the file, which must be a plain file with one name. */
+  size(fd: number): number;
+  truncate(fd: number, size: number): void;
+  rename(from: string, to: string): void;
+  syncDir(folder: string): void;
+  close(fd: number): void;
+};
+
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
+// Not promisify: node:util takes milliseconds to load.
+function fdatasyncLater(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** The disk of this machine. */
+export const realDisk: Disk = {
+  open(path, fresh) {
+    return openOwnFile(path, O_WRONLY | O_APPEND | (fresh ? O_CREAT | O_EXCL : 0));
+  },
+  write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
+  sync: fdatasyncSync,
+  syncLater: fdatasyncLater,
+  size(fd) {
+    const found = fstatSync(fd);
+    if (!found.isFile() || found.nlink !== 1) {
+      throw Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
+    }
+    return found.size;
+  },
+  truncate(fd, size) {
+    ftruncateSync(fd, size);
+    fsyncSync(fd);
+  },
+  rename: renameSync,
+  syncDir,
+  close: closeSync,
+};
+
+/**
+ * Decides how a process makes its logs durable. One log alone is synced on the spot, which is the
+ * quickest; as soon as several logs are written in turn their syncs run side by side on the thread
+ * pool, where the disk does them together and the other threads go on.
+ */
+export class Syncer {
+  #last: object | null = null;
+  readonly #disk: Disk;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  /** Returns null when the bytes are durable already, else a promise of it. */
+  sync(fd: number, log: object): Promise<void> | null {
+    const alone = this.#last === log || this.#last === null;
+    this.#last = log;
+    if (!alone) return this.#disk.syncLater(fd);
+    this.#disk.sync(fd);
+    return null;
+  }
+}
+
+/** What was cut off a log, and where it is kept. */
+export type Cut = { bytes: number; keptIn: string };
+
+/**
+ * Cuts what stands after the first `size` bytes of a log: a record that a crash left half written
+ * and nobody was told of. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
+ *
+ * Only the process that holds the hash's lock may call this.
+ * @throws WorkflowError when the disk refuses; the log then stands as it was.
+ */
+export function cutTail(path: string, threadId: string, size: number, torn: number): Cut {
+  const keptIn = join(dirname(path), `${threadId}.torn-${size}`);
+  let fd: number | null = null;
+  try {
+    fd = openOwnFile(path, constants.O_RDWR);
+    const tail = Buffer.alloc(torn);
+    const length = readSync(fd, tail, 0, torn, size);
+    writeFileAtomic(keptIn, tail.subarray(0, length));
+    ftruncateSync(fd, size);
+    fsyncSync(fd);
+    syncDir(dirname(path));
+    return { bytes: length, keptIn };
+  } catch (error) {
+    throw diskError(error, "cut the torn tail of", path);
+  } finally {
+    if (fd !== null) closeSync(fd);
+  }
 }

@@ -1,0 +1,148 @@
+import { INPUT, type Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import type { InputRequest } from "../control/control.ts";
+import { readLog } from "../log/log.ts";
+import { show } from "../storage/names.ts";
+import { dataPath, type Root } from "../storage/paths.ts";
+import type { ThreadRef } from "./thread.ts";
+
+const mostCandidates = 5;
+
+/**
+ * The thread that a text means: a whole id, a unique beginning or ending in any case, or `@last`, the newest.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
+ */
+export function pickThread(threads: Iterable<ThreadRef>, text: string): ThreadRef {
+  if (text === "@last") return newest(threads);
+  const wanted = text.toUpperCase();
+  const found = new Map<string, ThreadRef>();
+  for (const thread of threads) {
+    const { threadId } = thread;
+    if (threadId === wanted) return thread;
+    if (wanted === "") continue;
+    if (threadId.startsWith(wanted) || threadId.endsWith(wanted)) found.set(threadId, thread);
+  }
+  const [only] = found.values();
+  if (found.size === 1 && only) return only;
+  throw found.size === 0 ? notFound(text) : ambiguous(text, [...found.keys()]);
+}
+
+function newest(threads: Iterable<ThreadRef>): ThreadRef {
+  let last: ThreadRef | null = null;
+  for (const thread of threads) if (!last || thread.threadId > last.threadId) last = thread;
+  if (last) return last;
+  throw notFound("@last");
+}
+
+/** The error that no thread has this id. */
+export function notFound(text: string): WorkflowError {
+  return new WorkflowError({
+    code: "THREAD_NOT_FOUND",
+    kind: "missing",
+    message: text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`,
+    hint: "list them: uncaged-workflow threads",
+  });
+}
+
+function ambiguous(text: string, ids: string[]): WorkflowError {
+  const shown = ids.sort().slice(0, mostCandidates).join(", ");
+  const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
+  return new WorkflowError({
+    code: "THREAD_AMBIGUOUS",
+    kind: "usage",
+    message: `${show(text)} means ${ids.length} threads`,
+    hint: `give more of the id: ${shown}${more}`,
+  });
+}
+
+/**
+ * Which steps a fork keeps: all up to and including a role's last step (`coder`) or its second
+ * (`coder#2`); the first N; or the very list, by number from 0.
+ */
+export type Keep = { fromRole: string } | { atStep: number } | { steps: number[] };
+
+/**
+ * The numbers of the steps that a fork keeps, ascending. Without `keep` the last step is left out,
+ * and so done again.
+ *
+ * @throws WorkflowError `NO_SUCH_ROLE` or `NO_SUCH_STEP` (missing).
+ */
+export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
+  if (!keep) return firstOf(Math.max(0, steps.length - 1));
+  if ("fromRole" in keep) return firstOf(indexOfRole(steps, keep.fromRole) + 1);
+  if ("atStep" in keep) return firstOf(checkCount(steps, keep.atStep));
+  return checkList(steps, keep.steps);
+}
+
+function firstOf(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+function indexOfRole(steps: readonly Step[], text: string): number {
+  const at = occurrences(steps, text);
+  if (at.length > 0) return at.at(-1) as number;
+  const [, role, nth] = /^(.+)#([1-9][0-9]{0,8})$/.exec(text) ?? [];
+  if (role !== undefined) {
+    const found = occurrences(steps, role);
+    const index = found[Number(nth) - 1];
+    if (index !== undefined) return index;
+    if (found.length > 0) {
+      throw missing(
+        "NO_SUCH_STEP",
+        `the role ${show(role)} has ${found.length} steps, not ${nth}`,
+        steps,
+      );
+    }
+  }
+  throw missing("NO_SUCH_ROLE", `no step of the thread has the role ${show(role ?? text)}`, steps);
+}
+
+function occurrences(steps: readonly Step[], role: string): number[] {
+  return steps.flatMap((step, index) => (step.role === role ? [index] : []));
+}
+
+function checkCount(steps: readonly Step[], count: number): number {
+  if (Number.isInteger(count) && count >= 0 && count <= steps.length) return count;
+  throw missing("NO_SUCH_STEP", `the thread has ${steps.length} steps, not ${count}`, steps);
+}
+
+function checkList(steps: readonly Step[], list: number[]): number[] {
+  for (const [place, index] of list.entries()) {
+    const before = list[place - 1] ?? -1;
+    if (!Number.isInteger(index) || index <= before || index >= steps.length) {
+      throw missing("NO_SUCH_STEP", `${index} can't stand in the list of steps to keep`, steps);
+    }
+  }
+  return list;
+}
+
+function missing(code: string, message: string, steps: readonly Step[]): WorkflowError {
+  const roles = [...new Set(steps.map((step) => step.role))];
+  const hint =
+    roles.length === 0
+      ? "the thread has no steps yet"
+      : `its roles: ${roles.slice(0, 20).join(", ")}`;
+  return new WorkflowError({ code, kind: "missing", message, hint });
+}
+
+/** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */
+export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | undefined {
+  const id = meta?.requestId;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** The ids of the requests whose answers stand among these steps. */
+export const takenIds = (steps: readonly Step[]): string[] =>
+  steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));
+
+/**
+ * Whether a thread's log has this very answer already, however the thread went on: it was taken, and
+ * to give it again has no second effect. An answer without a `requestId` is never the same.
+ */
+export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
+  const id = requestIdOf(input);
+  if (id === undefined) return false;
+  const log = readLog(dataPath(root, hash, threadId));
+  return log.kind === "thread" && takenIds(log.steps).includes(id);
+}
