@@ -47,8 +47,8 @@ const stepOf = (role: string, content = "") =>
 const endOf = (reason: string, returnCode = 0, content = "") =>
   JSON.stringify({ role: "__end__", content, meta: { returnCode, reason }, timestamp: 3 });
 
-const rowsOf = async (root: Root, query: ThreadQuery = {}) =>
-  (await listThreads(root, { ...query, paged: false })).rows;
+const rowsOf = async (at: Root, query: ThreadQuery = {}) =>
+  (await listThreads(at, { ...query, paged: false })).rows;
 const big = "x".repeat(30_000);
 const lasts = [
   stepOf("a"),
