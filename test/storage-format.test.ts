@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "../packages/workflow/src/bundle/hash.ts";
-import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
-import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
 import { readLog } from "../packages/workflow/src/log/log.ts";
 import { violationOfRecord } from "../packages/workflow/src/log/record.ts";
+import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
+import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
 import { files, top } from "./source.ts";
 
 /* What docs/storage-format.md shows is what the code reads and writes. */

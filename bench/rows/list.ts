@@ -6,7 +6,7 @@ import {
   logsDir,
   threadsDir,
 } from "../../packages/workflow/src/storage/paths.ts";
-import { bunArguments, type Built } from "../command.ts";
+import { type Built, bunArguments } from "../command.ts";
 import { inTurn, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { endedLog, makeStore, type Store, threadIdOf } from "../store.ts";

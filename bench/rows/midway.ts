@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
-import { makeStore } from "../store.ts";
 import { iterations, loopThreads } from "../steps/loop-thread.ts";
+import { makeStore } from "../store.ts";
 
 const middle = iterations / 2;
 const times = 15;

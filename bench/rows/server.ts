@@ -2,9 +2,9 @@ import { fdatasyncSync, mkdirSync, openSync, readFileSync, writeSync } from "nod
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { textOf } from "../../packages/workflow/src/log/record.ts";
-import { bunArguments, type Built } from "../command.ts";
+import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
+import { type Built, bunArguments } from "../command.ts";
 import { inTurn, now } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { makeStore, threadIdOf } from "../store.ts";

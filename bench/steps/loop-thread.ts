@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { stepsBundle } from "../../packages/workflow-steps/src/bundle/bundle.ts";
 import type { Durability } from "../../packages/workflow/src/control/control.ts";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { recordEvents } from "../../packages/workflow/src/worker/context.ts";
-import { stepsBundle } from "../../packages/workflow-steps/src/bundle/bundle.ts";
 import { engineOf } from "../engine.ts";
 import { now } from "../measure.ts";
 import type { Store } from "../store.ts";

@@ -48,14 +48,14 @@ export {
 
 // What is computed from its records
 export { attemptJson } from "./attempt/attempt.ts";
-export { type ThreadDiff, threadDiff } from "./host/diff.ts";
-export { follow, settled } from "./host/follow.ts";
-export { retryOptions } from "./host/retry.ts";
+export { type ThreadDiff, threadDiff } from "./host/rules.ts";
+export { follow, settled } from "./host/rules.ts";
+export { retryOptions } from "./host/rules.ts";
 export { endedStatus, isMoving } from "./thread/thread.ts";
 
 // The storage root
 export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/root.ts";
-export { checkWorkflowName, threadIdPattern } from "./storage/names.ts";
+export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 export type { Root } from "./storage/paths.ts";
 
 // Sources and the server

@@ -1,4 +1,3 @@
-import type { Root } from "../src/storage/paths.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,11 +5,11 @@ import { AttemptLog } from "../src/attempt/attempt-log.ts";
 import type { Attempt } from "../src/attempt/attempt.ts";
 import type { Step } from "../src/contract/contract.ts";
 import { readEvent } from "../src/contract/event.ts";
+import { retryOptions } from "../src/host/rules.ts";
 import { killThread, resumeThread } from "../src/local/control.ts";
-import { retryOptions } from "../src/host/retry.ts";
 import { forkThread } from "../src/local/start.ts";
 import { readView } from "../src/local/threads.ts";
-import { infoPath } from "../src/storage/paths.ts";
+import { infoPath, type Root } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

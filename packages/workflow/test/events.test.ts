@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { follow } from "../src/host/follow.ts";
 import type { Observed } from "../src/host/host.ts";
+import { follow } from "../src/host/rules.ts";
 import { removeThread, resumeThread } from "../src/local/control.ts";
 import { openLocalHost } from "../src/local/local.ts";
 import type { InfoRecord } from "../src/log/record.ts";

@@ -1,12 +1,11 @@
-import type { ThreadRef } from "../src/thread/thread.ts";
-import type { Root } from "../src/storage/paths.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { retryOptions } from "../src/host/rules.ts";
 import { killThread } from "../src/local/control.ts";
-import { retryOptions } from "../src/host/retry.ts";
 import { forkThread } from "../src/local/start.ts";
 import { readView } from "../src/local/threads.ts";
-import { dataPath } from "../src/storage/paths.ts";
+import { dataPath, type Root } from "../src/storage/paths.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf } from "./fixtures/until.ts";

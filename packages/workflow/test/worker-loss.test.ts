@@ -9,8 +9,8 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { follow, settled } from "../src/host/follow.ts";
 import type { Observed } from "../src/host/host.ts";
+import { follow, settled } from "../src/host/rules.ts";
 import { killThread, resumeThread } from "../src/local/control.ts";
 import { listThreads } from "../src/local/list.ts";
 import { listLive } from "../src/local/live.ts";

@@ -1,20 +1,19 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
 import {
-  WorkflowError,
   fromErrorRecord,
   isWorkflowError,
   toErrorRecord,
+  WorkflowError,
 } from "../contract/error.ts";
-import { writeFileAtomic } from "../storage/atomic.ts";
+import { readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import {
-  type Root,
   bundlePath,
   bundlesDir,
   descriptorPath,
   mapPath,
+  type Root,
   typesPath,
 } from "../storage/paths.ts";
-import { readOwnFile } from "../storage/read.ts";
 import { makeFolder } from "../storage/root.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";

@@ -1,6 +1,5 @@
 import type { Attempt } from "../attempt/attempt.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { settled } from "./follow.ts";
 import {
   asker,
   bare,
@@ -16,6 +15,7 @@ import {
   speaking,
   Trial,
 } from "./host-trial.ts";
+import { settled } from "./rules.ts";
 
 /** One rule that every host keeps. It throws when the host breaks it. */
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };

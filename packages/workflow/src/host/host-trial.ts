@@ -1,7 +1,7 @@
 import { isWorkflowError } from "../contract/error.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import { follow } from "./follow.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
+import { follow } from "./rules.ts";
 
 /** What a suite needs of who runs it: a fresh host, and a way to give it a bundle. */
 export type HostUnderTest = {

@@ -5,7 +5,7 @@ import type { EventRecord } from "../contract/event.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
 import type { Version } from "../registry/registry.ts";
-import type { Resolved } from "../registry/resolve.ts";
+import type { Resolved } from "../registry/versions.ts";
 import type { Keep } from "../thread/selection.ts";
 import type {
   ForkFrom,

@@ -1,6 +1,5 @@
-import { serverPath, type Root } from "../storage/paths.ts";
-import { writeFileAtomic } from "../storage/atomic.ts";
-import { readOwnFile } from "../storage/read.ts";
+import { readOwnFile, writeFileAtomic } from "../storage/files.ts";
+import { type Root, serverPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 
 /**

@@ -1,9 +1,14 @@
 import { type FSWatcher, watch } from "node:fs";
 import type { HostChange } from "../host/host.ts";
 import { readRegistry } from "../registry/read.ts";
-import { loggedHashes } from "../storage/list.ts";
-import { isHash, isThreadId } from "../storage/names.ts";
-import { logsDir, type Root, threadsDir } from "../storage/paths.ts";
+import {
+  isHash,
+  isThreadId,
+  loggedHashes,
+  logsDir,
+  type Root,
+  threadsDir,
+} from "../storage/paths.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readRow } from "./list.ts";
 import { listLive } from "./live.ts";

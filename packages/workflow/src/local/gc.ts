@@ -4,18 +4,21 @@ import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { withRegistryLock } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
-import { hashesOf } from "../registry/resolve.ts";
-import { syncDir } from "../storage/atomic.ts";
+import { hashesOf } from "../registry/versions.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { bundleFiles, loggedHashes, namesIn, threadIdsOf } from "../storage/list.ts";
+import { syncDir } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
-import { isThreadId } from "../storage/names.ts";
 import {
+  bundleFiles,
   bundlesDir,
+  isThreadId,
   lockPath,
+  loggedHashes,
   logsDir,
+  namesIn,
   type Root,
   runDir,
+  threadIdsOf,
   threadsDir,
   trashDir,
 } from "../storage/paths.ts";

@@ -4,12 +4,16 @@ import { outlineLog, readLast, readStart } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
-import { hashesOf } from "../registry/resolve.ts";
-import { ambiguousHash, versionsOf } from "../registry/versions.ts";
+import { ambiguousHash, hashesOf, versionsOf } from "../registry/versions.ts";
 import { systemCode } from "../storage/disk-error.ts";
-import { loggedHashes, storedHashes } from "../storage/list.ts";
-import { isHash, isHashBeginning } from "../storage/names.ts";
-import { dataPath, type Root } from "../storage/paths.ts";
+import {
+  dataPath,
+  isHash,
+  isHashBeginning,
+  loggedHashes,
+  type Root,
+  storedHashes,
+} from "../storage/paths.ts";
 import {
   isMoving,
   type Status,

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   dataPath,
-  workerInfoPath,
   type Root,
   runDir,
   socketName,
   threadsDir,
+  workerInfoPath,
 } from "../storage/paths.ts";
 import { askLive } from "./live.ts";
 

@@ -19,10 +19,16 @@ import type {
 import { readStart } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
 import { readRegistry } from "../registry/read.ts";
-import { resolve, type Resolved } from "../registry/resolve.ts";
-import { storedHashes } from "../storage/list.ts";
-import { checkThreadId } from "../storage/names.ts";
-import { bundlePath, dataPath, type Root, runDir, socketName } from "../storage/paths.ts";
+import { resolve, type Resolved } from "../registry/versions.ts";
+import {
+  bundlePath,
+  checkThreadId,
+  dataPath,
+  type Root,
+  runDir,
+  socketName,
+  storedHashes,
+} from "../storage/paths.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import { type Keep, keptSteps } from "../thread/selection.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";

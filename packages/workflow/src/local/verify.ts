@@ -10,20 +10,24 @@ import type { Fault } from "../registry/parse.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
-import { loggedHashes, namesIn, storedHashes, threadIdsOf } from "../storage/list.ts";
-import { isHash, isThreadId } from "../storage/names.ts";
+import { readOwnFile } from "../storage/files.ts";
 import {
   bundlePath,
   bundlesDir,
   dataPath,
   descriptorPath,
+  isHash,
+  isThreadId,
+  loggedHashes,
   logsDir,
+  namesIn,
   registryPath,
   type Root,
   runDir,
+  storedHashes,
+  threadIdsOf,
   trashDir,
 } from "../storage/paths.ts";
-import { readOwnFile } from "../storage/read.ts";
 import { isAside } from "./gc.ts";
 import { maxDescriptorBytes } from "./workflows.ts";
 

@@ -14,8 +14,8 @@ import { fromErrorRecord, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
+import { openOwnFile } from "../storage/files.ts";
 import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../storage/paths.ts";
-import { openOwnFile } from "../storage/read.ts";
 import { createRoot } from "../storage/root.ts";
 import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 

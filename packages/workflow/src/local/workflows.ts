@@ -23,9 +23,8 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
-import { threadIdsOf } from "../storage/list.ts";
-import { descriptorPath, mapPath, type Root } from "../storage/paths.ts";
-import { readOwnFile } from "../storage/read.ts";
+import { readOwnFile } from "../storage/files.ts";
+import { descriptorPath, mapPath, type Root, threadIdsOf } from "../storage/paths.ts";
 import { checkStored, resolveWorkflow } from "./start.ts";
 
 /** The longest descriptor file that is read, in bytes. */

@@ -1,11 +1,11 @@
-import { readEvent } from "../contract/event.ts";
-import { attemptTime } from "../contract/attempt.ts";
-import { type Mask, noMask } from "../contract/mask.ts";
-import { InfoBatch, type Source, linesOf } from "./info-batch.ts";
-import { type Keep, ValuesFile, payloadJson } from "./values.ts";
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
-import { openOwnFile } from "../storage/read.ts";
+import { attemptTime } from "../contract/attempt.ts";
+import { readEvent } from "../contract/event.ts";
+import { type Mask, noMask } from "../contract/mask.ts";
+import { openOwnFile } from "../storage/files.ts";
+import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
+import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 
 /** An event to be recorded. */
 export type NewEvent = Source & { tag: string; payload: unknown };

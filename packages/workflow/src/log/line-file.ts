@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { closeSync, constants, fstatSync, readSync, watch } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { systemCode } from "../storage/disk-error.ts";
-import { openOwnFile } from "../storage/read.ts";
+import { openOwnFile } from "../storage/files.ts";
 
 /**
  * A line: its JSON value, undefined when it is no JSON in UTF-8; the position at which it begins, and the

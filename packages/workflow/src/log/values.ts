@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, ftruncateSync, readSync, writeSync } from "node:fs";
-import { systemCode } from "../storage/disk-error.ts";
-import { openOwnFile } from "../storage/read.ts";
-import type { Mask } from "../contract/mask.ts";
 import { listNames, longestShown, markerOf } from "../contract/event.ts";
+import type { Mask } from "../contract/mask.ts";
+import { systemCode } from "../storage/disk-error.ts";
+import { openOwnFile } from "../storage/files.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
 // As much as the debug log that refers to it: what only explains must not fill the disk.

@@ -12,9 +12,14 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { asideName, removeQuietly, syncDir, writeFileAtomic } from "../storage/atomic.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { openOwnFile } from "../storage/read.ts";
+import {
+  asideName,
+  openOwnFile,
+  removeQuietly,
+  syncDir,
+  writeFileAtomic,
+} from "../storage/files.ts";
 
 /** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
 export type Writing = { disk: Disk; syncer: Syncer | null };

@@ -1,9 +1,14 @@
 // @alone: a registry of 20,000 versions is read within a second.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { readCanonical } from "./canonical.ts";
 import { parseRegistry } from "./parse.ts";
-import { maxTimestamp, type Registry, serialiseRegistry, type Version } from "./registry.ts";
+import {
+  maxTimestamp,
+  readCanonical,
+  type Registry,
+  serialiseRegistry,
+  type Version,
+} from "./registry.ts";
 
 const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const hash = fc

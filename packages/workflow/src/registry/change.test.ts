@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { type Root, registryPath } from "../storage/paths.ts";
+import { registryPath, type Root } from "../storage/paths.ts";
 import { createRoot, openRoot } from "../storage/root.ts";
 import { changeRegistry } from "./change.ts";
 import { backupPath, readRegistry } from "./read.ts";

@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
-import { writeFileAtomic } from "../storage/atomic.ts";
+import { writeFileAtomic } from "../storage/files.ts";
 import { type Lock, takeLock } from "../storage/lock.ts";
-import { type Root, registryLockPath, registryPath } from "../storage/paths.ts";
+import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { backupPath, findRegistry } from "./read.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";

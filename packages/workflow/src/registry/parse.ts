@@ -1,6 +1,7 @@
 import type { Node, Pair, ParsedNode, YAMLError, YAMLMap } from "yaml";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
-import { checkWorkflowName, show } from "../storage/names.ts";
+import { show } from "../contract/show.ts";
+import { checkWorkflowName } from "../storage/paths.ts";
 import {
   isTimestamp,
   isVersionHash,

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
-import { type Root, registryPath } from "../storage/paths.ts";
+import { registryPath, type Root } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { changeRegistry } from "./change.ts";
 import { maxYamlLength } from "./parse.ts";

@@ -1,10 +1,9 @@
 import { lstatSync } from "node:fs";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
-import { type Root, registryPath } from "../storage/paths.ts";
-import { readOwnFile } from "../storage/read.ts";
-import { firstOddLine, readCanonical } from "./canonical.ts";
+import { readOwnFile } from "../storage/files.ts";
+import { registryPath, type Root } from "../storage/paths.ts";
 import { type Fault, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
-import { maxRegistryBytes, type Registry } from "./registry.ts";
+import { firstOddLine, maxRegistryBytes, readCanonical, type Registry } from "./registry.ts";
 
 /** The registry as it lay on the disk. `text` is null when there is no file yet. */
 export type Found = { registry: Registry; text: string | null; unknown: Fault | null };

@@ -1,4 +1,8 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import { diskError, systemCode } from "./disk-error.ts";
 
 /** An absolute path that `openRoot` has checked. */
 export type Root = string & { readonly __root: true };
@@ -31,3 +35,93 @@ export const registryLockPath = (root: Root) => join(root, "run", "registry.lock
 /** Where the HTTP server listens, and its token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
+
+/** Workflow names: what is a file name on every system and an argument in every shell. */
+const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Names that Windows keeps for devices, with or without an ending. */
+const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
+const hashPattern = /^[0-9A-HJKMNP-TV-Z]{13}$/;
+const hashBeginning = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
+/** A ULID in its canonical upper case. */
+export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/** Whether the text is a bundle hash: 13 digits of Crockford Base32. */
+export const isHash = (text: string): boolean => hashPattern.test(text);
+
+/** Whether the text, standing alone, may be the beginning of a hash, or a whole one: 4 digits or more. */
+export const isHashBeginning = (text: string): boolean => hashBeginning.test(text);
+
+/** Whether the text is a thread id. */
+export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
+
+/** The name, when a workflow may bear it; else throws `BAD_NAME` (usage). */
+export function checkWorkflowName(name: string): string {
+  if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
+  throw new WorkflowError({
+    code: "BAD_NAME",
+    kind: "usage",
+    message: `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
+    hint: "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
+  });
+}
+
+/** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
+export function checkThreadId(id: string): string {
+  if (isThreadId(id)) return id;
+  throw new WorkflowError({
+    code: "BAD_THREAD_ID",
+    kind: "usage",
+    message: `${show(id)} is no thread id`,
+    hint: "a thread id is a ULID: 26 digits and capital letters",
+  });
+}
+
+const bundleEnding = ".esm.js";
+const dataEnding = ".data.jsonl";
+const bundleFile = /^([0-9A-Z]{13})(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;
+
+/** The names in a folder, in no order; none when there is no such folder. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return [];
+    throw diskError(error, "list", folder);
+  }
+}
+
+/** The hashes of the bundles that are stored. */
+export function storedHashes(root: Root): string[] {
+  return stems(namesIn(bundlesDir(root)), bundleEnding)
+    .filter(isHash)
+    .sort();
+}
+
+/** The hashes that have a folder of logs, be it empty. */
+export function loggedHashes(root: Root): string[] {
+  return namesIn(logsDir(root)).filter(isHash).sort();
+}
+
+/** The ids of the threads that one bundle has run, in no order: there may be very many. */
+export function threadIdsOf(root: Root, hash: string): string[] {
+  return stems(namesIn(threadsDir(root, hash)), dataEnding).filter(isThreadId);
+}
+
+function stems(names: string[], ending: string): string[] {
+  return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
+}
+
+/** The files in `bundles/` by hash, the bundle itself first; also where it is missing. */
+export function bundleFiles(root: Root): Map<string, string[]> {
+  const folder = bundlesDir(root);
+  const files = new Map<string, string[]>();
+  for (const name of namesIn(folder)) {
+    const [, hash, ending] = bundleFile.exec(name) ?? [];
+    if (!hash || !isHash(hash)) continue;
+    const found = files.get(hash) ?? [];
+    if (ending === bundleEnding) found.unshift(join(folder, name));
+    else found.push(join(folder, name));
+    files.set(hash, found);
+  }
+  return files;
+}

@@ -1,8 +1,8 @@
 import { mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { syncDir } from "./atomic.ts";
 import { diskError, systemCode } from "./disk-error.ts";
+import { syncDir } from "./files.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
 
 /** The environment variable that moves the storage root. */

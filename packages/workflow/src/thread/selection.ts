@@ -1,8 +1,8 @@
 import { INPUT, type Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
 import { readLog } from "../log/log.ts";
-import { show } from "../storage/names.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import type { ThreadRef } from "./thread.ts";
 

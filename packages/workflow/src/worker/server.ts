@@ -7,7 +7,7 @@ import type {
   ResumeRequest,
   StartRequest,
 } from "../control/control.ts";
-import { checkThreadId } from "../storage/names.ts";
+import { checkThreadId } from "../storage/paths.ts";
 import type { Threads } from "./threads.ts";
 
 /** The worker's end of the control socket. */

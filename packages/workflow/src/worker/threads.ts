@@ -26,7 +26,7 @@ import { ThreadEngine } from "../engine/engine.ts";
 import { InfoLog } from "../log/info.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
-import { syncDir } from "../storage/atomic.ts";
+import { syncDir } from "../storage/files.ts";
 import {
   bundlePath,
   dataPath,

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { readOwnFile } from "../storage/read.ts";
+import { readOwnFile } from "../storage/files.ts";
 
 /** A process that can't be taken for a later one with the same pid. */
 export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkThreadId, checkWorkflowName, isHash, isThreadId } from "./names.ts";
+import { checkThreadId, checkWorkflowName, isHash, isThreadId } from "./paths.ts";
 
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const hostile = [

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeFileAtomic } from "./atomic.ts";
+import { writeFileAtomic } from "./files.ts";
 
 let folder: string;
 let path: string;

@@ -1,0 +1,94 @@
+import type { Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { isMoving, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
+
+/**
+ * Observes a thread for as long as it goes on without anyone's doing: until it has ended, waits for an
+ * answer, is corrupt or removed, or its worker is gone. A paused thread is waited for.
+ */
+export async function* follow(
+  host: Host,
+  ref: ThreadRef,
+  options: Omit<ObserveOptions, "until"> = {},
+): AsyncGenerator<Observed> {
+  for await (const item of host.observe(ref, undefined, options)) {
+    yield item;
+    if (item.kind === "status" && !isMoving(item.state.status)) return;
+  }
+}
+
+/**
+ * Waits until a thread no longer goes on without anyone's doing, and gives it; with an aborted `signal`
+ * at once.
+ */
+export async function settled(
+  host: Host,
+  ref: ThreadRef,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<ThreadView> {
+  for await (const _ of follow(host, ref, { signal, events: false }));
+  return await host.read(ref);
+}
+
+/**
+ * The fork that retries a thread which failed, was killed or ran out of rounds: it keeps every step.
+ *
+ * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so.
+ */
+export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "keep">): ForkOptions {
+  const { steps, status, maxRounds } = source;
+  const more = (options.maxRounds ?? 0) > maxRounds;
+  if (status === "failed" || status === "killed" || (status === "completed" && more)) {
+    return { ...options, keep: { atStep: steps.length } };
+  }
+  throw nothingToRetry(source);
+}
+
+function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): WorkflowError {
+  const hints: Partial<Record<typeof status, string>> = {
+    ...(steps.length >= maxRounds && {
+      completed: `it ran out of rounds; give it more than ${maxRounds}: --max-rounds N`,
+    }),
+    interrupted: `take it up: uncaged-workflow resume ${threadId}`,
+    paused: `let it go on: uncaged-workflow resume ${threadId}`,
+    waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+    running: `stop it first: uncaged-workflow kill ${threadId}`,
+  };
+  return new WorkflowError({
+    code: "NOTHING_TO_RETRY",
+    kind: "failed",
+    message: `${threadId} is ${status}: there is nothing to retry`,
+    hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
+  });
+}
+
+/** Two threads, step by step. Step numbers count from 1; timestamps are not compared. */
+export type ThreadDiff = {
+  same: boolean;
+  /** The number of the first step that differs, or null when none does. */
+  firstDifference: number | null;
+  prompt: { a: string; b: string; same: boolean };
+  steps: { number: number; a: Step | null; b: Step | null; same: boolean }[];
+};
+
+/** Compares two threads by their prompts and steps. */
+export function threadDiff(a: Compared, b: Compared): ThreadDiff {
+  const length = Math.max(a.steps.length, b.steps.length);
+  const steps = Array.from({ length }, (_, index) => {
+    const pair = { a: a.steps[index] ?? null, b: b.steps[index] ?? null };
+    return { number: index + 1, ...pair, same: areSame(pair.a, pair.b) };
+  });
+  const prompt = { a: a.prompt, b: b.prompt, same: a.prompt === b.prompt };
+  const firstDifference = steps.find(({ same }) => !same)?.number ?? null;
+  return { same: prompt.same && firstDifference === null, firstDifference, prompt, steps };
+}
+
+type Compared = Pick<ThreadView, "prompt" | "steps">;
+
+const areSame = (a: Step | null, b: Step | null): boolean =>
+  a !== null &&
+  b !== null &&
+  a.role === b.role &&
+  a.content === b.content &&
+  Bun.deepEquals(a.meta, b.meta);
