@@ -52,7 +52,7 @@ describe("writing a file whole", () => {
 
   test("keeps the old file, and nothing else, when a size limit cuts it off", () => {
     const source = `
-      import { writeFileAtomic } from ${JSON.stringify(join(import.meta.dir, "atomic.ts"))};
+      import { writeFileAtomic } from ${JSON.stringify(join(import.meta.dir, "files.ts"))};
       try { writeFileAtomic(${JSON.stringify(path)}, "x".repeat(300_000)); } catch (error) { console.log(error.code); }
     `;
     writeFileSync(path, "old");
