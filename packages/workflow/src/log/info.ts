@@ -159,9 +159,13 @@ export class InfoFile {
 
   /** The `seq` of the last event, or 0: then the events are numbered anew. */
   lastSeq(): number {
-    for (const { value } of new LineFile(this.#path).backward()) {
-      const event = readEvent(value);
-      if (event) return event.seq;
+    try {
+      for (const { value } of new LineFile(this.#path).backward()) {
+        const event = readEvent(value);
+        if (event) return event.seq;
+      }
+    } catch {
+      // What can't be read can't be written either.
     }
     return 0;
   }
