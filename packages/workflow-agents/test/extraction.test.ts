@@ -60,7 +60,7 @@ for (const model of models) {
       );
     });
 
-    test("records nothing that the text does not tell", async () => {
+    test("records nothing that the text does not state", async () => {
       const { outcome } = await plan([{ text: "Hm." }, read(null, ["files", "risk"])]);
       expect(outcome).toMatchObject({
         status: "failed",

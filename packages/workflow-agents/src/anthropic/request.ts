@@ -73,11 +73,11 @@ function toolsOf(definitions: readonly ToolDefinition[], mark: Mark): Tool[] {
 }
 
 function messagesOf(messages: readonly Message[], mark: Mark): MessageParam[] {
-  const spoken = messages.filter(({ role }) => role !== "system");
-  return spoken.map((message, at): MessageParam => {
+  const turns = messages.filter(({ role }) => role !== "system");
+  return turns.map((message, at): MessageParam => {
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = blocksOf(message).filter(({ type, text }) => type !== "text" || text !== "");
-    const last = at === spoken.length - 1 && role === "user" ? blocks.length - 1 : -1;
+    const last = at === turns.length - 1 && role === "user" ? blocks.length - 1 : -1;
     const content = blocks.map((block, n) => (n === last ? { ...block, ...mark } : block));
     // The blocks are the API's own: they came from it, or have the documented shapes.
     return { role, content: content as unknown as ContentBlockParam[] };

@@ -1,35 +1,27 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { endGroup, guardGroup, isGroupAlive, signalGroup } from "./group.ts";
+import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "./group.ts";
 
 /**
- * A command to run in a process group of its own. `argv[0]` is looked up in the `PATH` of `env`, which
- * is all the environment that it gets. Chunks are given as they come and kept nowhere. At a time-out
- * or an abort the group gets SIGTERM, and SIGKILL after `graceMs`.
+ * A command to run. `argv[0]` is looked up in the `PATH` of `env`. Chunks are given as they come and kept
+ * nowhere. At a timeout or an abort its group gets SIGTERM, and SIGKILL after `graceMs`.
  */
-export type ChildRequest = {
-  argv: readonly string[];
-  cwd: string;
-  env: Readonly<Record<string, string>>;
+export type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
-  graceMs: number;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: by itself, or by which of the two that end it. */
+/** How a command ended: it exited, or was ended by its timeout or an abort. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "abort";
   exitCode: number | null;
   signal: string | null;
 };
 
-// How long output may still come from a process that the command left behind.
-const drainMs = 250;
 // A longer one would end at once.
 const longestTimer = 2 ** 31 - 1;
 
@@ -39,9 +31,9 @@ const longestTimer = 2 ** 31 - 1;
  * @throws WorkflowError `COMMAND_MISSING`, `COMMAND_REFUSED` when it can't be started.
  */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
-  const { signal, timeoutMs, graceMs } = request;
+  const { signal, timeoutMs, graceMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };
-  const { child, pid, guard } = await start(request);
+  const { child, pid, ended } = await start(request);
   let by: ChildEnd["by"] = "exit";
   let thrown: { error: unknown } | null = null;
   const stop = (why: ChildEnd["by"]) => {
@@ -63,24 +55,21 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
       stop("abort");
     }
   };
-  child.stdout?.on("data", feed(request.onOutput));
-  child.stderr?.on("data", feed(request.onError));
+  child.stdout.on("data", feed(request.onOutput));
+  child.stderr.on("data", feed(request.onError));
+  child.stdin.end(input);
   try {
-    const [exitCode, signalName] = await ended(child, pid, graceMs);
+    const end = await ended;
     if (thrown) throw (thrown as { error: unknown }).error;
-    return { by, exitCode, signal: signalName };
+    return { by, ...end };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
-    guard.release();
   }
 }
 
-type Started = { child: ChildProcess; pid: number; guard: { release: () => void } };
-
-async function start(request: ChildRequest): Promise<Started> {
-  const { argv, cwd, env, input, graceMs } = request;
-  const [command = "", ...args] = argv;
+async function start(request: ChildRequest): Promise<ProcessGroup> {
+  const { cwd } = request;
   const isFolder = await stat(cwd).then(
     (stats) => stats.isDirectory(),
     () => false,
@@ -90,43 +79,8 @@ async function start(request: ChildRequest): Promise<Started> {
     const hint = "start the thread again from a folder that is there";
     throw failure("COMMAND_REFUSED", message, hint);
   }
-  try {
-    const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: "pipe" });
-    // At once: a process that is killed before it has a guard leaves the command running.
-    const { pid } = child;
-    const guard = pid === undefined ? null : guardGroup(pid, graceMs);
-    // A command need not read what it is given.
-    child.stdin.on("error", () => undefined);
-    await new Promise<void>((resolve, reject) => {
-      child.once("error", reject);
-      child.once("spawn", resolve);
-    });
-    if (pid === undefined || !guard) throw new Error("it has no process id");
-    child.stdin.end(input ?? "");
-    return { child, pid, guard };
-  } catch (error) {
-    throw refusal(request, error as NodeJS.ErrnoException);
-  }
-}
-
-/** Resolves when the command is over, its group is gone and its output is read, or can't be. */
-function ended(
-  child: ChildProcess,
-  pid: number,
-  graceMs: number,
-): Promise<[number | null, string | null]> {
-  return new Promise((resolve) => {
-    const closed = new Promise<void>((done) => child.once("close", () => done()));
-    child.once("exit", (exitCode, signalName) => {
-      void (async () => {
-        if (isGroupAlive(pid)) await endGroup(pid, graceMs);
-        await Promise.race([closed, new Promise((done) => setTimeout(done, drainMs))]);
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-        signalGroup(pid, "SIGKILL");
-        resolve([exitCode, signalName]);
-      })();
-    });
+  return await spawnGroup(request).catch((error: NodeJS.ErrnoException) => {
+    throw refusal(request, error);
   });
 }
 

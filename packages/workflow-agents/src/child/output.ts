@@ -2,7 +2,7 @@ import { StringDecoder } from "node:string_decoder";
 
 /**
  * Cuts bytes that come in chunks into lines, without their ends. A line longer than `most` characters
- * is given to `onLong` instead, which throws or is told once.
+ * is given to `onLong` instead, which throws or is called once.
  */
 export class Lines {
   readonly #decoder = new StringDecoder("utf8");
@@ -74,12 +74,12 @@ export class HeadAndTail {
 
   add(chunk: Uint8Array): void {
     this.#length += chunk.length;
-    const room = this.#half - this.#headLength;
-    if (room > 0) {
-      this.#head.push(chunk.slice(0, room));
-      this.#headLength += Math.min(room, chunk.length);
+    const free = this.#half - this.#headLength;
+    if (free > 0) {
+      this.#head.push(chunk.slice(0, free));
+      this.#headLength += Math.min(free, chunk.length);
     }
-    if (chunk.length > room) this.#addToTail(chunk.slice(Math.max(room, 0)));
+    if (chunk.length > free) this.#addToTail(chunk.slice(Math.max(free, 0)));
   }
 
   #addToTail(chunk: Uint8Array): void {
@@ -94,7 +94,7 @@ export class HeadAndTail {
     this.#tailLength = kept.length;
   }
 
-  /** The text; what was left out of its middle is told in a line of its own. */
+  /** The text; what was left out of its middle is counted in a line of its own. */
   text(): string {
     this.#trim();
     const kept = this.#headLength + this.#tailLength;

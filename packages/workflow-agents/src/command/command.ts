@@ -70,7 +70,7 @@ type Settings = Required<CommandOptions>;
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
- * Without `{system}` in argv, the system prompt stands before the prompt. The session that a reader
+ * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader
  * finds is kept in the step's `meta.agent`, and a later step of the same role resumes it where argv has
  * `{session}`. The command's whole process group is ended at a timeout and with the thread. Secrets of its
  * environment are masked in all that it puts out.
@@ -237,8 +237,8 @@ function cwdOf({ cwd }: ThreadContext): string {
 
 /**
  * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what remains of the
- * thread's `maxCost`, in US dollars. A list inside it stands for its arguments when all of its
- * placeholders have a value, and for nothing otherwise: `["--resume", "{session}"]`.
+ * thread's `maxCost`, in US dollars. A list inside it yields its arguments when all of its
+ * placeholders have a value, and nothing otherwise: `["--resume", "{session}"]`.
  */
 export type Template = readonly (string | readonly string[])[];
 

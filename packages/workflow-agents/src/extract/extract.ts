@@ -1,10 +1,10 @@
 import type { $ZodObject, output } from "zod/v4/core";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { type Form, judgeReading, type Reading } from "./form.ts";
+import { type Form, checkReading, type Reading } from "./form.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` says what did not fit the last
+ * Reads an agent's text into a value that fits `schema`. `problem` is what did not fit the last
  * time, null the first time. What it answers with is checked; what it throws fails the step.
  */
 export type Extractor = (
@@ -35,7 +35,7 @@ export async function extract<S extends $ZodObject>(
   ctx: ThreadContext,
 ): Promise<output<S>> {
   const given = form.empty ? {} : jsonIn(text);
-  const direct = given === undefined ? null : await form.judge(given);
+  const direct = given === undefined ? null : await form.check(given);
   if (direct?.ok) return direct.value;
   if (text.trim() === "") throw emptyAnswer(ctx);
   const { extractor, repairs } = extraction;
@@ -57,24 +57,24 @@ async function readBy<S extends $ZodObject>(
   for (let attempt = 0; attempt <= repairs; attempt += 1) {
     ctx.signal?.throwIfAborted();
     const answer: unknown = await extractor(text, schema, problem, ctx);
-    const reading = await judgeReading(answer);
-    if (reading.ok && isUntold(reading.value)) throw failed(untold(reading.value), ctx);
-    const judged = reading.ok ? await form.judge(reading.value.fields) : reading;
-    if (judged.ok) return judged.value;
-    problems = judged.problems;
+    const reading = await checkReading(answer);
+    if (reading.ok && isMissing(reading.value)) throw failed(missingIn(reading.value), ctx);
+    const checked = reading.ok ? await form.check(reading.value.fields) : reading;
+    if (checked.ok) return checked.value;
+    problems = checked.problems;
     problem = `${problems.join("\n")}\n\nThe answer was: ${shown(answer)}`;
   }
   throw failed(problems, ctx);
 }
 
-// To ask again would only have it made up.
-const isUntold = ({ missing, fields }: Reading): boolean =>
+// A second request would only make it up.
+const isMissing = ({ missing, fields }: Reading): boolean =>
   missing.length > 0 || fields === null || fields === undefined;
 
-const untold = ({ missing }: Reading): string[] => [
+const missingIn = ({ missing }: Reading): string[] => [
   missing.length > 0
-    ? `the text does not tell: ${missing.slice(0, 20).join(", ").slice(0, 1000)}`
-    : "the text does not tell the fields",
+    ? `the text does not state: ${missing.slice(0, 20).join(", ").slice(0, 1000)}`
+    : "the text does not state the fields",
 ];
 
 function shown(answer: unknown): string {
@@ -101,7 +101,7 @@ const emptyAnswer = ({ threadId }: ThreadContext): WorkflowError =>
   failure(
     "EMPTY_ANSWER",
     "the agent answered with nothing",
-    `see what it did: uncaged-workflow logs ${threadId}; then retry, or say in the prompt what to answer`,
+    `see what it did: uncaged-workflow logs ${threadId}; then retry, or ask for an answer in the prompt`,
   );
 
 type Fence = { mark: string; label: string; lines: string[] };

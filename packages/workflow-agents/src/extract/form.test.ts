@@ -16,7 +16,7 @@ const refusal = (make: () => unknown): string => {
 describe("a form", () => {
   test("tells every problem with its path", async () => {
     const form = formOf(z.object({ files: z.array(z.object({ path: z.string() })), n: z.int() }));
-    expect(await form.judge({ files: [{ path: 1 }], n: 1.5 })).toEqual({
+    expect(await form.check({ files: [{ path: 1 }], n: 1.5 })).toEqual({
       ok: false,
       problems: [
         "files[0].path: Invalid input: expected string, received number",
@@ -27,16 +27,16 @@ describe("a form", () => {
 
   test("fills in and leaves out what the author's schema says, and nothing else", async () => {
     const form = formOf(z.object({ a: z.string(), b: z.number().default(7) }));
-    expect(await form.judge({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
-    expect((await form.judge({ a: 1 })).ok).toBe(false);
-    expect((await formOf(z.strictObject({})).judge({ c: 1 })).ok).toBe(false);
-    expect(await formOf(z.looseObject({})).judge({ c: 1 })).toEqual({ ok: true, value: { c: 1 } });
+    expect(await form.check({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
+    expect((await form.check({ a: 1 })).ok).toBe(false);
+    expect((await formOf(z.strictObject({})).check({ c: 1 })).ok).toBe(false);
+    expect(await formOf(z.looseObject({})).check({ c: 1 })).toEqual({ ok: true, value: { c: 1 } });
   });
 
   test("is made of the small Zod too", async () => {
     const form = formOf(mini.object({ a: mini.optional(mini.string()) }));
     expect(form.schema).toMatchObject({ type: "object", properties: { a: { type: "string" } } });
-    expect((await form.judge({ a: 1 })).ok).toBe(false);
+    expect((await form.check({ a: 1 })).ok).toBe(false);
   });
 
   test("of a schema that holds itself refers to itself and not to what was put around it", () => {
@@ -62,7 +62,7 @@ describe("a form", () => {
 
   test("takes no key of our own, also where unknown ones may come", async () => {
     const form = formOf(z.looseObject({}), ["usage"]);
-    expect(await form.judge({ usage: 1 })).toEqual({
+    expect(await form.check({ usage: 1 })).toEqual({
       ok: false,
       problems: ["usage: is a key of our own"],
     });
@@ -81,7 +81,7 @@ describe("a form", () => {
   test("what an author does before the check is allowed", async () => {
     const trimmed = z.preprocess((v) => (typeof v === "string" ? v.trim() : v), z.string().min(1));
     const form = formOf(z.object({ a: trimmed }));
-    expect(await form.judge({ a: " x " })).toEqual({ ok: true, value: { a: "x" } });
+    expect(await form.check({ a: " x " })).toEqual({ ok: true, value: { a: "x" } });
     expect(form.readingSchema()).toMatchObject({ type: "object" });
   });
 });

@@ -11,9 +11,9 @@ import { array, nullable, object, string } from "zod/mini";
 import { misuse } from "../run/error.ts";
 
 /** A value that fits, or what does not, a line each. */
-export type Judged<T> = { ok: true; value: T } | { ok: false; problems: string[] };
+export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
 
-/** What a model has read out of a text: the fields, or which of them the text does not tell. */
+/** What a model has read out of a text: the fields, or which of them the text does not state. */
 export type Reading = { missing: string[]; fields: unknown };
 
 /** A role's schema in all that is made of it. */
@@ -24,7 +24,7 @@ export type Form<S extends $ZodObject = $ZodObject> = {
   schema: { [keyword: string]: unknown };
   /** What an {@link Extractor} must answer with: a {@link Reading}. */
   readingSchema: () => JsonSchema;
-  judge: (value: unknown) => Promise<Judged<output<S>>>;
+  check: (value: unknown) => Promise<Checked<output<S>>>;
 };
 
 /**
@@ -42,12 +42,12 @@ export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[]
     empty: Object.keys(def.shape).length === 0 && catchall === "never",
     schema: rootOf(jsonSchemaOf(object({ root: zod }), "output")),
     readingSchema: () => jsonSchemaOf(readingOf(zod), "input"),
-    judge: async (value) => unreserved(judged(await safeParseAsync(zod, value)), reserved),
+    check: async (value) => unreserved(checked(await safeParseAsync(zod, value)), reserved),
   };
 }
 
-/** Judges what an extractor answered with; its `fields` are judged by the role's own form. */
-export async function judgeReading(value: unknown): Promise<Judged<Reading>> {
+/** Checks an extractor's answer; its `fields` are checked by the role's own form. */
+export async function checkReading(value: unknown): Promise<Checked<Reading>> {
   const problems = ["the answer is not {missing: a list of names, fields: an object or null}"];
   if (typeof value !== "object" || value === null) return { ok: false, problems };
   const { missing, fields } = value as Partial<Reading>;
@@ -86,7 +86,7 @@ function jsonSchemaOf(zod: $ZodType, io: "input" | "output"): Record<string, unk
   }
 }
 
-function unreserved<T extends object>(fit: Judged<T>, reserved: readonly string[]): Judged<T> {
+function unreserved<T extends object>(fit: Checked<T>, reserved: readonly string[]): Checked<T> {
   if (!fit.ok) return fit;
   const taken = reserved.filter((key) => Object.hasOwn(fit.value, key));
   if (taken.length === 0) return fit;
@@ -97,7 +97,7 @@ type Parsed<T> =
   | { success: true; data: T }
   | { success: false; error: { issues: readonly $ZodIssue[] } };
 
-function judged<T>(result: Parsed<T>): Judged<T> {
+function checked<T>(result: Parsed<T>): Checked<T> {
   if (result.success) return { ok: true, value: result.data };
   return { ok: false, problems: result.error.issues.slice(0, mostProblems).map(line) };
 }

@@ -15,22 +15,22 @@ export type Limits = { maxCost?: number; maxTokens?: number };
 export type Account = {
   spent: Spent[];
   reserve: (most: Spent) => () => void;
-  /** What is left of `maxCost`, in US dollars; null without one. */
+  /** What remains of `maxCost`, in US dollars; null without one. */
   remaining: () => number | null;
   isLimited: boolean;
   withCost: (spent: Spent) => Spent;
   close: (isRecorded: boolean) => void;
 };
 
-/** `reserved` is what is kept for the calls that are being answered. */
+/** `reserved` is what the calls in flight may spend. */
 type Open = { spent: Spent[]; reserved: Set<Tally> };
 
-// By thread, which is known by its list of steps: roles that run side by side share one limit, and one
-// that failed has spent what no step tells.
+// By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
+// that failed has spent what no step records.
 const open = new WeakMap<object, Set<Open>>();
 
 /**
- * Opens the account of a role that begins to run. What a fork brought along is not counted: another
+ * Opens the account of a role that begins to run. What a fork has copied is not counted: another
  * thread has paid for it.
  *
  * @throws WorkflowError `BAD_BUDGET` when a limit is no positive number. From `reserve`:
@@ -58,9 +58,11 @@ export function openAccount(ctx: ThreadContext, prices: Prices): Account {
     mine.reserved.clear();
     if (isRecorded) accounts.delete(mine);
   };
-  const isLimited = limits.maxCost !== undefined || limits.maxTokens !== undefined;
-  const pricedHere = (spent: Spent): Spent => withCost(spent, prices);
-  return { spent: mine.spent, reserve, remaining, isLimited, withCost: pricedHere, close };
+  return {
+    ...{ spent: mine.spent, reserve, remaining, close },
+    isLimited: limits.maxCost !== undefined || limits.maxTokens !== undefined,
+    withCost: (spent) => withCost(spent, prices),
+  };
 }
 
 // In millionths: what a command takes, and no more than there is.
@@ -100,47 +102,32 @@ function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
 }
 
 function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {
-  const { maxCost, maxTokens } = limits;
-  if (maxCost !== undefined && rounded(spent.cost + most.cost) > maxCost) {
-    const [sofar, could, limit] = [spent.cost, most.cost, maxCost].map(dollars);
-    throw exceeded(threadId, model, `cost ${could}`, `${sofar}`, `maxCost ${limit}`, "--max-cost");
-  }
-  if (maxTokens !== undefined && spent.tokens + most.tokens > maxTokens) {
-    const [sofar, could, limit] = [spent.tokens, most.tokens, maxTokens].map(grouped);
-    throw exceeded(
-      threadId,
-      model,
-      `take ${could} tokens`,
-      `${sofar} tokens`,
-      `maxTokens ${limit}`,
-      "--max-tokens",
+  const { maxCost = Infinity, maxTokens = Infinity } = limits;
+  const refuse = (so: string, could: string, limit: string, option: string): WorkflowError =>
+    failure(
+      "BUDGET_EXCEEDED",
+      `${limit} would be passed: ${so} are spent, and the next call of ${model} could ${could}`,
+      `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
     );
+  if (rounded(spent.cost + most.cost) > maxCost) {
+    const limit = `maxCost ${dollars(maxCost)}`;
+    throw refuse(dollars(spent.cost), `cost ${dollars(most.cost)}`, limit, "--max-cost");
+  }
+  if (spent.tokens + most.tokens > maxTokens) {
+    const limit = `maxTokens ${grouped(maxTokens)}`;
+    const could = `take ${grouped(most.tokens)} tokens`;
+    throw refuse(`${grouped(spent.tokens)} tokens`, could, limit, "--max-tokens");
   }
 }
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
 
-function exceeded(
-  threadId: string,
-  model: string,
-  could: string,
-  spent: string,
-  limit: string,
-  option: string,
-): WorkflowError {
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} would be passed: ${spent} are spent, and the next call of ${model} could ${could}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
-  );
-}
-
 const priceUnknown = (model: string): WorkflowError =>
   failure(
     "PRICE_UNKNOWN",
     `the thread has a maxCost, and the price of model ${model} is not known`,
-    `tell it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
+    `set it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
   );
 
 const badBudget = (name: string, limit: unknown): WorkflowError =>

@@ -120,7 +120,7 @@ function ancestorsOf(attempt: Attempt, byId: ReadonlyMap<string, Attempt>): Atte
   return above;
 }
 
-/** How an attempt counts, by itself and its ancestors; null while it runs. */
+/** How an attempt with these ancestors counts; null while it runs. */
 function kindOf(family: readonly Attempt[]): AttemptTally["kind"] | null {
   const root = family.at(-1);
   if (root?.status === "running") return null;

@@ -26,7 +26,7 @@ export const patienceOf = (access: Access): Patience => ({
 });
 
 /**
- * Checks an address and a key before they are used: a client's own error does not say what to fix.
+ * Checks an address and a key before they are used: a client's own error is no help.
  *
  * @throws ProviderError `LLM_BAD_REQUEST` when the base URL is none, `LLM_AUTH` when a key can't be one.
  */

@@ -120,7 +120,7 @@ export type ModelProvider = {
 const piecesPerBlock = 1024;
 
 /**
- * A text that arrives in small pieces. They are joined now and then, so that a long answer takes the
+ * A text that is streamed in small pieces. They are joined now and then, so that a long answer takes the
  * memory of its characters and not that of its pieces.
  */
 export class GrowingText {

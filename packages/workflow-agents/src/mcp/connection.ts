@@ -173,7 +173,7 @@ function transportTo(
   if ("command" in address) {
     const { command, args = [], env: list = [] } = address;
     const own = allowed(env, list);
-    const transport = new ServerProcess({ command, args, env: own, cwd }, onErrorOutput);
+    const transport = new ServerProcess({ argv: [command, ...args], env: own, cwd }, onErrorOutput);
     return { transport, mask: maskOf(own) };
   }
   const { url, headers = {} } = address;

@@ -18,11 +18,11 @@ export function bodyOf(
   official: boolean,
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;
-  const said = messages.flatMap(paramsOf);
+  const turns = messages.flatMap(paramsOf);
   const first: ChatCompletionMessageParam[] = system ? [{ role: "system", content: system }] : [];
   return {
     model,
-    messages: [...first, ...said],
+    messages: [...first, ...turns],
     stream: true,
     stream_options: { include_usage: true },
     ...(maxTokens && { [official ? "max_completion_tokens" : "max_tokens"]: maxTokens }),

@@ -192,11 +192,11 @@ group("extraction", () => {
     });
   });
 
-  test("does not ask again for what the text does not tell: it would be made up", async () => {
+  test("does not ask again for what the text does not state: it would be made up", async () => {
     const extract = reads(told(null, ["files"]), told({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);
-    expect(failed.message).toContain("the text does not tell: files");
+    expect(failed.message).toContain("the text does not state: files");
     expect(
       (await failureOf(planner({ agent: async () => "Hm.", extract: reads(told(null)) }))).code,
     ).toBe("EXTRACTION_FAILED");

@@ -26,14 +26,14 @@ import {
 
 /** What a role is made of. */
 export type RoleSpec<S extends $ZodObject> = {
-  /** What the role does, in a line: it stands in the bundle's descriptor. */
+  /** What the role does, in a line: for the bundle's descriptor. */
   description: string;
   agent: AgentFn;
   systemPrompt: string | ((ctx: ThreadContext) => string);
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
-   * Reads the agent's text into the fields when it is not JSON itself. Without it the agent is told
+   * Reads the agent's text into the fields when it is not JSON itself. Without it the agent gets
    * the schema, after its system prompt, and must answer with one JSON code block.
    */
   extract?: Extractor;
@@ -41,7 +41,7 @@ export type RoleSpec<S extends $ZodObject> = {
   repairs?: number;
 };
 
-/** What stands in a descriptor for a role. */
+/** The entry of a role in a descriptor. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
 /** A step's meta: the schema's fields, and what the step spent. */
@@ -54,7 +54,7 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 
 /**
  * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text; its
- * meta has the fields, each as the text tells it, and `usage`, `model` and `cost`.
+ * meta has the fields, each as the text states it, and `usage`, `model` and `cost`.
  *
  *     const planner = role({
  *       description: "Plans the change",
@@ -84,7 +84,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
-/** @param path Where the role is played; null for one of several parts, whose steps nothing tells apart. */
+/** @param path Where the role is played; null for one of several concurrent parts, which have no steps of their own. */
 async function execute<S extends $ZodObject>(
   spec: RoleSpec<S>,
   form: Form<S>,

@@ -12,7 +12,7 @@ import { type RoleRun, withRun } from "../run/run.ts";
 
 /**
  * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
- * in US dollars, null when a price is not known. `models` tells them apart when there were several.
+ * in US dollars, null when a price is not known. `models` has each when there were several.
  * `agent` is what agents keep for the role's later steps.
  */
 export type Spending = {

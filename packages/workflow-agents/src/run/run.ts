@@ -173,7 +173,7 @@ export class AgentReport {
     });
   }
 
-  /** `fallback` stands for the message of an error that is not one of ours. */
+  /** `fallback` replaces the message of an error that is not one of ours. */
   failed(error: unknown, fallback: string): void {
     const known = isWorkflowError(error) ? error : null;
     const { type = "unknown_error", retryable = false } = (known ?? {}) as {

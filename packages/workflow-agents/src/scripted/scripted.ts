@@ -6,8 +6,8 @@ import { AgentReport, inAttempt, publish } from "../run/run.ts";
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
 /**
- * What a scripted agent says: a list answers by the number of the thread's steps (the first when
- * there is none yet); a table by the first of its keys that stands in the system prompt.
+ * The answers of a scripted agent: a list answers by the number of the thread's steps (the first when
+ * there is none yet); a table by the first of its keys that the system prompt contains.
  */
 export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 

@@ -111,7 +111,7 @@ export async function writeConfined(
   }
 }
 
-/** Writes a file into an open folder, and says whether it is new. */
+/** Writes a file into an open folder; returns whether it is new. */
 async function writeIn(
   folder: Folder,
   place: ConfinedPath,

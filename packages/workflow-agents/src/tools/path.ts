@@ -3,12 +3,12 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { WorkflowError } from "@uncaged/workflow";
 
 /*
- * Keeps a tool's paths inside the thread's directory, links followed. A path is judged by where it
- * really leads, opened (open.ts) without following a last link, and judged again once it is open: so a
- * link that is made in between leads nowhere either.
+ * Keeps a tool's paths inside the thread's directory, links followed. A path is checked by where it
+ * really leads, opened (open.ts) without following a last link, and checked again once it is open: so a
+ * link that is created in between leads nowhere either.
  */
 
-/** A place inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
+/** A path inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
 /**
@@ -20,7 +20,7 @@ export async function confinedPath(cwd: string, given: string): Promise<Confined
   if (given.includes("\0")) throw pathError("PATH_OUTSIDE", given, "has a zero byte");
   const root = await realpath(cwd);
   const wanted = resolve(root, given);
-  // The directory may itself have been named by way of a link.
+  // The directory may itself have been named by a link.
   const direct = isInside(resolve(cwd), wanted)
     ? join(root, relative(resolve(cwd), wanted))
     : wanted;
@@ -64,7 +64,7 @@ export async function nearestConfined(
   }
 }
 
-/** Whether a path without links is a folder or stands below it. */
+/** Whether a path without links is a folder or lies below it. */
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 

@@ -7,7 +7,7 @@ import type { ReadyTool, Tool, ToolContext, ToolRunner, ToolSource } from "./too
 
 /**
  * How long a tool may run and how long its answer may be. `timeoutMs` is 2 minutes when absent, for
- * tools that say nothing of their own; `maxResult` 100,000 characters.
+ * tools without their own; `maxResult` 100,000 characters.
  */
 export type ToolLimits = { timeoutMs?: number; maxResult?: number };
 
@@ -23,7 +23,7 @@ export type ToolRegistry = ToolRunner & {
  *
  *     const tools = toolRegistry([readFile, search, mcpTools({ name: "docs", url })]);
  *
- * @throws WorkflowError `BAD_TOOL` when a tool's name or schema can't be told to a model, or a name
+ * @throws WorkflowError `BAD_TOOL` when a tool's name or schema can't be given to a model, or a name
  * comes twice.
  */
 export function toolRegistry(
@@ -103,5 +103,5 @@ function refuseTwins(tools: readonly { name: string }[]): void {
   }
 }
 
-const badTool = (message: string, hint = "mend the tool where it is defined"): WorkflowError =>
+const badTool = (message: string, hint = "fix the tool where it is defined"): WorkflowError =>
   misuse("BAD_TOOL", message, hint);

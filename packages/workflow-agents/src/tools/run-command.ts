@@ -33,7 +33,7 @@ const argv = z.array(z.string()).check(z.minLength(1));
 
 /**
  * A tool that runs commands, in the thread's directory or a folder in it. It is no cage: a command may
- * do whatever the user may. Its whole process group is ended at a time-out and with the thread, and
+ * do whatever the user may. Its whole process group is ended at a timeout and with the thread, and
  * what it leaves running when it exits.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {

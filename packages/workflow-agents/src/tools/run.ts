@@ -39,8 +39,8 @@ export async function runTool(
     const toolResult = await execute(tool, registry.limits.timeoutMs, input, context);
     const output = unwrapped(toolResult);
     const content = limited(textOf(output), registry.limits.maxResult);
-    const told = { output: whole(output), toolResult: whole(toolResult) };
-    publish("tool_done", { name, ...told, outputSummary: brief(content) });
+    const results = { output: whole(output), toolResult: whole(toolResult) };
+    publish("tool_done", { name, ...results, outputSummary: brief(content) });
     return { ok: true, content, output, toolResult };
   } catch (thrown) {
     return failed(name, errorOf(name, thrown), registry.limits.maxResult, context);
@@ -52,7 +52,7 @@ async function find(registry: ToolRegistry, name: string, context: ToolContext) 
   const found = tools.find((tool) => tool.name === name);
   if (found) return found;
   const names = tools.map((tool) => tool.name).join(", ") || "none";
-  throw toolError("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
+  throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
 }
 
 function execute(
@@ -62,10 +62,10 @@ function execute(
   context: ToolContext,
 ): Promise<unknown> {
   const { name } = tool;
-  const judged = tool.check(given);
-  if (!judged.ok) {
+  const checked = tool.check(given);
+  if (!checked.ok) {
     const hint = "call it again with arguments that fit its schema";
-    throw toolError("TOOL_INPUT", `the arguments of ${name} are wrong: ${judged.problem}`, hint);
+    throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
   }
   const ms = Math.min(tool.timeoutMs ?? defaultMs, longestTimer);
   return new Promise((resolve, reject) => {
@@ -77,16 +77,16 @@ function execute(
     };
     const abort = () => {
       over();
-      reject(toolError("TOOL_ABORTED", `the tool ${name} was stopped with its thread`));
+      reject(failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`));
     };
     const timer = setTimeout(() => {
       over();
       const hint = "ask for less at once, or in another way";
-      reject(toolError("TOOL_TIMEOUT", `the tool ${name} was stopped after ${ms} ms`, hint));
+      reject(failure("TOOL_TIMEOUT", `the tool ${name} was stopped after ${ms} ms`, hint));
     }, ms);
     context.signal.addEventListener("abort", abort);
     if (context.signal.aborted) return abort();
-    void (async () => tool.execute(judged.input, runtime))().finally(over).then(resolve, reject);
+    void (async () => tool.execute(checked.input, runtime))().finally(over).then(resolve, reject);
   });
 }
 
@@ -97,12 +97,8 @@ function unwrapped(value: unknown): unknown {
 
 function errorOf(name: string, thrown: unknown): WorkflowError {
   if (isWorkflowError(thrown)) return thrown;
-  return toolError(
-    "TOOL_FAILED",
-    `the tool ${name} failed: ${messageOf(thrown)}`,
-    undefined,
-    thrown,
-  );
+  const message = `the tool ${name} failed: ${messageOf(thrown)}`;
+  return failure("TOOL_FAILED", message, undefined, { cause: thrown });
 }
 
 function failed(
@@ -133,12 +129,8 @@ function messageOf(thrown: unknown): string {
   }
 }
 
-function toolError(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
-  return failure(code, message, hint, { cause });
-}
-
-/** A tool's runtime, and how to end it: its signal is aborted then, and what it tells goes nowhere. */
-export function startRuntime(
+/** A tool's runtime, and how to end it: its signal is aborted then, and what it reports is dropped. */
+function startRuntime(
   name: string,
   context: ToolContext,
 ): { runtime: ToolRuntime; stop: () => void } {
@@ -169,7 +161,7 @@ export function startRuntime(
 const briefLength = 200;
 
 /** A value as an event may hold it: see {@link truncated}; null when it has no JSON. */
-export function shown(value: unknown): unknown {
+function shown(value: unknown): unknown {
   try {
     return truncated(value) ?? null;
   } catch {
@@ -177,8 +169,8 @@ export function shown(value: unknown): unknown {
   }
 }
 
-/** A value as it is, for who records events and cuts it himself; null when it has no JSON. */
-export function whole(value: unknown): unknown {
+/** A value as it is, for the recorder of events, which truncates it; null when it has no JSON. */
+function whole(value: unknown): unknown {
   if (typeof value === "string") return value;
   try {
     return JSON.stringify(value) === undefined ? null : value;
@@ -188,7 +180,7 @@ export function whole(value: unknown): unknown {
 }
 
 /** A value in at most 200 characters on one line. */
-export function brief(value: unknown): string {
+function brief(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
     .slice(0, 4 * briefLength)
@@ -202,7 +194,7 @@ export function brief(value: unknown): string {
  *
  * @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws.
  */
-export function textOf(result: unknown): string {
+function textOf(result: unknown): string {
   if (result === undefined || result === null || result === "") return "(no output)";
   if (typeof result === "string") return result;
   try {
@@ -217,8 +209,8 @@ export function textOf(result: unknown): string {
   }
 }
 
-/** A text of at most `length` characters and, when it was longer, a line that says so. */
-export function limited(text: string, length: number): string {
+/** A text of at most `length` characters and, when it was longer, a line about it. */
+function limited(text: string, length: number): string {
   if (text.length <= length) return text;
   return `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
 }

@@ -96,11 +96,11 @@ function regularTest(pattern: string, ignoreCase: boolean): LineTest {
     return (line) => expression.test(line);
   } catch (error) {
     const message = `the regular expression is wrong: ${String(error).slice(0, 300)}`;
-    throw searchError(message, "mend it, or set plain to true");
+    throw searchError(message, "fix it, or set plain to true");
   }
 }
 
-// JavaScriptCore gives up on such an expression after a while and says "no match".
+// JavaScriptCore gives up on such an expression after a while and reports no match.
 const tooSlow = (name: string, line: number): WorkflowError =>
   searchError(
     `the regular expression takes too long at ${name}:${line}`,
@@ -178,7 +178,7 @@ async function rulesIn(root: string, folder: string): Promise<Rules[]> {
   return read ? [{ folder, rules: ignore().add(read.text) }] : [];
 }
 
-// The deepest rule that says anything of a path decides.
+// The deepest rule that concerns a path decides.
 function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): boolean {
   let ignored = false;
   for (const { folder, rules } of all) {

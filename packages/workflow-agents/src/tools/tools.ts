@@ -12,8 +12,7 @@ export type ToolContext = {
 
 /**
  * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up.
- * The rest tells who follows the thread how it goes: each is a `tool_message` event, and nothing once
- * the tool is done.
+ * The rest reports progress: each is a `tool_message` event, and nothing once the tool is done.
  */
 export type ToolRuntime = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -28,7 +27,7 @@ export type ToolRuntime = ToolContext & {
  * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `input` is a Zod schema of an object,
  * and `execute` gets what it made of the model's arguments. It returns text or a JSON value;
  * `{result, …}` shows the model the `result` and keeps the whole for who called the tool. Whatever it
- * throws is told to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take
+ * throws is given to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take
  * longer than the registry allows.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
@@ -40,7 +39,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
 };
 
 /**
- * A tool as it stands; writing it so gives `execute` its types.
+ * Returns the tool itself; writing it so gives `execute` its types.
  *
  *     const add = tool({
  *       name: "add",
@@ -51,14 +50,14 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
  */
 export const tool = <Schema extends $ZodType>(one: Tool<Schema>): Tool<Schema> => one;
 
-/** A tool as a model is told of it. `input_schema` is a JSON Schema of type object. */
+/** A tool as a model gets it. `input_schema` is a JSON Schema of type object. */
 export type ToolDefinition = {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
 };
 
-/** A tool that is ready to be called: `check` judges the arguments, `execute` gets what it made of them. */
+/** A tool that is ready to be called: `check` checks the arguments, `execute` gets what it made of them. */
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
@@ -68,7 +67,7 @@ export type ReadyTool = ToolDefinition & {
 /** Tools that are known only once a thread runs, as those of an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
-/** What a model gets back. An error's `content` says what is wrong in words that it can act on. */
+/** What a model gets back. An error's `content` is what is wrong, in words that it can act on. */
 export type ToolAnswer = { content: string; is_error: boolean };
 
 /**
