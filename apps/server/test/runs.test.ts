@@ -41,8 +41,8 @@ test("a run is started, followed, looked at, and run again from a step with anot
   const deltas = writing.filter(({ name }) => name === "llm_token").map(({ data }) => data.delta);
   expect(deltas.join("")).toBe("about dry");
   expect(names(writing)).toContain("llm_thinking");
-  const start = writing.find(({ name }) => name === "step_start");
-  expect(start?.data).toMatchObject({ type: "LLM", resolvedInputs: expect.anything() });
+  expect(writing[0]?.data).toMatchObject({ type: "LLM", resolvedInputs: expect.anything() });
+  expect(new Set(writing.map(({ data }) => data.attempt)).size).toBe(1);
   expect(writing.at(-1)?.data).toMatchObject({ outputs: { $text: "about dry" } });
   expect(sent.at(-1)).toMatchObject({ name: "workflow_done", data: { stop_id: "Stop_End" } });
 
@@ -148,6 +148,28 @@ test("a reader misses nothing when the server is killed and started again", asyn
   expect(done.filter(({ data }) => data.stepID === "LLM_Chapter")).toHaveLength(30);
   expect(sent).toEqual(await running.events(runID));
 }, 60_000);
+
+test("iterations that run in parallel each have their own attempt, path and text", async () => {
+  const chapters = [1, 2, 3, 4];
+  const runID = await running.run({ workflowName: "parallel", params: { chapters } });
+  const sent = await running.events(runID);
+  const events = sent.filter(({ data }) => data.stepID === "LLM_Chapter");
+  const attempts = Map.groupBy(events, ({ data }) => data.attempt);
+  expect(attempts.size).toBe(4);
+  const iterations = [...attempts.values()].map((own) => {
+    const paths = new Set(own.map(({ data }) => JSON.stringify(data.path)));
+    const text = own.filter(({ name }) => name === "llm_token").map(({ data }) => data.delta);
+    return { paths: [...paths], text: text.join(""), done: names(own).at(-1) };
+  });
+  const byPath = iterations.toSorted((a, b) => String(a.paths).localeCompare(String(b.paths)));
+  expect(byPath).toEqual(
+    chapters.map((n, index) => ({
+      paths: [JSON.stringify([{ in: "Loop_Chapters", child: "LLM_Chapter", iteration: index }])],
+      text: `about Chapter ${n}`,
+      done: "step_done",
+    })),
+  );
+}, 30_000);
 
 test("a run that lost its worker goes on, and its stream with it", async () => {
   const chapters = Array.from({ length: 12 }, (_, n) => n);

@@ -95,7 +95,7 @@ export class RunSerializer implements Serializer {
 
   #event({ type, stepID, payload, seq, attempt }: EventRecord): { bytes: Bytes; seq?: number } {
     if (type === "attempt_start" && attempt !== undefined) {
-      this.#paths.set(attempt, (payload as { path?: unknown }).path);
+      this.#paths.set(attempt, (payload as { path?: unknown }).path ?? []);
     }
     const isPast = endings.has(type) || seq >= (this.#endsAt ?? Infinity);
     if (isPast || internal.has(type)) return { bytes: nothing };
