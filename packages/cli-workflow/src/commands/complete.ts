@@ -1,5 +1,5 @@
-import { openLocalHost } from "@uncaged/workflow/host";
-import { type Candidate, candidatesFor, type Dynamic, files } from "../completion/completion.ts";
+import { type Host, openLocalHost } from "@uncaged/workflow/host";
+import { type Candidate, candidatesFor, files, type Stored } from "../completion/completion.ts";
 import { oneLine } from "../output/text.ts";
 import { ago } from "../output/time.ts";
 import { defineCommand } from "../session/command.ts";
@@ -16,7 +16,7 @@ export default defineCommand({
       command.parent ?? command,
       words,
       load,
-      stored(session, words),
+      storedBy(session, words),
     );
     const document = found === files ? [{ value: ":files", about: "" }] : found;
     session.show(document, () => document.map(lineOf).join(""));
@@ -26,33 +26,32 @@ export default defineCommand({
 const lineOf = ({ value, about }: Candidate): string =>
   about === "" ? `${value}\n` : `${value}\t${oneLine(about)}\n`;
 
-function stored(session: Session, words: string[]): Dynamic {
+function storedBy(session: Session, words: string[]): Stored {
   const named = words[words.indexOf("--root") + 1];
-  const host = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
+  const open = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
+  // Completion shows no error: what can't be read has no candidates.
+  const orNone = (list: (host: Host) => Promise<Candidate[]>) => () =>
+    Promise.resolve()
+      .then(() => list(open()))
+      .catch(() => []);
   return {
-    workflows: () =>
-      orNone(async () => {
-        const rows = await host().workflows();
-        return rows.map(({ name, description }) => ({ value: name, about: description }));
-      }),
-    threads: () =>
-      orNone(async () => {
-        const now = Date.now();
-        const { rows } = await host().threads({ limit: shownThreads, paged: false });
-        return rows.map(({ threadId, status, workflow, createdAt }) => ({
-          value: threadId,
-          about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
-        }));
-      }),
-    steps: () =>
-      orNone(async () => {
-        const id = words.slice(1).find((word) => /^(@last|[0-9A-Za-z]{4,26})$/.test(word)) ?? "";
-        const { hash } = await host().find(id);
-        const { roles = {} } = (await host().descriptor(hash)) ?? {};
-        return Object.entries(roles).map(([value, role]) => ({ value, about: role.description }));
-      }),
+    workflow: orNone(async (host) => {
+      const rows = await host.workflows();
+      return rows.map(({ name, description }) => ({ value: name, about: description }));
+    }),
+    thread: orNone(async (host) => {
+      const now = Date.now();
+      const { rows } = await host.threads({ limit: shownThreads, paged: false });
+      return rows.map(({ threadId, status, workflow, createdAt }) => ({
+        value: threadId,
+        about: `${workflow}, ${status}, ${ago(createdAt, now)}`,
+      }));
+    }),
+    step: orNone(async (host) => {
+      const id = words.slice(1).find((word) => /^(@last|[0-9A-Za-z]{4,26})$/.test(word)) ?? "";
+      const { hash } = await host.find(id);
+      const { roles = {} } = (await host.descriptor(hash)) ?? {};
+      return Object.entries(roles).map(([value, role]) => ({ value, about: role.description }));
+    }),
   };
 }
-
-// Completion shows no error: what can't be read has no candidates.
-const orNone = (list: () => Promise<Candidate[]>): Promise<Candidate[]> => list().catch(() => []);

@@ -1,15 +1,10 @@
-import type { Argument, Command, Option } from "commander";
+import type { Command, Option } from "commander";
 
 /** A word that may come next, and what it means. */
 export type Candidate = { value: string; about: string };
 
-/** What the program itself doesn't know: the store's names and ids. */
-export type Dynamic = {
-  workflows(): Promise<Candidate[]>;
-  threads(): Promise<Candidate[]>;
-  /** Those of the thread that the command line names. */
-  steps(): Promise<Candidate[]>;
-};
+/** What the program itself doesn't know: the names and ids that are stored. Steps are those of a named thread. */
+export type Stored = Record<"workflow" | "thread" | "step", () => Promise<Candidate[]>>;
 
 /** Stands for candidates where a path is expected: the shell completes those best. */
 export const files = "files" as const;
@@ -22,17 +17,21 @@ export async function candidatesFor(
   program: Command,
   words: readonly string[],
   load: (command: Command) => Promise<void>,
-  dynamic: Dynamic,
+  stored: Stored,
 ): Promise<Candidate[] | typeof files> {
   const current = words.at(-1) ?? "";
-  const position = await positionOf(program, words.slice(0, -1), load);
-  if (position.option) return matching(await valuesOf(position.option, dynamic), current);
-  if (current.startsWith("-")) return matching(optionsOf(position.command), current);
-  const argument = argumentAt(position.command, position.operands);
-  const subcommands = position.operands === 0 ? commandsOf(position.command) : [];
-  const values = argument ? await argumentValues(argument, dynamic) : [];
+  const { command, operands, option } = await positionOf(program, words.slice(0, -1), load);
+  if (option) {
+    const [, name = ""] = /<([a-z]+)>/.exec(option.flags) ?? [];
+    return matching(await valuesOf(option.argChoices, name, stored), current);
+  }
+  if (current.startsWith("-")) return matching(optionsOf(command), current);
+  const { registeredArguments: declared } = command;
+  const last = declared.at(-1);
+  const argument = declared[operands] ?? (last?.variadic ? last : undefined);
+  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", stored);
   if (values === files) return files;
-  return matching([...subcommands, ...values], current);
+  return matching([...(operands === 0 ? commandsOf(command) : []), ...values], current);
 }
 
 type Position = { command: Command; operands: number; option: Option | null };
@@ -70,12 +69,6 @@ const findOption = (command: Command, word: string): Option | undefined =>
 const findCommand = (command: Command, word: string): Command | undefined =>
   command.commands.find((each) => each.name() === word);
 
-function argumentAt(command: Command, index: number): Argument | undefined {
-  const list = command.registeredArguments;
-  const last = list.at(-1);
-  return list[index] ?? (last?.variadic ? last : undefined);
-}
-
 function commandsOf(command: Command): Candidate[] {
   return command.commands
     .filter((each) => !each.name().startsWith("__"))
@@ -90,41 +83,23 @@ function optionsOf(command: Command): Candidate[] {
   return [...list, { value: "--help", about: "show the help" }];
 }
 
-async function valuesOf(option: Option, dynamic: Dynamic): Promise<Candidate[] | typeof files> {
-  if (option.argChoices) return option.argChoices.map(bare);
-  return await valuesNamed(/<([a-z]+)>/.exec(option.flags)?.[1] ?? "", dynamic);
-}
+/** What the word in the brackets of a declaration expects. */
+const kinds: Record<string, keyof Stored | typeof files> = {
+  ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
+  ...{ name: "workflow", workflow: "workflow", step: "step", file: files, dir: files },
+};
 
-async function argumentValues(
-  argument: Argument,
-  dynamic: Dynamic,
+async function valuesOf(
+  choices: readonly string[] | undefined,
+  name: string,
+  stored: Stored,
 ): Promise<Candidate[] | typeof files> {
-  if (argument.argChoices) return argument.argChoices.map(bare);
-  return await valuesNamed(argument.name(), dynamic);
+  if (choices) return choices.map((value) => ({ value, about: "" }));
+  const kind = kinds[name];
+  if (kind === files || kind === undefined) return kind ?? [];
+  const found = await stored[kind]();
+  return kind === "thread" ? [{ value: "@last", about: "the newest thread" }, ...found] : found;
 }
-
-// The word in the brackets of a declaration names what is expected there.
-async function valuesNamed(name: string, dynamic: Dynamic): Promise<Candidate[] | typeof files> {
-  switch (name) {
-    case "id":
-    case "ids":
-    case "a":
-    case "b":
-      return [{ value: "@last", about: "the newest thread" }, ...(await dynamic.threads())];
-    case "name":
-    case "workflow":
-      return await dynamic.workflows();
-    case "step":
-      return await dynamic.steps();
-    case "file":
-    case "dir":
-      return files;
-    default:
-      return [];
-  }
-}
-
-const bare = (value: string): Candidate => ({ value, about: "" });
 
 function matching(
   candidates: Candidate[] | typeof files,
