@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Step } from "@uncaged/workflow";
+import type { Attempt, Step } from "@uncaged/workflow";
 import { buildSource, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
@@ -54,6 +54,50 @@ describe("a loop of a hundred whose worker is killed at 60", () => {
     const { steps } = await store.whenStatus(ref, "completed");
     expect(linesIn(store)).toEqual(Array.from({ length: 100 }, (_, at) => `hundred ${at}`));
     expect(writesIn(steps)).toEqual({ $sum: 4950 });
+  });
+});
+
+describe("four iterations at once that stream", () => {
+  const textOf = ({ turns }: Attempt): string =>
+    turns.map((turn) => (turn.kind === "text" ? turn.text : "")).join("");
+  const asked = (attempts: readonly Attempt[], status: Attempt["status"]): Attempt[] =>
+    attempts
+      .filter((attempt) => attempt.role === "LLM_A" && attempt.status === status)
+      .toSorted((one, other) => (JSON.stringify(one.path) < JSON.stringify(other.path) ? -1 : 1));
+
+  test("have each their own text, live, killed, resumed and in a fork", async () => {
+    const store = new TestStore();
+    const host = openLocalHost({ path: store.root });
+    const path = fileURLToPath(new URL("./bundles/streaming.ts", import.meta.url));
+    const hash = await store.add(new TextDecoder().decode((await buildSource(path)).bytes));
+    const ref = await store.start(hash, "", { maxRounds: 1000 });
+    const begun = [0, 1, 2, 3].map((index) => `part ${index}: `);
+    const whole = begun.map((text, index) => `${text}done part ${index}`);
+    await until(async () => {
+      const live = asked(await host.attempts(ref), "running");
+      return live.map(textOf).join() === begun.join();
+    });
+    await store.signalWorkers("SIGKILL");
+    await store.whenStatus(ref, "interrupted");
+    expect(asked(await host.attempts(ref), "lost").map(textOf)).toEqual(begun);
+    writeFileSync(join(store.folder, "go"), "");
+    await host.control(ref, { kind: "resume", env: store.env });
+    await store.whenStatus(ref, "completed");
+    const fork = await host.fork(ref, { keep: { atStep: 4 }, env: store.env });
+    await store.whenStatus(fork, "completed");
+    for (const thread of [ref, fork]) {
+      const attempts = await host.attempts(thread);
+      const done = asked(attempts, "committed");
+      expect(done.map(textOf)).toEqual(whole);
+      expect(done.map(({ usage }) => usage?.output_tokens)).toEqual([1, 2, 3, 4]);
+      expect(done.map(({ input }) => input?.resolvedInputs)).toMatchObject(
+        [0, 1, 2, 3].map((index) => ({ prompt: `part ${index}` })),
+      );
+      expect(done.map(({ path: at }) => at)).toEqual(
+        [0, 1, 2, 3].map((iteration) => [{ in: "Loop_A", child: "LLM_A", iteration }]),
+      );
+      expect(attempts.find(({ role }) => role === "Set_B")?.status).toBe("skipped");
+    }
   });
 });
 
