@@ -34,6 +34,9 @@ test("a Write reports its file, which is in the snapshot and the checkpoint", as
   expect(of("Write_A")).toBe("step_start file_start file_done step_done");
   expect(payloads("file_start")).toEqual([{ path: "out/ü.txt" }]);
   expect(payloads("file_done")).toEqual([{ path: "out/ü.txt", size_bytes: 2 }]);
+  expect(payloads("step_done")).toEqual([
+    { outputs: { "/out/ü.txt": { _file: true, path: "/out/ü.txt" } } },
+  ]);
   expect(context.snapshot().artifacts).toEqual(["out/ü.txt"]);
   expect(context.checkpoint().artifacts).toEqual({
     "out/ü.txt": { path: "out/ü.txt", size_bytes: 2 },

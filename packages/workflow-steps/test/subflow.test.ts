@@ -61,6 +61,7 @@ test("a Subflow gives all of its run: seven fields", async () => {
     completedSteps: ["Set_A", "Write_A", "Stop_C"],
     checkpoint: { _type: "vl_workflow_checkpoint", _version: 2, variables: { $a: "go!" } },
   });
+  expect(context.snapshot().artifacts).toEqual(["out/a.txt"]);
   expect(run.runID).not.toBe(context.runID);
   const events = run.events as { type: string; seq: number }[];
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));

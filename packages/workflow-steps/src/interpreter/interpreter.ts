@@ -50,9 +50,9 @@ export class Interpreter {
     this.#parts = parts;
     this.run = context.run;
     this.scheduler = this.run.scheduler;
-    const { promise, resolve } = Promise.withResolvers<Halt>();
-    this.halted = promise;
-    this.#halt = resolve;
+    let halt = (_: Halt): void => undefined;
+    this.halted = new Promise((resolve) => (halt = resolve));
+    this.#halt = (reason) => halt(reason);
     const { cycles } = this.run.workflow.outline;
     this.#cycles = new Map(cycles.flatMap((ids, cycle) => ids.map((id) => [id, cycle] as const)));
   }

@@ -65,8 +65,9 @@ export async function writeTarget(writer: Writer): Promise<void> {
     context.set(variable.path, value, step.id);
     return;
   }
-  const target = pathOf(writer);
-  await writeFile(writer, target, fileData(value), step.mode ?? WriteMode.overwrite);
+  const path = pathOf(writer).replace(/^\/+/, "");
+  await writeFile(writer, path, fileData(value), step.mode ?? WriteMode.overwrite);
+  context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
 // The path is an expression, or a text with placeholders as a target of `out` has them.
@@ -239,7 +240,7 @@ const targetOf = (step: Task["step"], type: Task["type"]) =>
 
 /** What a step has written, as `step_done` shows it: each target with what it holds now. */
 export function outputsOf({ step, context }: Task): Record<string, unknown> | null {
-  if (step.out === undefined) return null;
+  if (step.out === undefined && context.targets.length === 0) return null;
   const outputs = context.targets.map(([text, target]): [string, unknown] => {
     if (target.kind === "file") return [text, { _file: true, path: `/${target.path}` }];
     const [name, ...rest] = target.path;

@@ -137,30 +137,28 @@ function problemsOf(
 }
 
 const noPath = (id: string) =>
-  refusal("NO_WORKFLOW_PATH", `${id}: its ${pathInput} is no path`, "give the path of a JSON file");
+  failure("NO_WORKFLOW_PATH", `${id}: its ${pathInput} is no path`, "give the path of a JSON file");
 
 const badMode = (id: string, mode: unknown) =>
-  refusal(
+  failure(
     "BAD_MODE",
     `${id}: the mode ${JSON.stringify(mode)} can't be used here`,
     "use sync or validate",
   );
 
 const tooDeep = (id: string) =>
-  refusal(
+  failure(
     "SUBFLOW_TOO_DEEP",
     `${id}: workflows may run each other ${mostDepth} deep, and this would be deeper`,
     "see that no workflow comes to run itself",
   );
 
 const unreadable = (id: string, path: string, why: string) =>
-  refusal(
+  failure(
     "WORKFLOW_UNREADABLE",
     `${id}: the workflow ${path} can't be read: ${why}`,
     "check the path; it counts from the folder of the run",
   );
-
-const refusal = (code: string, message: string, hint: string) => failure(code, message, hint);
 
 /** A workflow that a step runs, and its state. */
 export type Child = { workflow: Workflow; state: RunState };
@@ -247,6 +245,8 @@ async function commit(
   { role, commit: own, attempt }: Extract<EngineEvent, { kind: "commit" }>,
 ): Promise<void> {
   const path = within(chain.path, step.id, own.runID, own.path);
+  const { artifacts } = interpreter.run.state;
+  for (const artifact of own.artifacts) artifacts[artifact.path] = artifact;
   await interpreter.scheduler.commit({
     kind: "commit",
     role: `${step.id}/${role}`,

@@ -23,7 +23,9 @@ function collect(outline: Outline, { ended = {}, inside, next }: Position, marks
   const counts = Object.entries(ended);
   if (counts.length > 0) {
     const again = inside ? behind(outline, next) : outline.reachableFrom(next);
-    for (const [loop, count] of counts) if (!again.has(loop)) marks.loopProgress[loop] = count;
+    for (const [loop, count] of counts) {
+      if (count > 0 && !again.has(loop)) marks.loopProgress[loop] = count;
+    }
   }
   if (!inside) return;
   const step = outline.steps.get(next);
