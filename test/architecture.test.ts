@@ -226,7 +226,7 @@ describe("the step workflows", () => {
   const isOutside = (path: string) => /^(adapters|source)[./]/.test(path.slice(steps.length));
 
   test("reach Node and the agents by their adapters and their sources alone", () => {
-    const publishes = `${steps}bundle/publish.ts`;
+    const publishes = `${steps}bundle/bundle.ts`;
     const isRight = (path: string, from: string): boolean => {
       if (path === publishes && from === "node:diagnostics_channel") return true;
       return isOutside(path) || !/^(node:|@uncaged\/workflow-agents)/.test(from);

@@ -2,12 +2,11 @@ import type { Step, WorkflowOptions } from "@uncaged/workflow";
 import type { ToolRegistry } from "@uncaged/workflow-agents";
 import type { Adapters } from "../adapter/adapter.ts";
 import type { RegistryDocument } from "../document/document.ts";
-import { anthropicModels } from "./anthropic.ts";
+import { anthropicModels, openaiModels } from "./models.ts";
 import { apiAdapter } from "./api.ts";
 import { docAdapter } from "./doc.ts";
 import { fileAdapter } from "./file.ts";
 import { type Models, modelAdapter } from "./model.ts";
-import { openaiModels } from "./openai.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 /**

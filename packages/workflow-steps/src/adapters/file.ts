@@ -6,7 +6,7 @@ import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import picomatch from "picomatch/posix";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 
 /** `cwd` is the root. `mostBytes` is the longest file that is read or written (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };

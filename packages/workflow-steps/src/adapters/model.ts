@@ -11,7 +11,7 @@ import {
 } from "@uncaged/workflow-agents";
 import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 
 /** A provider's models: the name that a step calls the provider by, and which models are its own. */
 export type Models = {

@@ -12,7 +12,7 @@ import {
   writeFile,
 } from "@uncaged/workflow-agents";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 import { houseName } from "./model.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */

@@ -1,24 +1,31 @@
 import {
   type Bundle,
+  eventsChannel,
   opensAttempts,
   type RoleOutput,
   type ThreadInput,
+  type WorkflowEvent,
   type WorkflowFn,
   type WorkflowOptions,
   type WorkflowResult,
 } from "@uncaged/workflow";
+import { channel } from "node:diagnostics_channel";
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
 import { type Answered, type Handler, Run } from "../context/run.ts";
-import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import {
+  failure,
+  type ParallelErrorStrategy,
+  type WorkflowDocument,
+} from "../document/document.ts";
+import type { RunEvent } from "../document/event.ts";
+import { isPlain } from "../expression/value.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/output.ts";
 import { currentOf } from "../state/position.ts";
 import { readWorkflow, type Workflow } from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
-import { publish } from "./publish.ts";
 import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
 /** How the threads of a step workflow's bundle run. */
@@ -178,3 +185,26 @@ function refuse(what: string): never {
     "a thread is controlled from outside: uncaged-workflow, or its client",
   );
 }
+
+/**
+ * Publishes an event on the workflow's channel: what records it knows its thread and its time. The event of
+ * a step in a child workflow is published as that step's own, with the step that runs the workflow before
+ * its id, and not as a message of the tool that runs it.
+ */
+export function publish(event: RunEvent): void {
+  const { type, stepID, payload, attempt } = event;
+  const { data } = payload;
+  if (type === "tool_message" && isStepEvent(data)) {
+    return publish({ ...data, stepID: `${stepID}/${data.stepID}` });
+  }
+  const published: WorkflowEvent = { type, stepID, payload };
+  if (attempt !== undefined) published.attempt = attempt;
+  channel(eventsChannel).publish(published);
+}
+
+const isStepEvent = (data: unknown): data is RunEvent =>
+  isPlain(data) &&
+  typeof data.attempt === "string" &&
+  typeof data.runID === "string" &&
+  typeof data.stepID === "string" &&
+  isPlain(data.payload);

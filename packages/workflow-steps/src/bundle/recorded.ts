@@ -1,7 +1,6 @@
 import { WAIT } from "@uncaged/workflow";
 import type { WorkflowSnapshot } from "../context/context.ts";
-import { ExecutionStatus } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { ExecutionStatus, failure } from "../document/document.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { runAt } from "../state/fold.ts";
 import { comingStep, localsAt, stepRunAt } from "../state/path.ts";

@@ -1,5 +1,5 @@
 import { INPUT, isWorkflowError } from "@uncaged/workflow";
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
 import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
 import { comingStep, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";

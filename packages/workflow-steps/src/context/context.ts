@@ -1,7 +1,6 @@
 import type { LLMAdapter } from "../adapter/adapter.ts";
-import type { ExecutionStatus } from "../document/document.ts";
+import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
-import { failure } from "../document/failure.ts";
 import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type Artifact, writable, type Write } from "../state/state.ts";

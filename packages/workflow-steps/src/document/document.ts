@@ -1,3 +1,5 @@
+import { type ErrorKind, WorkflowError } from "@uncaged/workflow";
+
 /**
  * One step of a step workflow, as it is written. Which fields a step may have depends on its type
  * (`getStepType`); the validator says so, not this type.
@@ -211,3 +213,11 @@ export function minorOf(version: unknown): number | null {
 
 /** Whether a version is 3.10 or later, by number: `3.9` is not. */
 export const isV310OrLater = (version: string): boolean => (minorOf(version) ?? 0) >= 10;
+
+/** An error of a step workflow: its code, what is wrong, and what to do. */
+export const failure = (
+  code: string,
+  message: string,
+  hint: string,
+  { kind = "failed", ...more }: { kind?: ErrorKind; details?: string[] } = {},
+): WorkflowError => new WorkflowError({ code, kind, message, hint, ...more });

@@ -9,7 +9,7 @@ import {
   Run,
 } from "../context/run.ts";
 import type { RunEvent } from "../document/event.ts";
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 import { drive } from "../interpreter/drive.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { checkpointOf } from "../state/checkpoint.ts";

@@ -1,13 +1,13 @@
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import type {
-  ParallelErrorStrategy,
-  StepDocument,
-  WorkflowDocument,
+import {
+  failure,
+  type ParallelErrorStrategy,
+  type StepDocument,
+  type WorkflowDocument,
 } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
-import { failure } from "../document/failure.ts";
 import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
 import { restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";

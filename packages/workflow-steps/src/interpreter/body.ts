@@ -1,5 +1,4 @@
-import { callTypes } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { callTypes, failure } from "../document/document.ts";
 import { type Call, type Called, shown, whole } from "../step/call.ts";
 import { executors } from "../step/tool.ts";
 import { chooseCase, runLoop } from "./construct.ts";

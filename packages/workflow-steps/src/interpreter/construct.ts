@@ -1,12 +1,12 @@
 import {
   BREAK,
   ENTRY,
+  failure,
   LoopMode,
   type ParallelErrorStrategy,
   RETURN,
   type StepDocument,
 } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
 import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
 import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";

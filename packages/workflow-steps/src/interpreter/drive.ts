@@ -6,11 +6,11 @@ import {
   BREAK,
   callTypes,
   ENTRY,
+  failure,
   getStepType,
   RETURN,
   type StepDocument,
 } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
 import { copyOf } from "../expression/value.ts";
 import { startAt } from "../state/position.ts";
 import type { Commit, PathPart } from "../state/state.ts";

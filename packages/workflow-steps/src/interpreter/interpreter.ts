@@ -50,7 +50,7 @@ export class Interpreter {
     this.#parts = parts;
     this.run = context.run;
     this.scheduler = this.run.scheduler;
-    let halt = (_: Halt): void => undefined;
+    let halt: (halt: Halt) => void = () => undefined;
     this.halted = new Promise((resolve) => (halt = resolve));
     this.#halt = (reason) => halt(reason);
     const { cycles } = this.run.workflow.outline;

@@ -1,4 +1,4 @@
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 import { isPlain } from "../expression/value.ts";
 
 /** A declared param or variable; the name of a variable begins with `$`. */

@@ -1,6 +1,5 @@
 import type { JsonSchema } from "@uncaged/workflow";
-import type { ApiDocument, RegistryDocument } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { type ApiDocument, failure, type RegistryDocument } from "../document/document.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 import {
   type Declaration,

@@ -1,6 +1,5 @@
 import { messageOf } from "../adapter/error.ts";
-import { ENTRY, type ExecutionStatus, RETURN } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { ENTRY, type ExecutionStatus, failure, RETURN } from "../document/document.ts";
 import { type Form, violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { type Artifact, type Workflow, writable } from "./state.ts";

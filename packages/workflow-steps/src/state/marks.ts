@@ -1,6 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { ENTRY, failure, getStepType, LoopMode, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
 import { chainKey, entered, hasEnded, type Inside, type Position, startAt } from "./position.ts";
 import type { Marks, RunState } from "./state.ts";

@@ -1,6 +1,5 @@
 import type { LLMUsage } from "../adapter/adapter.ts";
-import { ENTRY, type WorkflowDocument } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { ENTRY, failure, type WorkflowDocument } from "../document/document.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { Registry } from "../registry/registry.ts";
 import { setPath } from "../target/target.ts";

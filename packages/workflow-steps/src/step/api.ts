@@ -1,7 +1,6 @@
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
-import { type ApiDocument, nameOf } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { type ApiDocument, failure, nameOf } from "../document/document.ts";
 import { outEntries } from "../target/target.ts";
 import {
   adapterOf,

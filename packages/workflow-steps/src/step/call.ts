@@ -1,9 +1,8 @@
 import { truncated } from "@uncaged/workflow";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
-import type { RegistryDocument, StepDocument } from "../document/document.ts";
+import { failure, type RegistryDocument, type StepDocument } from "../document/document.ts";
 import type { Emit } from "../document/event.ts";
-import { failure } from "../document/failure.ts";
 
 /** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */
 export type Call = {

@@ -1,7 +1,6 @@
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
-import { nameOf, type StepType } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { failure, nameOf, type StepType } from "../document/document.ts";
 import { callApi, callDownload } from "./api.ts";
 import {
   adapterOf,

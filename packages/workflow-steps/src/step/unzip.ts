@@ -1,8 +1,7 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
-import type { RegistryDocument } from "../document/document.ts";
-import { failure } from "../document/failure.ts";
+import { failure, type RegistryDocument } from "../document/document.ts";
 import {
   adapterOf,
   archivePath,

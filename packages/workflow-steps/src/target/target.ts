@@ -1,4 +1,4 @@
-import { failure } from "../document/failure.ts";
+import { failure } from "../document/document.ts";
 import { evaluate, problemIn, remembered, type Scope } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
 
