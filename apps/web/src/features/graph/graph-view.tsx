@@ -25,7 +25,11 @@ export function GraphView({ hash, log, status, actions }: Props) {
   const { cards } = log;
   const steps = documentSteps(bundle?.descriptor);
   const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
-  const graph = isLive(status) ? { nodes, edges } : { nodes: nodes.map(stopped), edges };
+  // What a question is asked in waits too; without a worker nothing else goes on.
+  const halted = status === "waiting" ? "waiting" : "lost";
+  const stateOf = ({ state }: GraphNode): GraphNode["state"] =>
+    state === "running" && !isLive(status) ? halted : state;
+  const graph = { nodes: nodes.map((node) => ({ ...node, state: stateOf(node) })), edges };
   if (graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">
@@ -43,10 +47,6 @@ export function GraphView({ hash, log, status, actions }: Props) {
     />
   );
 }
-
-// Nothing drives the thread any more.
-const stopped = (node: GraphNode): GraphNode =>
-  node.state === "running" ? { ...node, state: "lost" } : node;
 
 const mostSteps = 1_000;
 

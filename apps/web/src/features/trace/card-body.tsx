@@ -156,7 +156,7 @@ function CardRest({ card, isRunning }: Props) {
           {() => <Values values={step.meta} />}
         </Section>
       )}
-      {spending && (spending.total > 0 || spending.cost !== null) && (
+      {spending && spending.total + (spending.cost ?? 0) > 0 && (
         <Section name={`${key}/usage`} title="Token usage" note={summaryOf(spending)}>
           {() => <SpendingTable spending={spending} />}
         </Section>
