@@ -16,7 +16,8 @@ import {
 } from "./source.ts";
 
 /** What a bundle's author gets through the entry points `.` and `./testing`: no Node, no dependency. */
-const pure = /^packages\/workflow\/src\/(contract|attempt|moderator|durable|testing)\//;
+const pure =
+  /^packages\/workflow\/src\/((contract|attempt|moderator|durable|testing)\/|host\/|thread\/thread\.ts)/;
 const pureEntryPoints = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
 
 /** The programs: the files that a process begins with, and so the only ones that may end it. */
@@ -131,7 +132,8 @@ describe("the pure entry points", () => {
     const follow = (path: string, by: string) => {
       if (reached.has(path)) return;
       reached.set(path, by);
-      for (const { from, line } of byPath.get(path)?.imports ?? []) {
+      for (const { from, line, isType } of byPath.get(path)?.imports ?? []) {
+        if (isType) continue;
         const next = from.startsWith(".") ? target(path, from) : from;
         follow(next, `${path}:${line}`);
       }

@@ -195,10 +195,13 @@ describe("the exported names", () => {
   test("of @uncaged/workflow/testing", () => {
     expect(listOf("workflow/src/testing")).toMatchInlineSnapshot(`
       "findReplays
+      hostContract
       replayEverywhere
       runThread
       scriptedAgent
       settableClock
+      type HostRule
+      type HostUnderTest
       type ReplayFinding
       type RunThreadOptions
       type Script

@@ -8,7 +8,7 @@ export const top = join(import.meta.dir, "..");
 export type Node = { type: string; start: number; [key: string]: unknown };
 
 /** An import of any kind, type-only ones included: what it names and its line. */
-export type Import = { from: string; line: number };
+export type Import = { from: string; line: number; isType: boolean };
 
 export type Source = { path: string; text: string; imports: Import[]; nodes: Node[] };
 
@@ -42,7 +42,8 @@ function importsOf(text: string, nodes: Node[]): Import[] {
     .flatMap((node) => {
       const source = (node.source ?? node.argument) as Node | null;
       if (typeof source?.value !== "string") return [];
-      return [{ from: source.value, line: lineAt(text, node.start) }];
+      const isType = node.importKind === "type" || node.exportKind === "type";
+      return [{ from: source.value, line: lineAt(text, node.start), isType }];
     });
 }
 

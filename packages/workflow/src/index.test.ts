@@ -88,6 +88,7 @@ test("the doors have these values and no others", () => {
   ]);
   expect(Object.keys(testing).sort()).toEqual([
     "findReplays",
+    "hostContract",
     "replayEverywhere",
     "runThread",
     "scriptedAgent",

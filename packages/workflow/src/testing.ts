@@ -13,6 +13,10 @@ export {
   replayEverywhere,
 } from "./testing/replay-everywhere.ts";
 
+// Hosts
+export { type HostRule, hostContract } from "./host/host-contract.ts";
+export type { HostUnderTest } from "./host/host-trial.ts";
+
 // Stand-ins
 export { settableClock, type TestClock } from "./testing/clock.ts";
 export { type Script, type ScriptedAgent, scriptedAgent } from "./testing/scripted-agent.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, test } from "bun:test";
-import { hostContract } from "../src/host/host-contract.ts";
+import { hostContract } from "../src/testing.ts";
 import { openLocalHost } from "../src/local/local.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

@@ -91,4 +91,13 @@ const areSame = (a: Step | null, b: Step | null): boolean =>
   b !== null &&
   a.role === b.role &&
   a.content === b.content &&
-  Bun.deepEquals(a.meta, b.meta);
+  isSame(a.meta, b.meta);
+
+/** Whether two JSON values are the same, in whatever order their keys stand. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [one, other] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
+  if (one.size !== other.size) return false;
+  return [...one].every(([key, value]) => other.has(key) && isSame(value, other.get(key)));
+}

@@ -1,6 +1,6 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import type { LiveStatus } from "../control/control.ts";
-import type { Break } from "../log/log.ts";
+import type { Break, LogFacts } from "../log/log.ts";
 import type { EndRecord, FailureRecord } from "../log/record.ts";
 
 /** The name of a thread's status. */
@@ -101,9 +101,6 @@ export type LiveRow = {
   role: string | null;
   elapsedMs: number;
 };
-
-/** What a log says of its thread's status. */
-export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
 
 /** What a live worker says of a thread that it drives. */
 export type LiveFacts = { status: LiveStatus; pid: number };
