@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as door from "./index.ts";
+import * as entryPoint from "./index.ts";
 import * as testing from "./testing.ts";
 
 let folder = "";
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "door-"));
+  folder = await mkdtemp(join(tmpdir(), "entry-point-"));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -52,8 +52,8 @@ test("neither what authors import nor what tests import needs anything but the l
   }
 });
 
-test("the doors have these values and no others", () => {
-  expect(Object.keys(door).sort()).toEqual([
+test("the entry points have these values and no others", () => {
+  expect(Object.keys(entryPoint).sort()).toEqual([
     "AttemptLog",
     "END",
     "INPUT",

@@ -1,4 +1,4 @@
-// Door 1: what a bundle's author imports. Pure: no Node module, and only what is used is bundled.
+// Entry point 1: what a bundle's author imports. Pure: no Node module, and only what is used is bundled.
 
 // Contract
 export type {

@@ -1,4 +1,4 @@
-// Door 3: for tests of workflows and of adapters. Pure, under any test runner.
+// Entry point 3: for tests of workflows and of adapters. Pure, under any test runner.
 
 // Threads
 export {

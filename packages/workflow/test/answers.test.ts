@@ -29,7 +29,7 @@ describe("an answer (F23)", () => {
     expect(steps.map(({ role, content }) => `${role} ${content}`)).toEqual([
       "__wait__ may I?",
       "__input__ yes",
-      "told yes",
+      "heard yes",
     ]);
     expect(steps[2]?.meta).toEqual({ value: { ok: true } });
   });
@@ -74,7 +74,7 @@ describe("an answer (F23)", () => {
   test("after the time is over is refused, and the thread goes on with onTimeout", async () => {
     const { store, ref, answer } = await asked({ expiresAt: Date.now() + 150, onTimeout: "late" });
     const { steps } = await store.whenStatus(ref, "completed");
-    expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "told"]);
+    expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "heard"]);
     expect(steps[1]?.meta).toEqual({ for: "leave", timedOut: true, value: "late" });
     expect(await codeOf(answer("yes"))).toBe("THREAD_ENDED");
   });
@@ -181,7 +181,7 @@ describe("an answer with a request id", () => {
     await store.signalWorkers("SIGKILL");
     replies.push(await give());
     expect(replies.map(({ threadId }) => threadId)).toEqual(Array(6).fill(ref.threadId));
-    expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__", "told", "__end__"]);
+    expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__", "heard", "__end__"]);
     expect(eventsOf(store, ref, "pause_rejected")).toEqual([]);
   });
 

@@ -114,7 +114,7 @@ describe("twenty of one role at once", () => {
     }
   });
 
-  test("are told apart after a kill and in the resumed thread: what was cut off is lost", async () => {
+  test("are distinguished after a kill and in the resumed thread: what was interrupted is lost", async () => {
     const store = new TestStore();
     const body = twenty.replace(
       'say("speaker", number)',

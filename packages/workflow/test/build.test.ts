@@ -277,7 +277,7 @@ describe("a build that can't be made is one error with its place", () => {
     expect(await errorOf(buildBundle(folder))).toMatchObject({ code: "NOT_A_FILE", kind: "usage" });
   });
 
-  test("paths are told as the user gave them", async () => {
+  test("paths are reported as the user gave them", async () => {
     await write(folder, { "src/flow.ts": "const = 1" });
     const before = process.cwd();
     process.chdir(folder);

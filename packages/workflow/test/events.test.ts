@@ -13,22 +13,22 @@ import { until } from "./fixtures/until.ts";
 
 afterAll(removeStores);
 
-/** A bundle that imports nothing but Node and tells what it does. */
-const telling = (body: string) =>
+/** A bundle that imports nothing but Node and publishes what it does. */
+const publishing = (body: string) =>
   `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
-const tell = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
+const publish = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
 ${bundleOf(body)}`;
 
 /** Each step streams its words and is then committed. */
-const speaker = telling(`
+const speaker = publishing(`
   for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
-    tell("speaker", "step_start", { n });
+    publish("speaker", "step_start", { n });
     for (let word = 0; word < (options.words ?? 20); word += 1) {
-      tell("speaker", "llm_token", { delta: n + "." + word + " " });
+      publish("speaker", "llm_token", { delta: n + "." + word + " " });
       if (options.delayMs) await sleep(options.delayMs);
     }
-    tell("speaker", "llm_done", { n });
+    publish("speaker", "llm_done", { n });
     yield step("speaker", String(n), { n });
   }
 `);
@@ -61,7 +61,7 @@ async function followed(store: TestStore, ref: ThreadRef): Promise<Observed[]> {
   return items;
 }
 
-describe("what a workflow tells", () => {
+describe("what a workflow publishes", () => {
   test("is in the log before its step is, numbered, and in few lines", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(speaker), "", { options: { words: 500 } });
@@ -80,10 +80,10 @@ describe("what a workflow tells", () => {
 
   test("is on the disk as soon as its step is", async () => {
     const store = new TestStore();
-    const body = `tell("a", "llm_token", { delta: "said" });
+    const body = `publish("a", "llm_token", { delta: "said" });
       yield step("a");
       await aborted;`;
-    const ref = await store.start(await store.add(telling(body)));
+    const ref = await store.start(await store.add(publishing(body)));
     await until(() =>
       readFileSync(dataPath(store.root, ref.hash, ref.threadId), "utf8").includes('"role":"a"'),
     );
@@ -115,8 +115,8 @@ describe("what a workflow tells", () => {
 
   test("is shown while the step still runs", async () => {
     const store = new TestStore();
-    const body = `tell("a", "llm_token", { delta: "Hello" }); await aborted;`;
-    const ref = await store.start(await store.add(telling(body)));
+    const body = `publish("a", "llm_token", { delta: "Hello" }); await aborted;`;
+    const ref = await store.start(await store.add(publishing(body)));
     for await (const item of follow(openLocalHost({ path: store.root }), ref)) {
       if (item.kind !== "event" || item.event.type !== "llm_token") continue;
       expect(item.event).toMatchObject({ type: "llm_token", payload: { delta: "Hello" }, step: 1 });
@@ -125,11 +125,11 @@ describe("what a workflow tells", () => {
     expect((await store.read(ref)).steps).toEqual([]);
   });
 
-  test("goes to the thread that told it, of many in one worker", async () => {
+  test("goes to the thread that published it, of many in one worker", async () => {
     const store = new TestStore();
     const hash = await store.add(
-      telling(`for (let n = 0; n < 20; n += 1) {
-        tell("a", "llm_token", { delta: input.prompt });
+      publishing(`for (let n = 0; n < 20; n += 1) {
+        publish("a", "llm_token", { delta: input.prompt });
         await sleep(1);
       }
       yield step("a");`),
@@ -164,10 +164,10 @@ describe("what a workflow tells", () => {
       for (const odd of [trap, null, 1, "x", {}, { type: 1 }, { type: "own", stepID: {}, payload: trap }])
         events.publish(odd);
       const cycle = {}; cycle.self = cycle;
-      tell("a", "own", cycle);
-      tell("a", "own", { big: "x".repeat(50_000_000) });
+      publish("a", "own", cycle);
+      publish("a", "own", { big: "x".repeat(50_000_000) });
       yield step("a");`;
-    const ref = await store.start(await store.add(telling(body)));
+    const ref = await store.start(await store.add(publishing(body)));
     await store.whenStatus(ref, "completed");
     expect(eventsOf(store, ref).map(({ payload }) => payload)).toEqual([
       { _truncated: true },
@@ -180,22 +180,22 @@ describe("what a workflow tells", () => {
     const store = new TestStore();
     const secret = "sk-ant-0123456789";
     const body = `for (const letter of "it is " + env.ANTHROPIC_API_KEY + "!") {
-        tell("a", "llm_token", { delta: letter });
+        publish("a", "llm_token", { delta: letter });
         await sleep(5);
       }
       yield step("a");`;
     const env = { ...store.env, ANTHROPIC_API_KEY: secret };
-    const ref = await store.start(await store.add(telling(body)), "", { env });
+    const ref = await store.start(await store.add(publishing(body)), "", { env });
     await store.whenStatus(ref, "completed");
     expect(eventsOf(store, ref).map(deltaOf).join("")).toBe("it is ***!");
   });
 });
 
-test("a removed thread leaves no debug log, though its role goes on telling", async () => {
+test("a removed thread leaves no debug log, though its role keeps publishing", async () => {
   const store = new TestStore();
-  const body = `setInterval(() => tell("a", "own"), 1);
+  const body = `setInterval(() => publish("a", "own"), 1);
     await aborted;`;
-  const ref = await store.start(await store.add(telling(body)));
+  const ref = await store.start(await store.add(publishing(body)));
   const path = infoPath(store.root, ref.hash, ref.threadId);
   await until(() => existsSync(path));
   await removeThread(store.root, ref, { force: true });

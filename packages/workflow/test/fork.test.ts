@@ -37,7 +37,7 @@ describe("fork and retry", () => {
     }
   });
 
-  test("keep what they are told to, replace the last, and count all steps against maxRounds", async () => {
+  test("keep the chosen steps, replace the last, and count all steps against maxRounds", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     const ref = await store.start(hash, "", { options: { count: 6 } });
@@ -90,12 +90,12 @@ describe("fork and retry", () => {
 
   test("may begin with an input of any meta, after steps that ask for nothing", async () => {
     const store = new TestStore();
-    const tell =
-      'yield step("tell", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';
-    const hash = await store.add(bundleOf(`yield step("first"); ${tell} yield step("last");`));
+    const report =
+      'yield step("report", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';
+    const hash = await store.add(bundleOf(`yield step("first"); ${report} yield step("last");`));
     const ref = await store.start(hash);
     await store.whenStatus(ref, "completed");
-    const meta = { for: "rerun", stepID: "tell", overrides: { $a: 1 } };
+    const meta = { for: "rerun", stepID: "report", overrides: { $a: 1 } };
     const { threadId } = await forkThread(store.root, ref, {
       env: {},
       keep: { atStep: 1 },
@@ -103,7 +103,7 @@ describe("fork and retry", () => {
     });
     const { steps } = await store.whenStatus({ hash, threadId }, "completed");
     expect(steps[1]).toMatchObject({ role: "__input__", content: "", meta });
-    expect(steps[3]).toMatchObject({ role: "tell", content: "__input__", meta });
+    expect(steps[3]).toMatchObject({ role: "report", content: "__input__", meta });
   });
 });
 

@@ -218,7 +218,7 @@ describe("a bundle that changes what the process is made of", () => {
         if (input.steps.length < 2) yield step("patched");
         let answer = input.steps.find(({ role }) => role === "__input__");
         if (!answer) answer = yield step("__wait__", "?", { for: "leave" });
-        yield step("told", answer.content, answer.meta);
+        yield step("heard", answer.content, answer.meta);
       `)}`,
     );
     const bad = await store.start(hash, "evil");

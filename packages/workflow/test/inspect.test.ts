@@ -244,7 +244,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     );
   });
 
-  test("one with a source map is told by the author's own line", async () => {
+  test("one with a source map is reported with the author's own line", async () => {
     await mkdir(join(folder, "out"));
     const path = join(folder, "out", "b.esm.js");
     await writeFile(path, "throw new Error('x')");

@@ -51,7 +51,7 @@ describe("a size limit that cuts a write short (F5)", () => {
     expect(readFileSync(dataPath(store.root, hash, ref.threadId), "utf8")).toStartWith(text);
   });
 
-  test("so short that the worker can't even write its log is told by its cause", async () => {
+  test("so short that the worker can't even write its log is reported with its cause", async () => {
     const store = new TestStore();
     const hash = await store.add(large);
     const { code } = await only(spawnClient(store, { workflow: hash }, { shell: "ulimit -f 0" }));

@@ -120,7 +120,7 @@ describe("a path that leads to no bundle", () => {
 });
 
 describe("a bundle that breaks the rules", () => {
-  test("is told by its first finding, with all of them in the details", async () => {
+  test("is reported by its first finding, with all of them in the details", async () => {
     const file = await write("b.esm.js", `import z from "zod";\nexport default import("x");`);
     const { code, kind, message, details } = await refusal(file);
     expect([code, kind]).toEqual(["BUNDLE_REFUSED", "failed"]);
@@ -160,7 +160,7 @@ describe("a bundle that breaks the rules", () => {
   });
 });
 
-describe("a source whose bundle breaks the rules is told by the author's own line", () => {
+describe("a source whose bundle breaks the rules is reported with the author's own line", () => {
   test("a dynamic import", async () => {
     const file = await write(
       "flow.ts",

@@ -24,7 +24,7 @@ import { codeOf } from "./fixtures/until.ts";
 
 afterAll(removeStores);
 
-/** Each step tells of a value of its own, of `options.size` characters, and one that is always the same. */
+/** Each step publishes a value of its own, of `options.size` characters, and one that is always the same. */
 const teller = `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
 ${bundleOf(`
@@ -37,12 +37,12 @@ ${bundleOf(`
   }
 `)}`;
 
-type Told = { n: number; output: TruncatedValue; always: TruncatedValue };
+type Published = { n: number; output: TruncatedValue; always: TruncatedValue };
 
-async function told(store: TestStore, ref: ThreadRef): Promise<Told[]> {
+async function published(store: TestStore, ref: ThreadRef): Promise<Published[]> {
   const found = await Array.fromAsync(readLines(store.root, ref, { only: ["tool_done"] }));
   const events = found.map(({ record }) => record);
-  return events.map(({ payload }) => payload as Told);
+  return events.map(({ payload }) => payload as Published);
 }
 
 const pathOf = (store: TestStore, { hash, threadId }: ThreadRef): string =>
@@ -55,7 +55,7 @@ describe("a value that is too long for its event", () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(teller));
     await store.whenStatus(ref, "completed");
-    const events = await told(store, ref);
+    const events = await published(store, ref);
     expect(events.map(({ n }) => n)).toEqual([0, 1, 2]);
     for (const { n, output } of events) {
       const json = readValue(store.root, ref, output.at ?? -1);
@@ -99,7 +99,7 @@ describe("a value that is too long for its event", () => {
     writeFileSync(pathOf(store, ref), '"half a val', { flag: "a" });
     await resumeThread(store.root, ref, { env: store.env });
     await store.whenStatus(ref, "completed");
-    const events = await told(store, ref);
+    const events = await published(store, ref);
     expect(new Set(events.map(({ n }) => n)).size).toBe(30);
     for (const { n, output } of events) {
       const json = readValue(store.root, ref, output.at ?? -1);
@@ -120,7 +120,7 @@ describe("a thread whose values", () => {
     symlinkSync(precious, path);
     const ref = await store.start(hash, "", { threadId });
     await store.whenStatus(ref, "completed");
-    const events = await told(store, ref);
+    const events = await published(store, ref);
     expect(events.map(({ output }) => output.at)).toEqual([undefined, undefined, undefined]);
     expect(events[0]?.output).toMatchObject({ _truncated: true, length: 20_003 });
     expect(readFileSync(precious, "utf8")).toBe("precious");
@@ -134,7 +134,7 @@ describe("a thread whose values", () => {
     const [printed] = await spawnClient(store, { workflow: hash }, { shell }).printed();
     const ref = { hash, threadId: printed?.threadId ?? "" };
     await store.whenStatus(ref, "completed");
-    const events = await told(store, ref);
+    const events = await published(store, ref);
     expect(events.map(({ output }) => output.at !== undefined)).toEqual([true, false, false]);
     for (const { n, output } of events) {
       if (output.at === undefined) continue;

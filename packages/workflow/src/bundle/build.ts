@@ -130,7 +130,7 @@ export function buildFailed(problems: string[], hint?: string): WorkflowError {
     code: "BUILD_FAILED",
     kind: "failed",
     message: `${first}${more}`,
-    hint: hint ?? "mend the source; what it imports must be installed beside it",
+    hint: hint ?? "fix the source; what it imports must be installed beside it",
     ...(problems.length > 1 && { details: problems }),
   });
 }

@@ -46,7 +46,7 @@ describe("a sound bundle passes", () => {
   });
 });
 
-describe("what breaks a rule is told with its place", () => {
+describe("what breaks a rule is reported with its position", () => {
   const cases: [string, string, string[]][] = [
     ["a dynamic import", 'const a = import("node:fs");', ["no-dynamic-import 1:11"]],
     ["a package", 'import z from "zod";', ["builtins-only 1:15"]],
@@ -70,7 +70,7 @@ describe("what breaks a rule is told with its place", () => {
     );
   });
 
-  test("an export that is missing is told at the end", () => {
+  test("a missing export is reported last", () => {
     expect(findings("export const run = 1;\n")).toEqual([
       {
         rule: "named-exports",
@@ -87,7 +87,7 @@ describe("what breaks a rule is told with its place", () => {
     expect(rules('export * from "node:test"; export const descriptor = {}')).toEqual([]);
   });
 
-  test("a syntax error is told with its line and column", () => {
+  test("a syntax error is reported with its line and column", () => {
     expect(findings("const a = 1;\nconst b = = 2;")).toEqual([
       { rule: "syntax", message: "Unexpected token", file: "b.esm.js", line: 2, column: 11 },
     ]);
@@ -97,7 +97,7 @@ describe("what breaks a rule is told with its place", () => {
     expect(rules("#!/usr/bin/env node\n#!/twice")).toEqual(["syntax"]);
   });
 
-  test("all findings are told, in order of place", () => {
+  test("all findings are reported, in order of position", () => {
     const source = 'require("x");\nimport "zod";\nexport default import("y");';
     expect(rules(source)).toEqual([
       "no-require",
@@ -139,7 +139,7 @@ describe("a name is judged by what it means", () => {
 describe("bytes", () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
 
-  test("bytes that are no UTF-8 are told with their place", () => {
+  test("bytes that are no UTF-8 are reported with their position", () => {
     const bad = new Uint8Array([...bytes("// é\nab"), 0xff, ...bytes(sound)]);
     expect(checkBytes(bad, "b.esm.js")).toEqual([
       { rule: "utf-8", message: "byte 8 is no UTF-8", file: "b.esm.js", line: 2, column: 3 },

@@ -244,7 +244,7 @@ describe("the descriptor's YAML", () => {
     ],
   ];
   for (const [name, text, message] of broken) {
-    test(`${name} is told with its file`, async () => {
+    test(`${name} is reported with its file`, async () => {
       const error: unknown = await readDescriptor(text, "x.yaml").catch((e: unknown) => e);
       if (!isWorkflowError(error)) throw error;
       expect(error.message).toStartWith(message);

@@ -91,7 +91,7 @@ describe("the require that a bundler makes is refused for anything else", () => 
     });
   }
 
-  test("each use is told once, however often the variable is set", () => {
+  test("each use is reported once, however often the variable is set", () => {
     const source = `${create} let r = createRequire(a); r = createRequire(b); r("zod");`;
     expect(messages(source)).toHaveLength(1);
   });

@@ -9,7 +9,7 @@ import {
 import type { Variable } from "eslint-scope";
 import { type Syntax, childrenOf, isBuiltin, nameOf } from "./syntax.ts";
 
-/** Tells of a rule that a node breaks. */
+/** Reports a rule that a node breaks. */
 export type Report = (node: AnyNode, message: string) => unknown;
 
 /**

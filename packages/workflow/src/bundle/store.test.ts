@@ -125,14 +125,14 @@ describe("loadBundle", () => {
     expect(globalThis).not.toHaveProperty("wasLoaded");
   });
 
-  test("tells where a bundle throws at its top level", async () => {
+  test("reports where a bundle throws at its top level", async () => {
     const hash = await put(`${source}\nthrow new Error("no key");`);
     const { code, message } = await errorOf(loadBundle(root, hash));
     expect(code).toBe("BUNDLE_LOAD_FAILED");
     expect(message).toBe(`${bundlePath(root, hash)}:4:11: no key`);
   });
 
-  test("tells it by the author's own line when there is a source map", async () => {
+  test("reports the author's own line when there is a source map", async () => {
     const map = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
     const hash = await putBundle(root, bytes('throw new Error("no key");'), { descriptor, map });
     expect((await errorOf(loadBundle(root, hash))).message).toBe("flow.ts:5:3: no key");

@@ -50,7 +50,7 @@ describe("a step", () => {
     expect(reasonOf(withMeta(new Map()))).toBe("meta is an instance of Map, not a plain object");
   });
 
-  test("that is a generator is told to be delegated to", () => {
+  test("that is a generator is refused with the advice to delegate to it", () => {
     const inner = (async function* () {})();
     expect(reasonOf(inner)).toBe("the step is a generator: write yield* instead of yield");
   });

@@ -1,4 +1,4 @@
-// Checked by tsc: the types of the RFC, written down here by themselves, fit ours in both directions.
+// Checked by tsc: the types of the RFC, written down here independently, fit ours in both directions.
 import { expect, test } from "bun:test";
 import { durable } from "../durable/durable.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";

@@ -10,7 +10,7 @@
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
  * - **S2** `commit` resolves when the reader asks for the item after it. A generator is asked for the
- *   next item when the last one is durable, so a task goes on behind a durable commit only.
+ *   next item when the last one is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. What was in flight finishes
  *   first, and its items come before the wait's. One wait at a time.
  * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when

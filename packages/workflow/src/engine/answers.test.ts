@@ -56,7 +56,7 @@ describe("answers", () => {
     expect(taken()).toBe(3);
   });
 
-  test("that are refused are told with the question's step, and may be given again", async () => {
+  test("that are refused are reported with the question's step, and may be given again", async () => {
     const { give, refused } = answers();
     expect(await give("a", "the token is wrong")).toBe("the token is wrong");
     expect(refused).toEqual([["Pause_A", "the token is wrong"]]);

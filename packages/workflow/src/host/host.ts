@@ -209,7 +209,7 @@ export type ThreadQuery = {
 
 /**
  * A page of threads. `total` is how many there are on all pages; null where only reading their logs
- * would tell. `next` is the `before` of the page after it, which stays right when threads are created
+ * would show. `next` is the `before` of the page after it, which stays right when threads are created
  * or removed in between; null when none comes.
  */
 export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };

@@ -8,12 +8,12 @@ import { StoreWatch } from "./changes.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;
-let told: string[];
+let reported: string[];
 let watch: StoreWatch;
 
 beforeEach(() => {
   root = openRoot({ path: mkdtempSync(join(tmpdir(), "store-watch-")) });
-  told = [];
+  reported = [];
 });
 
 afterEach(() => {
@@ -22,29 +22,29 @@ afterEach(() => {
 });
 
 const open = (options?: { events: boolean }) => {
-  watch = new StoreWatch(root, ({ threadId }) => told.push(threadId), options);
+  watch = new StoreWatch(root, ({ threadId }) => reported.push(threadId), options);
 };
 
-/** Writes a file again and again until something is told: a folder is watched some moments later. */
+/** Writes a file again and again until something is reported: a folder is watched some moments later. */
 async function writeUntilTold(path: string): Promise<void> {
   mkdirSync(threadsDir(root, ref.hash), { recursive: true });
-  for (let tries = 0; tries < 400 && told.length === 0; tries += 1) {
+  for (let tries = 0; tries < 400 && reported.length === 0; tries += 1) {
     watch.ensure();
     writeFileSync(path, `${tries}\n`);
     await Bun.sleep(10);
   }
 }
 
-test("it tells of a thread whose log has changed, also in a folder that came since", async () => {
+test("it reports a thread whose log has changed, also in a folder that came since", async () => {
   open();
   await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
-  expect(told[0]).toBe(ref.threadId);
+  expect(reported[0]).toBe(ref.threadId);
 });
 
-test("it tells of a debug log when it is asked to", async () => {
+test("it reports a debug log when it is asked to", async () => {
   open({ events: true });
   await writeUntilTold(infoPath(root, ref.hash, ref.threadId));
-  expect(told[0]).toBe(ref.threadId);
+  expect(reported[0]).toBe(ref.threadId);
 });
 
 test("a folder of logs that can't be listed stops nothing, and is watched when it can be", async () => {
@@ -55,5 +55,5 @@ test("a folder of logs that can't be listed stops nothing, and is watched when i
   watch.ensure();
   rmSync(logs);
   await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
-  expect(told[0]).toBe(ref.threadId);
+  expect(reported[0]).toBe(ref.threadId);
 });

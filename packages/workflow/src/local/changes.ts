@@ -165,7 +165,7 @@ const ofBoth = /^(.+)\.(?:data|info)\.jsonl$/;
 
 /**
  * Calls back when the log of any thread of a storage root has changed, with `events` its debug log too,
- * as far as the system tells of it: look through the list of threads now and then all the same.
+ * as far as the system reports it: look through the list of threads now and then all the same.
  */
 export class StoreWatch {
   readonly #root: Root;

@@ -95,7 +95,7 @@ const logs = fc
     text: start + between.map(line).join("") + (last === null ? "" : line(last)) + tail,
   }));
 
-/** What a list is, told without any short cut: every log is read, and then thrown away or not. */
+/** What a list must be, without any optimization: every log is read, and then kept or not. */
 async function plainly(fits: (row: ThreadRow) => boolean): Promise<ThreadRow[]> {
   const refs = allThreads(root).sort((a, b) => (a.threadId > b.threadId ? -1 : 1));
   const rows = await Promise.all(refs.map((ref) => readRow(root, ref)));
@@ -204,27 +204,27 @@ describe("how many threads there are", () => {
     { workflow: "review" },
     { status: "interrupted" },
   ])(
-    "page by page each comes once, also when others are born or removed in between: %j",
+    "page by page each comes once, also when others are created or removed in between: %j",
     async (filter) => {
       const old = Array.from({ length: 20 }, (_, n) => n);
       for (const n of old) write("AAAA000000001", n, line(startOf("review")));
-      let born = 20;
+      let created = 20;
       const ids = await pages({ ...filter, limit: 3 }, (before) => {
-        write("AAAA000000001", (born += 1), line(startOf("review")));
+        write("AAAA000000001", (created += 1), line(startOf("review")));
         rmSync(dataPath(root, "AAAA000000001", before));
       });
       expect(ids).toEqual(old.toReversed().map(idOf));
     },
   );
 
-  test("a page of threads that are not born yet is none to stop at", async () => {
+  test("a page of threads that are not yet created does not end the list", async () => {
     write("AAAA000000001", 1, line(startOf("review")));
     for (const n of [5, 6, 7]) write("AAAA000000001", n, "");
     expect(await pages({ limit: 1 }, () => undefined)).toEqual([idOf(1)]);
   });
 });
 
-// Where the system tells how many bytes a process has read.
+// Where the system reports how many bytes a process has read.
 const bytesRead = (): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
 

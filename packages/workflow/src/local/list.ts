@@ -47,7 +47,7 @@ export async function listThreads(root: Root, options: ThreadQuery = {}): Promis
     if (total !== null && rows.length >= limit) break;
   }
   const isLast = total === null || offset + limit >= left;
-  // Of what was looked at some may not have been born.
+  // Some of the threads may not have been created yet.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }

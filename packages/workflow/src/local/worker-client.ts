@@ -234,14 +234,14 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
     code: "BUNDLE_LOAD_FAILED",
     kind: "failed",
     message: `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
-    hint: "a bundle's top level must end by itself: do the work in run",
+    hint: "a bundle's top level must end: do the work in run",
   });
 }
 
 const hasEnded = ({ exitCode, signalCode }: Candidate): boolean =>
   exitCode !== null || signalCode !== null;
 
-// One that found another in its place, was told to close, or was killed has not failed: the next may do.
+// One that found another in its place, was asked to close, or was killed has not failed: the next may do.
 const hasFailed = ({ exitCode }: Candidate): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 

@@ -23,7 +23,7 @@ const records = (): InfoRecord[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 const deltaOf = ({ payload }: InfoRecord) => (payload as { delta?: string } | undefined)?.delta;
-const told = () =>
+const batched = () =>
   records().map((record) => `${record.stepID} ${record.type} ${deltaOf(record) ?? ""}`.trim());
 
 /** Streams a text in pieces of so many characters. */
@@ -56,7 +56,7 @@ describe("streamed text", () => {
     stream(info, "now", 2);
     info.event({ tag, type: "llm_done", stepID: "coder", payload: {} });
     info.flush();
-    expect(told()).toEqual([
+    expect(batched()).toEqual([
       "coder llm_thinking hmm",
       "coder llm_token I look",
       "coder llm_tool_use",
@@ -65,7 +65,7 @@ describe("streamed text", () => {
     ]);
   });
 
-  test("of two steps side by side stays apart, and behind an event that came before it", () => {
+  test("of two concurrent steps stays apart, and behind an event that came before it", () => {
     const info = new InfoLog(path);
     for (const [a, b] of ["a1", "b2", "c3"]) {
       info.event({ tag, type: "llm_token", stepID: "one", payload: { delta: a } });
@@ -74,7 +74,7 @@ describe("streamed text", () => {
     info.event({ tag, type: "tool_start", stepID: "two", payload: {} });
     stream(info, "later", 1, "one");
     info.flush();
-    expect(told()).toEqual([
+    expect(batched()).toEqual([
       "one llm_token abc",
       "two llm_token 123",
       "two tool_start",
@@ -82,11 +82,11 @@ describe("streamed text", () => {
     ]);
   });
 
-  test("is told on while it streams, without waiting for its end", async () => {
+  test("is written while it streams, without waiting for its end", async () => {
     const info = new InfoLog(path);
     stream(info, "Hello", 1);
     await until(() => existsSync(path) && statSync(path).size > 0);
-    expect(told()).toEqual(["coder llm_token Hello"]);
+    expect(batched()).toEqual(["coder llm_token Hello"]);
   });
 
   test("of 50 MB at once is cut into lines and loses nothing, no sign in two", () => {
@@ -149,7 +149,7 @@ describe("a secret", () => {
     ]);
   });
 
-  test("is not told by its beginning where a value is cut", () => {
+  test("is not revealed by the preview of a truncated value", () => {
     const info = new InfoLog(path, mask);
     const output = `${"y".repeat(190)}${secret}${"y".repeat(11_000)}`;
     info.event({ tag, type: "tool_done", stepID: "coder", payload: { output } });

@@ -30,7 +30,7 @@ const records = (): InfoRecord[] =>
     .map((line) => JSON.parse(line));
 
 describe("the debug log", () => {
-  test("is written by itself, in mode 0600", async () => {
+  test("is created automatically, in mode 0600", async () => {
     new InfoLog(path).log("AAAAAAAA", "a");
     expect(existsSync(path)).toBe(false);
     await until(() => existsSync(path) && statSync(path).size > 0);

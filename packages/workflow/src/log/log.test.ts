@@ -45,7 +45,7 @@ describe("a log cut at any byte of its last three records (F1)", () => {
     }
   });
 
-  test("cut in its start record was never born", () => {
+  test("truncated in its start record was never created", () => {
     for (let cut = 0; cut < (ends[0] as number); cut += 1) {
       writeFileSync(path, whole.subarray(0, cut));
       expect(readLog(path)).toEqual({ kind: "empty", torn: cut });

@@ -36,7 +36,7 @@ describe("of a payload", () => {
     expect(recorded(undefined)).toEqual({ payload: null, kept: [] });
   });
 
-  test("what a workflow inside of this one has told is cut value by value", () => {
+  test("what a child workflow has published is truncated value by value", () => {
     const event = { type: "step_start", runID: "r", payload: { resolvedInputs: { long, n: 1 } } };
     const nested = { ...event, type: "tool_message", payload: { data: event } };
     const shown = { resolvedInputs: { long: cutAt(0), n: 1 } };
@@ -58,7 +58,7 @@ describe("of a payload", () => {
     expect(recorded(payload).payload).toEqual({ outputs: { a: text, b: text }, c: text });
   });
 
-  test("the values are those that its own toJSON tells", () => {
+  test("the values are those that its own toJSON returns", () => {
     const own = { toJSON: () => ({ long, n: 1 }) };
     expect(recorded(own).payload).toEqual({ long: cutAt(0), n: 1 });
     expect(recorded({ outputs: own }).payload).toMatchObject({ outputs: { length: 11_017 } });

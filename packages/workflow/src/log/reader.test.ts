@@ -126,7 +126,7 @@ test("it stops at a line that is no record, and names it", () => {
   expect([...log.read()]).toEqual([]);
 });
 
-test("a log that goes on behind its end is broken, and has none", () => {
+test("a log that continues after its end is broken, and has none", () => {
   write(data, startLine, stepLine("a"), endLine, stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);

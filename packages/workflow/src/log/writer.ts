@@ -263,7 +263,7 @@ export const realDisk: Disk = {
 
 /**
  * Decides how a process makes its logs durable. One log alone is synced on the spot, which is the
- * quickest; as soon as several logs are written in turn their syncs run side by side on the thread
+ * quickest; as soon as several logs are written in turn their syncs run in parallel on the thread
  * pool, where the disk does them together and the other threads go on.
  */
 export class Syncer {
@@ -289,7 +289,7 @@ export type Cut = { bytes: number; keptIn: string };
 
 /**
  * Cuts what stands after the first `size` bytes of a log: a record that a crash left half written
- * and nobody was told of. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
+ * and that was never acknowledged. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
  *
  * Only the process that holds the hash's lock may call this.
  * @throws WorkflowError when the disk refuses; the log then stands as it was.

@@ -48,7 +48,7 @@ export function checkNewName(registry: Registry, name: string): void {
     code: "NAME_TAKEN",
     kind: "usage",
     message: `${name} differs only by case from the workflow ${other}`,
-    hint: `use ${other}, or a name that is easier to tell from it`,
+    hint: `use ${other}, or a name that is easier to distinguish from it`,
   });
 }
 

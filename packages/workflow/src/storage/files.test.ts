@@ -70,7 +70,7 @@ describe("writing a file whole", () => {
     expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["old", ["a.txt"]]);
   });
 
-  test("tells why it could not be written also when nothing can be removed", () => {
+  test("reports why it could not be written also when nothing can be removed", () => {
     writeFileSync(path, "a file, not a folder");
     expect(() => writeFileAtomic(join(path, "b.txt"), "x")).toThrow(
       "a part of the path is no folder",

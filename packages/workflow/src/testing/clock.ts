@@ -1,4 +1,4 @@
-/** A clock that stands still until it is told to move. Times are in milliseconds. */
+/** A clock that does not advance until it is set. Times are in milliseconds. */
 export type TestClock = {
   now: () => number;
   set: (time: number) => void;

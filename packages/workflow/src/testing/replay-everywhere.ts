@@ -25,16 +25,16 @@ export async function replayEverywhere(
 ): Promise<ThreadOutcome> {
   const { whole, findings } = await findReplays(workflow, options);
   if (findings.length === 0) return whole;
-  const told = findings.map(({ after, what }) => `after ${after} steps: ${what}`);
+  const lines = findings.map(({ after, what }) => `after ${after} steps: ${what}`);
   throw new WorkflowError({
     code: "REPLAY_DIFFERS",
     kind: "failed",
-    message: `a restart does not come to the same end: ${told.join("; ")}`,
+    message: `a restart does not come to the same end: ${lines.join("; ")}`,
     hint: "what a workflow does next must follow from its prompt and its steps alone",
   });
 }
 
-/** As {@link replayEverywhere}, but tells what it found instead of throwing. */
+/** As {@link replayEverywhere}, but returns what it found instead of throwing. */
 export async function findReplays(
   workflow: WorkflowFn,
   options: RunThreadOptions = {},

@@ -98,11 +98,11 @@ describe("a plain bundle", () => {
   });
 
   test("is given params, signal, cwd, env and whatever else was given", async () => {
-    const telling: WorkflowFn = async function* (input, options) {
+    const publishing: WorkflowFn = async function* (input, options) {
       yield { role: "a", content: options.threadId, meta: { given: input.params, ...options.env } };
       return { returnCode: 0, summary: `${options.cwd} ${String(options.token)}` };
     };
-    const outcome = await runThread(telling, {
+    const outcome = await runThread(publishing, {
       threadId: "T",
       params: [1],
       cwd: "/repo",

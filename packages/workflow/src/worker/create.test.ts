@@ -9,10 +9,10 @@ import { createLog, isCreated } from "./create.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
-const root = mkdtempSync(join(tmpdir(), "uw-birth-")) as Root;
+const root = mkdtempSync(join(tmpdir(), "uw-create-")) as Root;
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test("a thread whose start record would be too long is not born", () => {
+test("a thread whose start record would be too long is not created", () => {
   const prompt = "\u0001".repeat(12 * 1024 * 1024);
   let code = "none";
   try {

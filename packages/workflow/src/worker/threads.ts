@@ -367,7 +367,7 @@ function notRunning(threadId: string): WorkflowError {
   });
 }
 
-/** Tells in a thread's debug log that an answer was refused, before the step with this number. */
+/** Records in a thread's debug log that an answer was refused, before the step with this number. */
 export function recordRefusal(
   info: InfoLog,
   stepID: string | null,
