@@ -66,7 +66,7 @@ export type { Access } from "./llm/access.ts";
 export type { McpOptions } from "./mcp/options.ts";
 export { mcpTools } from "./mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "./tools/file-tools.ts";
-export { type ToolLimits, type ToolRegistry, toolRegistry } from "./tools/registry.ts";
+export { toolRegistry } from "./tools/registry.ts";
 export { runCommand, type RunCommandOptions } from "./tools/run-command.ts";
 export { type RunToolContext, runTool, type ToolOutcome } from "./tools/run.ts";
 export { listFiles, search } from "./tools/search.ts";
@@ -77,6 +77,8 @@ export {
   type ToolAnswer,
   type ToolContext,
   type ToolDefinition,
+  type ToolLimits,
+  type ToolRegistry,
   type ToolRunner,
   type ToolRuntime,
   type ToolSource,

@@ -82,7 +82,13 @@ const outputOf = (number: number): number => tokensOf(textOf(number)) + (number 
 
 /** One whole attempt for each part, with nothing of another one's. */
 function expectWhole(attempts: readonly Attempt[], ms: number): void {
-  const ended = attempts.filter(({ status }) => status === "committed");
+  const lost = new Set(
+    attempts.flatMap(({ status, attempt }) => (status === "lost" ? attempt : [])),
+  );
+  // What a lost role's parts had finished was done again.
+  const ended = attempts.filter(
+    ({ status, parent }) => status === "committed" && !lost.has(parent ?? ""),
+  );
   const parts = byPart(ended);
   expect([...parts.keys()].sort((a, b) => a - b)).toEqual(numbers);
   for (const [number, [attempt, ...others]] of parts) {
@@ -101,7 +107,7 @@ function expectWhole(attempts: readonly Attempt[], ms: number): void {
 
 describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
   test("are told apart while they run, when killed, when resumed, at the end and in a fork", async () => {
-    const ref = await start(by, 60);
+    const ref = await start(by, 300);
     let live: readonly Attempt[] = [];
     await until(async () => {
       live = await host.attempts(ref);
@@ -114,7 +120,7 @@ describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
     process.kill("pid" in view ? (view.pid ?? 0) : 0, "SIGKILL");
     expect((await settled(host, ref)).status).toBe("interrupted");
     const broken = (await host.attempts(ref)).filter(({ status }) => status === "lost");
-    expect(broken.length).toBeGreaterThan(10);
+    expect(broken.length).toBeGreaterThan(5);
     for (const [number, attempts] of byPart(broken)) {
       for (const attempt of attempts) expect(textOf(number)).toStartWith(said(attempt));
     }

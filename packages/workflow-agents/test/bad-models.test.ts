@@ -270,13 +270,17 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   }
 
-  test("asks again after a 429, when the server says", async () => {
+  test("asks again after a 429, when the server says, and publishes it", async () => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
     const began = performance.now();
-    expect(await model.agent()(threadAt(model, server), "")).toBe("now");
+    const run = await heard(() => model.agent()(threadAt(model, server), ""));
+    expect(run.text).toBe("now");
     expect(performance.now() - began).toBeGreaterThan(29);
+    const { attempt_number, delay_ms, error } = payloadOf(run, "llm_retry");
+    expect([attempt_number, error]).toEqual([2, "HTTP 429"]);
+    expect(Number(delay_ms)).toBeGreaterThan(25);
     expect(server.came.length).toBe(2);
     expect(server.counted.requests).toBe(1);
   });

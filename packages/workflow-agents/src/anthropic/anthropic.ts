@@ -18,7 +18,7 @@ import type {
 } from "../llm/provider.ts";
 import { type Accumulator, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { MessageAccumulator } from "./message.ts";
-import { bodyOf, countBodyOf } from "./request.ts";
+import { bodyOf, countBodyOf } from "./message.ts";
 
 /** The options of an Anthropic agent. */
 export type AnthropicOptions = ModelOptions &

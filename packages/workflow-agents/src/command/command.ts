@@ -8,7 +8,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow";
 import { runChild } from "../child/child.ts";
-import { allowed } from "../child/group.ts";
+import { allowed } from "../child/child.ts";
 import { failure, misuse } from "../run/error.ts";
 import { currentRun, inAttempt, publish } from "../run/run.ts";
 import { failureOf, lastLine, readLines, readText } from "./output.ts";

@@ -4,7 +4,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "../child/group.ts";
+import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "../child/child.ts";
 
 // How long a server may take to end when its input ends, and again when it is asked to.
 const graceMs = 2000;

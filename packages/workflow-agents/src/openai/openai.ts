@@ -7,7 +7,7 @@ import { type ClientError, hostOf, ProviderError, reasonOf } from "../llm/error.
 import type { Effort, ModelProvider } from "../llm/provider.ts";
 import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { CompletionAccumulator } from "./completion.ts";
-import { bodyOf } from "./request.ts";
+import { bodyOf } from "./completion.ts";
 
 /** The options of an OpenAI agent. */
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };

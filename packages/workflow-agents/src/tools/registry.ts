@@ -3,20 +3,14 @@ import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { misuse } from "../run/error.ts";
 import { runTool } from "./run.ts";
-import type { ReadyTool, Tool, ToolContext, ToolRunner, ToolSource } from "./tools.ts";
-
-/**
- * How long a tool may run and how long its answer may be. `timeoutMs` is 2 minutes when absent, for
- * tools without their own; `maxResult` 100,000 characters.
- */
-export type ToolLimits = { timeoutMs?: number; maxResult?: number };
-
-/** Tools by name. */
-export type ToolRegistry = ToolRunner & {
-  readonly limits: Readonly<Required<ToolLimits>>;
-  /** The tools of this thread, those of its sources included. */
-  all(context: ToolContext): Promise<ReadyTool[]>;
-};
+import type {
+  ReadyTool,
+  Tool,
+  ToolContext,
+  ToolLimits,
+  ToolRegistry,
+  ToolSource,
+} from "./tools.ts";
 
 /**
  * A registry of tools and of sources of tools.

@@ -1,7 +1,7 @@
 import { maskOf } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { type ChildEnd, runChild } from "../child/child.ts";
-import { allowed } from "../child/group.ts";
+import { allowed } from "../child/child.ts";
 import { HeadAndTail } from "../child/output.ts";
 import { failure } from "../run/error.ts";
 import { confinedPath, pathError } from "./path.ts";

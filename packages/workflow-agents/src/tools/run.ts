@@ -2,8 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
-import type { ToolRegistry } from "./registry.ts";
-import type { ReadyTool, ToolContext, ToolRuntime } from "./tools.ts";
+import type { ReadyTool, ToolContext, ToolRegistry, ToolRuntime } from "./tools.ts";
 
 /**
  * How a tool's run ended. `content` is what a model is shown. `toolResult` is what the tool returned

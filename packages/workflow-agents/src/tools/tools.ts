@@ -79,3 +79,16 @@ export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
   run(name: string, input: unknown, context: ToolContext): Promise<ToolAnswer>;
 };
+
+/**
+ * How long a tool may run and how long its answer may be. `timeoutMs` is 2 minutes when absent, for
+ * tools without their own; `maxResult` 100,000 characters.
+ */
+export type ToolLimits = { timeoutMs?: number; maxResult?: number };
+
+/** Tools by name. */
+export type ToolRegistry = ToolRunner & {
+  readonly limits: Readonly<Required<ToolLimits>>;
+  /** The tools of this thread, those of its sources included. */
+  all(context: ToolContext): Promise<ReadyTool[]>;
+};
