@@ -48,6 +48,11 @@ export default defineCommand({
       return showJson(session, JSON.parse(await session.host.value(ref, options.value)));
     }
     if (options.checkpoint) return showJson(session, await checkpointOf(session, ref));
+    if (session.json && !options.ledger && !options.attempts) {
+      // Programs get the log alone: no event is read for it.
+      const view = await session.host.read(ref);
+      return showJson(session, options.steps ? view.steps : threadJson(view));
+    }
     const whole = await readWhole(session.host, ref);
     const { view, attempts, ledger } = whole;
     const look = { ...session.look, full: options.full === true, now: Date.now() };
@@ -56,8 +61,7 @@ export default defineCommand({
     } else if (options.attempts) {
       const text = () => attemptsText(whole, look) || "it has made no attempt\n";
       session.show({ attempts: attempts.map(attemptJson) }, text);
-    } else if (options.steps) session.show(view.steps, () => stepsText(whole, look));
-    else session.show(threadJson(view), () => threadText(whole, look));
+    } else session.write(options.steps ? stepsText(whole, look) : threadText(whole, look));
     const next = whatNext(view.threadId, view.status);
     if (next) session.note(next);
   },
