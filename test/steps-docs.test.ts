@@ -7,7 +7,7 @@ import {
   StepType,
   type WorkflowDocument,
 } from "@uncaged/workflow-steps";
-import { fields } from "../packages/workflow-steps/src/check/field.ts";
+import { fields } from "../packages/workflow-steps/src/document/format.ts";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";

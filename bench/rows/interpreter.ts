@@ -1,5 +1,5 @@
 import { Engine } from "../../packages/workflow-steps/src/engine/engine.ts";
-import type { WorkflowDocument } from "../../packages/workflow-steps/src/document/document.ts";
+import type { WorkflowDocument } from "../../packages/workflow-steps/src/document/format.ts";
 import type { RunEvent } from "../../packages/workflow-steps/src/document/event.ts";
 import { inTurn, type Sample, type Take, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";

@@ -1,7 +1,7 @@
 import type {
   StepDocument,
   WorkflowDocument,
-} from "../../packages/workflow-steps/src/document/document.ts";
+} from "../../packages/workflow-steps/src/document/format.ts";
 
 const registry = {
   params: ["items(ARRAY) = []"],

@@ -45,7 +45,7 @@ export {
   WorkflowType,
   WriteMode,
 } from "./document/document.ts";
-export type { RegistryDocument, StepDocument, WorkflowDocument } from "./document/document.ts";
+export type { RegistryDocument, StepDocument, WorkflowDocument } from "./document/format.ts";
 export { getStepType, StepType } from "./document/document.ts";
 export { isV310OrLater, SUPPORTED_VERSIONS } from "./document/document.ts";
 

@@ -1,5 +1,6 @@
 import type { Adapters, LLMAdapter, LLMParams, LLMResult } from "../src/adapter/adapter.ts";
-import { getStepType, type RegistryDocument, type StepDocument } from "../src/document/document.ts";
+import { getStepType } from "../src/document/document.ts";
+import type { RegistryDocument, StepDocument } from "../src/document/format.ts";
 import { type Call, type Called, shown } from "../src/step/call.ts";
 import { executors } from "../src/step/tool.ts";
 

@@ -1,4 +1,4 @@
-import type { WorkflowDocument } from "../src/document/document.ts";
+import type { WorkflowDocument } from "../src/document/format.ts";
 
 /** A valid workflow that has every type of step, every alias and every field. */
 export const everyType: WorkflowDocument = {

@@ -3,7 +3,7 @@ import type { RoleOutput } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
 import { stepsBundle } from "../src/bundle/bundle.ts";
 import { Engine } from "../src/engine/engine.ts";
-import type { StepDocument, WorkflowDocument } from "../src/document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../src/document/format.ts";
 import type { Checkpoint } from "../src/state/checkpoint-form.ts";
 import type { Generated } from "./generated/draft.ts";
 import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";

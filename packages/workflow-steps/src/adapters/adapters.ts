@@ -1,7 +1,7 @@
 import type { Step, WorkflowOptions } from "@uncaged/workflow";
 import type { ToolRegistry } from "@uncaged/workflow-agents";
 import type { Adapters } from "../adapter/adapter.ts";
-import type { RegistryDocument } from "../document/document.ts";
+import type { RegistryDocument } from "../document/format.ts";
 import { anthropicModels, openaiModels } from "./models.ts";
 import { apiAdapter } from "./api.ts";
 import { docAdapter } from "./doc.ts";

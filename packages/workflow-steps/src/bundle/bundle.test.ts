@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { RoleOutput, WorkflowOptions } from "@uncaged/workflow";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { stepsBundle } from "./bundle.ts";
 
 const fanOut: WorkflowDocument = {

@@ -14,11 +14,8 @@ import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type RunControl } from "../context/context.ts";
 import { type Answered, type Handler, Run } from "../context/run.ts";
-import {
-  failure,
-  type ParallelErrorStrategy,
-  type WorkflowDocument,
-} from "../document/document.ts";
+import { failure, type ParallelErrorStrategy } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { describeSteps, documentsIn } from "./describe.ts";
 
 const document: WorkflowDocument = {

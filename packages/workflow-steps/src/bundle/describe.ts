@@ -1,5 +1,6 @@
 import type { Descriptor } from "@uncaged/workflow";
-import { getStepType, type StepDocument, type WorkflowDocument } from "../document/document.ts";
+import { getStepType } from "../document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { inputSchema } from "../registry/registry.ts";
 
 /** The rounds of a step workflow's threads when their starter does not say. */

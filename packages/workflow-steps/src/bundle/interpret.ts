@@ -1,7 +1,8 @@
 import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext } from "../context/context.ts";
 import { type Answered, type EngineEvent, type Handler, Run } from "../context/run.ts";
-import type { ParallelErrorStrategy, WorkflowDocument } from "../document/document.ts";
+import type { ParallelErrorStrategy } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import type { Resumable } from "../state/checkpoint-form.ts";
 import { restoredState } from "../state/checkpoint.ts";

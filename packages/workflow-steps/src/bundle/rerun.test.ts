@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { RoleOutput } from "@uncaged/workflow";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { stepsBundle } from "./bundle.ts";
 import { recordedCheckpoint, recordedSnapshot } from "./recorded.ts";
 import { planRerun, type RerunRequest } from "./rerun.ts";

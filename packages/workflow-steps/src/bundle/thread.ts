@@ -1,6 +1,7 @@
 import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
 import type { PauseRequest } from "../context/run.ts";
-import { type ExecutionStatus, failure, type WorkflowDocument } from "../document/document.ts";
+import { type ExecutionStatus, failure } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";

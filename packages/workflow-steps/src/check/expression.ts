@@ -1,7 +1,7 @@
 import { isWorkflowError } from "@uncaged/workflow";
 import { namesIn, problemIn } from "../expression/expression.ts";
 import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
-import { hasField } from "./field.ts";
+import { hasField } from "../document/format.ts";
 import { isRecord, itemsOf, quoted, showPath, type ViolationPath } from "../document/form.ts";
 import type { CheckedStep, Subject } from "./subject.ts";
 

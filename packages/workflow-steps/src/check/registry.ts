@@ -7,7 +7,7 @@ import {
   parseServiceSignature,
   parseVariableDeclaration,
 } from "../registry/declaration.ts";
-import { registryFields } from "./field.ts";
+import { registryFields } from "../document/format.ts";
 import {
   isRecord,
   itemsOf,

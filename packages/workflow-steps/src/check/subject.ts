@@ -1,9 +1,8 @@
+import { CUSTOM } from "../document/format.ts";
 import { isRecord, itemsOf, own, quoted, type ViolationPath } from "../document/form.ts";
-import { getStepType, type RegistryDocument, type StepType } from "../document/document.ts";
+import { getStepType, type StepType } from "../document/document.ts";
+import type { RegistryDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
-
-/** The type under which the table knows the steps of custom types. */
-export const CUSTOM = "custom";
 
 /** A step as the rules see it. Its report's paths begin at the step. */
 export type CheckedStep = Report & {

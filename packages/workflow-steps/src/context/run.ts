@@ -1,11 +1,7 @@
 import { type Attempts, type Path, Scheduler } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
-import type {
-  ExecutionStatus,
-  ParallelErrorStrategy,
-  StepDocument,
-  WorkflowDocument,
-} from "../document/document.ts";
+import type { ExecutionStatus, ParallelErrorStrategy } from "../document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { sameValue } from "../expression/value.ts";
 import { Sizes } from "../state/sizes.ts";

@@ -64,6 +64,37 @@ type ObjectForm = {
   readonly additionalProperties?: Form;
 };
 
+/** The type of the values that have a form. */
+export type TypeOf<F> = F extends { readonly anyOf: readonly (infer Each)[] }
+  ? TypeOf<Each>
+  : F extends { readonly type: "string" }
+    ? string
+    : F extends { readonly type: "number" | "integer" }
+      ? number
+      : F extends { readonly type: "boolean" }
+        ? boolean
+        : F extends { readonly type: "array" }
+          ? ItemsOf<F>
+          : F extends { readonly type: "object" }
+            ? RecordOf<F>
+            : unknown;
+
+type ItemsOf<F> = F extends { readonly prefixItems: infer Each }
+  ? { -readonly [At in keyof Each]: TypeOf<Each[At]> }
+  : F extends { readonly items: infer Each }
+    ? TypeOf<Each>[]
+    : unknown[];
+
+type RecordOf<F> = F extends { readonly properties: infer All }
+  ? { -readonly [Name in keyof All & RequiredOf<F>]: TypeOf<All[Name]> } & {
+      -readonly [Name in Exclude<keyof All, RequiredOf<F>>]?: TypeOf<All[Name]>;
+    } & { [name: string]: unknown }
+  : F extends { readonly additionalProperties: infer Each }
+    ? Record<string, TypeOf<Each>>
+    : Record<string, unknown>;
+
+type RequiredOf<F> = F extends { readonly required: readonly (infer Name)[] } ? Name : never;
+
 /** A value that has not its form, reported as "in must be an object, not 3". */
 export type FormViolation = { path: ViolationPath; text: string };
 

@@ -1,12 +1,8 @@
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import {
-  failure,
-  type ParallelErrorStrategy,
-  type StepDocument,
-  type WorkflowDocument,
-} from "../document/document.ts";
+import { failure, type ParallelErrorStrategy } from "../document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
 import { restoredState } from "../state/checkpoint.ts";

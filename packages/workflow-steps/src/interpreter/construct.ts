@@ -5,8 +5,8 @@ import {
   LoopMode,
   type ParallelErrorStrategy,
   RETURN,
-  type StepDocument,
 } from "../document/document.ts";
+import type { StepDocument } from "../document/format.ts";
 import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
 import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";

@@ -2,15 +2,8 @@ import { truncated } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent } from "../context/run.ts";
-import {
-  BREAK,
-  callTypes,
-  ENTRY,
-  failure,
-  getStepType,
-  RETURN,
-  type StepDocument,
-} from "../document/document.ts";
+import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
+import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
 import { startAt } from "../state/position.ts";
 import type { Commit, PathPart } from "../state/state.ts";

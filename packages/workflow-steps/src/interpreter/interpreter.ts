@@ -2,14 +2,8 @@ import { openAttempt, type OpenAttempt, type Scheduler, type Turn } from "@uncag
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Answered, EngineEvent, Run } from "../context/run.ts";
-import {
-  BREAK,
-  getStepType,
-  prefixOf,
-  RETURN,
-  type StepDocument,
-  type StepType,
-} from "../document/document.ts";
+import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
+import type { StepDocument } from "../document/format.ts";
 import { insideOf } from "../state/marks.ts";
 import type { Origin } from "../document/event.ts";
 import type { Inside, Position } from "../state/position.ts";

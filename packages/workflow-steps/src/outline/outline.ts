@@ -1,4 +1,5 @@
-import { BREAK, ENTRY, getStepType, RETURN, type StepDocument } from "../document/document.ts";
+import { BREAK, ENTRY, getStepType, RETURN } from "../document/document.ts";
+import type { StepDocument } from "../document/format.ts";
 import { evaluate, namesIn } from "../expression/expression.ts";
 
 /** How the steps of a document hang together. */

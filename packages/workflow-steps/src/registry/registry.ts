@@ -1,5 +1,6 @@
 import type { JsonSchema } from "@uncaged/workflow";
-import { type ApiDocument, failure, type RegistryDocument } from "../document/document.ts";
+import { failure } from "../document/document.ts";
+import type { ApiDocument, RegistryDocument } from "../document/format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 import {
   type Declaration,

@@ -1,4 +1,4 @@
-import { documentFields, fields, registryFields } from "../check/field.ts";
+import { documentFields, fields, registryFields } from "../document/format.ts";
 import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 

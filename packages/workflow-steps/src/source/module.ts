@@ -2,12 +2,8 @@ import { WorkflowError } from "@uncaged/workflow";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  getStepType,
-  type StepDocument,
-  type StepType,
-  type WorkflowDocument,
-} from "../document/document.ts";
+import { getStepType, type StepType } from "../document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { literalPath, runsWorkflow } from "../outline/outline.ts";
 import { checkedDocument, gather, type Gathered } from "./source.ts";
 

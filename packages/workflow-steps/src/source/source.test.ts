@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { errorOf } from "../../test/error-of.ts";
 import { everyType } from "../../test/every-type.ts";
-import type { WorkflowDocument } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { checkedDocument, gather } from "./source.ts";
 
 describe("a checked document", () => {

@@ -1,12 +1,8 @@
 import { posix } from "node:path";
 import { validate } from "../check/check.ts";
 import type { Violation } from "../check/subject.ts";
-import {
-  failure,
-  type StepDocument,
-  SUPPORTED_VERSIONS,
-  type WorkflowDocument,
-} from "../document/document.ts";
+import { failure, SUPPORTED_VERSIONS } from "../document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
 import { readJson } from "./json.ts";
 import { Lines, type Path, type Position, type Read, Unreadable } from "./text.ts";

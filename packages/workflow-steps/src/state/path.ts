@@ -1,5 +1,6 @@
 import { INPUT, WAIT } from "@uncaged/workflow";
-import { LoopMode, type StepDocument } from "../document/document.ts";
+import { LoopMode } from "../document/document.ts";
+import type { StepDocument } from "../document/format.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import { distinctWays, type Outline } from "../outline/outline.ts";
 import { chainKey, chainOf, type Position } from "./position.ts";

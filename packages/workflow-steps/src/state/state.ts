@@ -1,5 +1,6 @@
 import type { LLMUsage } from "../adapter/adapter.ts";
-import { ENTRY, failure, type WorkflowDocument } from "../document/document.ts";
+import { ENTRY, failure } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { Registry } from "../registry/registry.ts";
 import { setPath } from "../target/target.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
-import type { ApiDocument, StepDocument } from "../document/document.ts";
+import type { ApiDocument, StepDocument } from "../document/format.ts";
 import { carryOut } from "../../test/calling.ts";
 
 const url = "http://127.0.0.1:80/v1";

@@ -1,6 +1,7 @@
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
-import { type ApiDocument, failure, nameOf } from "../document/document.ts";
+import { failure, nameOf } from "../document/document.ts";
+import type { ApiDocument } from "../document/format.ts";
 import { outEntries } from "../target/target.ts";
 import {
   adapterOf,

@@ -1,7 +1,8 @@
 import { truncated } from "@uncaged/workflow";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
-import { failure, type RegistryDocument, type StepDocument } from "../document/document.ts";
+import { failure } from "../document/document.ts";
+import type { RegistryDocument, StepDocument } from "../document/format.ts";
 import type { Emit } from "../document/event.ts";
 
 /** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */

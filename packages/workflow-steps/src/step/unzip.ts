@@ -1,7 +1,8 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
-import { failure, type RegistryDocument } from "../document/document.ts";
+import { failure } from "../document/document.ts";
+import type { RegistryDocument } from "../document/format.ts";
 import {
   adapterOf,
   archivePath,

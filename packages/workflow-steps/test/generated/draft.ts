@@ -1,4 +1,4 @@
-import type { StepDocument, WorkflowDocument } from "../../src/document/document.ts";
+import type { StepDocument, WorkflowDocument } from "../../src/document/format.ts";
 import type { CallKind, Chains, Plan, When, WorkflowPlan } from "./plan.ts";
 
 /** A workflow that was made up, and what can be expected of its runs. */
