@@ -12,7 +12,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRoot, openLocalHost, openRoot } from "@uncaged/workflow/host";
-import { type RunningServer, startServer } from "../src/index.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../src/index.ts";
 import { request } from "./raw.ts";
 import { Reader } from "./reader.ts";
 import { eventsOf } from "./sse.ts";
@@ -31,7 +31,7 @@ let folder: string;
 let log: string;
 let server: RunningServer;
 
-function serve(streams: { most: number; patienceMs: number }): void {
+function serve(streams: ServerOptions["streams"]): void {
   const host = openLocalHost({ path: folder });
   server = startServer({
     ...{ host, hostname: "127.0.0.1", port: 0, env: {}, cwd: folder, version: "test" },
@@ -84,6 +84,16 @@ test("a reader that takes nothing for long is disconnected, and reconnects where
   for await (const { name, data } of eventsOf(rest)) {
     if (name === "step" && data.number === 40) break;
   }
+}, 15_000);
+
+test("a silent stream sends a comment now and then, and still what comes", async () => {
+  serve({ most: 10, patienceMs: 60_000, heartbeatMs: 100 });
+  const reader = new Reader(server, path);
+  await reader.sees(": still here\n\n: still here\n\n");
+  appendFileSync(log, stepOf("news"));
+  await reader.sees('"news"');
+  await reader.sees("}\n\n: still here\n\n");
+  reader.close();
 }, 15_000);
 
 test("no more streams are opened than may be, and one that closes makes room", async () => {

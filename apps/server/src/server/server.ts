@@ -12,7 +12,7 @@ import { checkRequest, bracketed, type Access, ownHosts, protect } from "../guar
 import { EntryCodes, newToken } from "../guard/token.ts";
 import { Spendings } from "../routes/spent.ts";
 import { ChangeFeed } from "../stream/changes.ts";
-import { Connections } from "../stream/connections.ts";
+import { Connections, type StreamLimits } from "../stream/connections.ts";
 import { ThreadFeeds } from "../stream/listener.ts";
 import { makeApp } from "./app.ts";
 
@@ -28,8 +28,7 @@ export type ServerOptions = {
   version: string;
   /** The built console; the one of this repository when absent. */
   console?: string;
-  /** How many streams may be open, and how long one may take nothing before it is dropped. */
-  streams?: { most: number; patienceMs: number };
+  streams?: Partial<StreamLimits>;
 };
 
 /** A server that listens. `url` has the token in it, which permits everything. */
@@ -45,7 +44,7 @@ export type RunningServer = {
 
 // An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
 const longestSilenceS = 180;
-const defaultStreams = { most: 12_000, patienceMs: 30_000 };
+const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
 // So that a body above a route's limit gets an error response of ours, and not the runtime's.
 const mostReceived = 1024 * 1024 * 1024;
 
@@ -60,7 +59,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const { host, hostname, version, env, cwd } = options;
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
-  const connections = new Connections(options.streams ?? defaultStreams);
+  const connections = new Connections({ ...defaultStreams, ...options.streams });
   const app = makeApp(
     {
       ...{ host, env, cwd, version, connections },

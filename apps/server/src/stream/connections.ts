@@ -4,21 +4,15 @@ import { type Bytes, greeting, heartbeat } from "./sse.ts";
 /** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
 
-type Controller = ReadableStreamDefaultController<Bytes>;
-
-type Connection = {
-  source: Source;
-  controller: Controller | null;
-  /** Whether its client has taken all that there was. */
-  waits: boolean;
-  /** When something was sent or taken last. */
-  at: number;
-};
+/**
+ * How many streams may be open, how long a client may take nothing before it is disconnected, and after
+ * which silence a comment is sent.
+ */
+export type StreamLimits = { most: number; patienceMs: number; heartbeatMs: number };
 
 // As long as a connection is open its buffer stays as large as the largest piece that could not go out
 // at once, and most listeners are idle.
 const largestPiece = 1024;
-const heartbeatEveryMs = 15_000;
 const lookEveryMs = 5_000;
 
 /**
@@ -26,95 +20,118 @@ const lookEveryMs = 5_000;
  * costs what the system buffers for the connection, and one that takes nothing any more is dropped.
  */
 export class Connections {
-  readonly #limit: number;
-  readonly #patienceMs: number;
+  readonly #limits: StreamLimits;
   readonly #open = new Set<Connection>();
   #timer: ReturnType<typeof setInterval> | null = null;
 
-  constructor({ most, patienceMs }: { most: number; patienceMs: number }) {
-    this.#limit = most;
-    this.#patienceMs = patienceMs;
+  constructor(limits: StreamLimits) {
+    this.#limits = limits;
   }
 
   /** @throws WorkflowError `TOO_MANY_STREAMS` when no more may be open. */
   checkLimit(): void {
-    if (this.#open.size < this.#limit) return;
+    const { most } = this.#limits;
+    if (this.#open.size < most) return;
     throw new WorkflowError({
       code: "TOO_MANY_STREAMS",
       kind: "failed",
-      message: `${this.#limit} streams are open, which is the limit`,
+      message: `${most} streams are open, which is the limit`,
       hint: "close some",
     });
   }
 
   /** The response that sends what a source has. */
   send(source: Source): Response {
-    const connection: Connection = {
-      ...{ source, controller: null, waits: false, at: performance.now() },
-    };
-    let rest: Bytes | null = greeting;
-    const send = (controller: Controller, bytes: Bytes) => {
-      rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
-      controller.enqueue(bytes.subarray(0, largestPiece));
-    };
-    const read = async (controller: Controller) => {
-      connection.waits = true;
-      // What can't be read ends the stream: a client that reconnects is answered with the error.
-      const bytes = await source.next().catch(() => null);
-      connection.waits = false;
-      connection.at = performance.now();
-      if (!this.#open.has(connection)) return;
-      if (bytes) return send(controller, bytes);
-      this.#forget(connection);
-      controller.close();
-    };
-    const body = new ReadableStream<Bytes>(
-      {
-        start: (controller) => {
-          connection.controller = controller;
-        },
-        pull: (controller) => {
-          if (rest === null) return read(controller);
-          connection.at = performance.now();
-          send(controller, rest);
-        },
-        cancel: () => this.#forget(connection),
-      },
-      { highWaterMark: 0 },
-    );
+    const connection = new Connection(source, (closed) => this.#forget(closed));
     this.#open.add(connection);
-    this.#timer ??= setInterval(() => this.#look(), Math.min(lookEveryMs, this.#patienceMs));
-    return new Response(body, {
+    const { patienceMs, heartbeatMs } = this.#limits;
+    const everyMs = Math.min(lookEveryMs, patienceMs, heartbeatMs);
+    this.#timer ??= setInterval(() => this.#look(), everyMs);
+    return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {
       headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" },
     });
   }
 
   /** Ends all of them. */
   close(): void {
-    for (const connection of this.#open) this.#drop(connection);
-  }
-
-  #drop(connection: Connection): void {
-    this.#forget(connection);
-    connection.controller?.error(new Error("the client has stopped reading"));
+    for (const connection of this.#open) connection.drop();
   }
 
   #forget(connection: Connection): void {
-    if (!this.#open.delete(connection)) return;
-    connection.source.close();
-    if (this.#open.size > 0 || !this.#timer) return;
+    if (!this.#open.delete(connection) || this.#open.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
   #look(): void {
+    const { patienceMs, heartbeatMs } = this.#limits;
     const now = performance.now();
     for (const connection of this.#open) {
       const idleMs = now - connection.at;
-      if (!connection.waits && idleMs > this.#patienceMs) this.#drop(connection);
-      if (!connection.waits || idleMs < heartbeatEveryMs) continue;
-      connection.at = now;
-      connection.controller?.enqueue(heartbeat);
+      if (!connection.waits && idleMs > patienceMs) connection.drop();
+      else if (connection.waits && idleMs >= heartbeatMs) connection.beat(now);
     }
+  }
+}
+
+/** One open stream: it is asked for a piece when its client has taken the one before. */
+class Connection {
+  /** Whether its client has taken all that there was. */
+  waits = false;
+  /** When something was sent or taken last. */
+  at = performance.now();
+  readonly #source: Source;
+  readonly #onClose: (connection: Connection) => void;
+  #controller: ReadableStreamDefaultController<Bytes> | null = null;
+  #rest: Bytes | null = greeting;
+  #closed = false;
+
+  constructor(source: Source, onClose: (connection: Connection) => void) {
+    this.#source = source;
+    this.#onClose = onClose;
+  }
+
+  start(controller: ReadableStreamDefaultController<Bytes>): void {
+    this.#controller = controller;
+  }
+
+  pull(controller: ReadableStreamDefaultController<Bytes>): Promise<void> | undefined {
+    if (this.#rest === null) return this.#read(controller);
+    this.#send(controller, this.#rest);
+    return undefined;
+  }
+
+  cancel(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#source.close();
+    this.#onClose(this);
+  }
+
+  beat(now: number): void {
+    this.at = now;
+    this.#controller?.enqueue(heartbeat);
+  }
+
+  drop(): void {
+    this.cancel();
+    this.#controller?.error(new Error("the client has stopped reading"));
+  }
+
+  async #read(controller: ReadableStreamDefaultController<Bytes>): Promise<void> {
+    this.waits = true;
+    // What can't be read ends the stream: a client that reconnects is answered with the error.
+    const bytes = await this.#source.next().catch(() => null);
+    this.waits = false;
+    if (this.#closed) return;
+    if (bytes) return this.#send(controller, bytes);
+    this.cancel();
+    controller.close();
+  }
+
+  #send(controller: ReadableStreamDefaultController<Bytes>, bytes: Bytes): void {
+    this.at = performance.now();
+    this.#rest = bytes.length > largestPiece ? bytes.subarray(largestPiece) : null;
+    controller.enqueue(bytes.subarray(0, largestPiece));
   }
 }
