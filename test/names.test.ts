@@ -80,7 +80,6 @@ const left: Record<string, number> = {
   "apps/server": 3,
   "apps/web": 1,
   docs: 13,
-  "packages/cli-workflow": 1,
   "packages/workflow-agents": 114,
   test: 6,
 };

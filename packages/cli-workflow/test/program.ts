@@ -104,7 +104,7 @@ export class Store {
     const found: Record<string, string> = {};
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
-      // What a live worker keeps for itself, and its debug log, come and go by themselves.
+      // What a live worker keeps for itself, and its debug log, come and go.
       if (path.startsWith("run") || path.endsWith(".info.jsonl")) continue;
       found[path] = statSync(full).isFile() ? readFileSync(full, "latin1") : "folder";
     }
