@@ -195,6 +195,50 @@ describe("the current step", () => {
     expect(context.snapshot()).toMatchObject({ status: "paused", currentStepID: "Pause_B" });
   });
 
+  test("of a thread that waits at a Pause in a fork, or failed in a chain of one, is that step", async () => {
+    const document = flow(
+      [
+        { id: "Noop_F", children: ["Set_A", "Set_B"], next: "RETURN" },
+        { id: "Set_A", target: "$n", value: 1, next: "Work_A" },
+        { id: "Work_A", next: "RETURN" },
+        { id: "Set_B", target: "$n", value: 2, next: "Pause_B" },
+        { id: "Pause_B", resumeResultTarget: "$answer", next: "RETURN" },
+      ],
+      { vars },
+    );
+    const documents = { document, subflows: {} };
+    const commits = ["A", "B"].map((name) => ({
+      role: `Set_${name}`,
+      content: "",
+      meta: {
+        path: [{ in: "Noop_F", child: `Set_${name}` }],
+        variables: [],
+        artifacts: [],
+        next: name === "A" ? "Work_A" : "Pause_B",
+        phase: "done",
+        eventSeq: 1,
+      },
+    }));
+    const wait = {
+      role: "__wait__",
+      content: "",
+      meta: {
+        for: "pause",
+        stepID: "Pause_B",
+        token: "t",
+        path: [{ in: "Noop_F", child: "Set_B" }],
+      },
+    };
+    const thread = { threadId: "T", prompt: "" };
+    const known = { elapsedMs: 0, eventSeq: 0 };
+    const waiting = { ...thread, steps: [...commits, wait], status: "waiting" };
+    expect(recordedSnapshot(documents, waiting, known).currentStepID).toBe("Pause_B");
+    const failed = { ...thread, steps: commits, status: "failed" };
+    const failing = { ...known, failedStepID: "Pause_B" };
+    expect(recordedSnapshot(documents, failed, failing).currentStepID).toBe("Pause_B");
+    expect(recordedSnapshot(documents, failed, known).currentStepID).toBe("Work_A");
+  });
+
   test("of a run that failed inside of a loop is the step that failed", async () => {
     const failing: StepDocument[] = [
       { id: "Loop_A", source: [0, 1, 2], children: ["Work_A"], next: "RETURN" },

@@ -73,7 +73,9 @@ export class Runs {
       : lastSeqOf(this.#host, ref));
     const thread = await this.#host.read(ref);
     const elapsedMs = (ended?.at ?? Date.now()) - thread.createdAt;
-    return recordedSnapshot(documents, thread, { elapsedMs, eventSeq });
+    const failedStepID =
+      thread.status === "failed" ? await failedStepOf(this.#host, ref) : undefined;
+    return recordedSnapshot(documents, thread, { elapsedMs, eventSeq, failedStepID });
   }
 
   /**

@@ -56,27 +56,31 @@ export function recordedCheckpoint(
  * The snapshot of a recorded thread: of what is committed. `currentStepID` is the step that runs, or that
  * the run failed or was cancelled at; null when it has come to its end.
  *
- * @param known What is not recorded in the steps: how long it has run, and the `seq` of its last event.
+ * @param known What is not recorded in the steps: how long it has run, the `seq` of its last event, and
+ * the step that failed.
  */
 export function recordedSnapshot(
   { document, subflows }: Documents,
   thread: RecordedThread,
-  known: Pick<WorkflowSnapshot, "elapsedMs" | "eventSeq">,
+  known: Pick<WorkflowSnapshot, "elapsedMs" | "eventSeq"> & { failedStepID?: string | null },
 ): WorkflowSnapshot {
   const workflow = readWorkflow(document);
   const state = stateOf(workflow, { ...thread, subflows, status: ExecutionStatus.running });
   const isOver = state.stopped !== null || hasEnded(state.position);
   const { params, variables, localVars, artifacts } = state;
+  const paused = pauseOf(thread);
+  const current =
+    paused?.nodeID ?? known.failedStepID ?? currentOf(workflow.outline, state.position);
   return {
     runID: thread.threadId,
     status: statusOf(thread, isOver),
-    currentStepID: isOver ? null : currentOf(workflow.outline, state.position),
+    currentStepID: isOver ? null : current,
     elapsedMs: known.elapsedMs,
     params,
     variables,
     localVars,
     artifacts: Object.keys(artifacts),
-    paused: pauseOf(thread),
+    paused,
     eventSeq: known.eventSeq,
     version: document.version,
   };
