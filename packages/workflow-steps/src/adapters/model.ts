@@ -131,7 +131,7 @@ type Surroundings = Partial<ToolContext> & Pick<ToolContext, "env">;
  * @throws LLMError `bad_request` for an unknown name, and for tools of both kinds; WorkflowError
  *   `NO_CWD` when the run has no directory for them.
  */
-export async function toolsOf(
+async function toolsOf(
   tools: readonly LLMTool[] | undefined,
   registry: ToolRegistry | undefined,
   around: Surroundings,

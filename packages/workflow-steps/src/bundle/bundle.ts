@@ -188,7 +188,7 @@ function refuse(what: string): never {
  * a step in a child workflow is published as that step's own, with the step that runs the workflow before
  * its id, and not as a message of the tool that runs it.
  */
-export function publish(event: RunEvent): void {
+function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;
   if (type === "tool_message" && isStepEvent(data)) {

@@ -18,7 +18,7 @@ const longestText = 2000;
  * running it. `document` is null, and `subflows` empty, where they are longer than 512 Ki characters. Roles
  * that are longer than 384 Ki in all are left out, and so is an `input` of more than 64 Ki.
  */
-export type StepsMark = {
+type StepsMark = {
   version: string;
   name: string;
   document: string | null;

@@ -112,7 +112,7 @@ function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] 
  * How a run stands, by the status of its thread: a thread that waits is a paused run, and one that was
  * completed by a Stop is a stopped run. What can go on and is not driven now counts as running.
  */
-export function runStatus(
+function runStatus(
   status: string,
   steps: readonly { meta: Record<string, unknown> }[],
 ): ExecutionStatus {

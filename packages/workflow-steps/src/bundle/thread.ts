@@ -124,7 +124,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta, find: FindW
  *
  * @throws WorkflowError `PARAMS_INVALID` that names all that are missing or wrong.
  */
-export function paramsOf(
+function paramsOf(
   registry: Registry,
   { prompt, params }: Pick<ThreadInput, "prompt" | "params">,
 ): Record<string, unknown> {
@@ -155,7 +155,7 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 }
 
 /** Meta of the `__wait__` step of a Pause. */
-export type PauseMeta = PauseRequest & { for: "pause" };
+type PauseMeta = PauseRequest & { for: "pause" };
 
 /**
  * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it.
@@ -184,7 +184,7 @@ export function pauseOutput(wait: PauseRequest): RoleOutput {
 }
 
 /** What a step of a thread is: a commit, a question, an answer, or where a rerun begins. */
-export type ReadStep =
+type ReadStep =
   | { kind: "commit"; commit: Commit }
   | { kind: "pause"; stepID: string; path: PathPart[] }
   | { kind: "answer"; meta: Record<string, unknown>; content: string }
@@ -195,7 +195,7 @@ export type ReadStep =
  *
  * @throws WorkflowError `NOT_STEPS` for one that no step workflow made.
  */
-export function readStep({ role, content, meta }: RoleOutput, number: number): ReadStep {
+function readStep({ role, content, meta }: RoleOutput, number: number): ReadStep {
   if (role === WAIT && meta.for === "pause") {
     return { kind: "pause", stepID: String(meta.stepID), path: (meta.path ?? []) as PathPart[] };
   }

@@ -33,10 +33,10 @@ const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
 const longestId = 200;
 
 /** The rules for a step's id and type. */
-export const identityRules: readonly StepRule[] = [hasId, hasFreeId, hasPlainId, hasKnownType];
+const identityRules: readonly StepRule[] = [hasId, hasFreeId, hasPlainId, hasKnownType];
 
 /** No two steps have one id. */
-export const idsAreUnique: DocumentRule = ({ steps }) => {
+const idsAreUnique: DocumentRule = ({ steps }) => {
   const first = new Map<string, number>();
   for (const { id, index, error } of steps) {
     if (id === null) continue;

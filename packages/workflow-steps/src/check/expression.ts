@@ -25,7 +25,7 @@ export function hasGoodExpressions(step: CheckedStep, subject: Subject): void {
 }
 
 /** Reports what is wrong with one expression of a step. */
-export function checkExpression(
+function checkExpression(
   { source, path }: Found,
   { error, warning }: CheckedStep,
   { declared }: Subject,
@@ -90,18 +90,18 @@ function* condition(value: unknown, path: ViolationPath): Generator<Found> {
 }
 
 /** A text inside a value, with the keys and indexes that lead to it. */
-export type Leaf = { text: string; path: () => (string | number)[] };
+type Leaf = { text: string; path: () => (string | number)[] };
 
 type Spot = { key: string | number; within: Spot | null };
 
 /** The deepest nesting that values in steps may have. */
-export const deepestValue = 1000;
+const deepestValue = 1000;
 
 /**
  * The texts in a value, in order. A value that is nested too deep gives null in place of the texts there.
  * An object that stands in it twice is read once, so a cycle has an end.
  */
-export function* leavesIn(value: unknown): Generator<Leaf | null> {
+function* leavesIn(value: unknown): Generator<Leaf | null> {
   const seen = new Set<object>();
   const waiting: { value: unknown; place: Spot | null; depth: number }[] = [
     { value, place: null, depth: 0 },

@@ -126,7 +126,7 @@ export const constructsDoNotContainThemselves: DocumentRule = ({ steps, outline 
 };
 
 /** Whether a step of a cycle runs inside another of it, or inside itself. */
-export function containsItself(cycle: readonly string[], outline: Outline): boolean {
+function containsItself(cycle: readonly string[], outline: Outline): boolean {
   const members = new Set(cycle);
   return cycle.some((id) => childrenAmong(members, id, outline).length > 0);
 }

@@ -24,7 +24,7 @@ export type Subject = Report & {
 };
 
 /** A registry's fields, whatever they are. */
-export type RegistryFields = Readonly<Partial<Record<keyof RegistryDocument, unknown>>>;
+type RegistryFields = Readonly<Partial<Record<keyof RegistryDocument, unknown>>>;
 
 /** Looks at one step. Must not throw, whatever the step is. */
 export type StepRule = (step: CheckedStep, subject: Subject) => void;
@@ -88,13 +88,13 @@ export type Violation = {
 };
 
 /** Where violations are reported. */
-export type Report = {
+type Report = {
   error: (path: ViolationPath, text: string) => void;
   warning: (path: ViolationPath, text: string) => void;
 };
 
 /** A report that adds to `violations`. Its paths begin at `home`; `label` is what a message begins with. */
-export function reportTo(
+function reportTo(
   violations: Violation[],
   home: ViolationPath = [],
   stepID: string | null = null,
@@ -117,7 +117,7 @@ function labelOf(label: string): string {
 }
 
 /** The names that a registry declares; `$` belongs to a variable's name. */
-export type Declared = Readonly<
+type Declared = Readonly<
   Record<"params" | "vars" | "services" | "apis" | "components" | "schemas", ReadonlySet<string>>
 >;
 
@@ -125,7 +125,7 @@ export type Declared = Readonly<
  * What a registry declares, read as far as it goes: a declaration that is wrong has a name all the same,
  * so that its uses are no violations too.
  */
-export function declaredIn(registry: Partial<Record<keyof RegistryDocument, unknown>>): Declared {
+function declaredIn(registry: Partial<Record<keyof RegistryDocument, unknown>>): Declared {
   const names = (list: unknown): ReadonlySet<string> => new Set(itemsOf(list).flatMap(nameIn));
   return {
     params: names(registry.params),

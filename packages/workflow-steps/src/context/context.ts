@@ -208,7 +208,7 @@ export type WorkflowSnapshot = {
 };
 
 /** A deep copy of a run's state now, with what is not committed yet. */
-export function snapshotOf(run: Run): WorkflowSnapshot {
+function snapshotOf(run: Run): WorkflowSnapshot {
   const { state } = run;
   return structuredClone({
     runID: state.runID,

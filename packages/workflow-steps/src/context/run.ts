@@ -42,7 +42,7 @@ export type EngineEvent =
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
 /** How a run is set up. */
-export type RunSetup = {
+type RunSetup = {
   adapters: Adapters;
   /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
   env: Readonly<Record<string, string>>;
@@ -166,10 +166,10 @@ export class Run {
 const nothing = (): Unclaimed => ({ variables: [], artifacts: [] });
 
 /** A variable before and after a write, as events show it. */
-export type Change = { oldValue: unknown; newValue: unknown };
+type Change = { oldValue: unknown; newValue: unknown };
 
 /** The variables of a run while it goes on. A write costs its own size, not that of the variable. */
-export class Variables {
+class Variables {
   readonly #values: Record<string, unknown>;
   readonly #owned = new WeakSet<object>();
   readonly #sizes = new Sizes();

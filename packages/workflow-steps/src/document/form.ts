@@ -96,7 +96,7 @@ type RecordOf<F> = F extends { readonly properties: infer All }
 type RequiredOf<F> = F extends { readonly required: readonly (infer Name)[] } ? Name : never;
 
 /** A value that has not its form, reported as "in must be an object, not 3". */
-export type FormViolation = { path: ViolationPath; text: string };
+type FormViolation = { path: ViolationPath; text: string };
 
 /** All places where a value has not its form. `path` leads to the value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {

@@ -12,7 +12,7 @@ import type { Form, TypeOf } from "./form.ts";
 export const CUSTOM = "custom";
 
 /** A field of a step: its form, and the types of steps that have it. */
-export type Field = {
+type Field = {
   readonly name: string;
   readonly on: ReadonlySet<string>;
   readonly form: Form;

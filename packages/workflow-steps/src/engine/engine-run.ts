@@ -21,7 +21,7 @@ import type { EngineOptions } from "./engine.ts";
 const longestBreath = 20;
 
 /** How a run is started, beside its workflow and its state. */
-export type EngineRunOptions = Omit<EngineOptions, "customHandlers"> & {
+type EngineRunOptions = Omit<EngineOptions, "customHandlers"> & {
   adapters: Adapters;
   handlers: Readonly<Record<string, Handler>>;
   resumedFrom?: string;
@@ -194,7 +194,7 @@ const longestTimer = 2 ** 31 - 1;
 type Open = { token: string; settle: (answer: Answered | undefined) => void };
 
 /** The question that a run waits with, and the answers that it has had. */
-export class Question {
+class Question {
   readonly #onRejected: (reason: string) => void;
   readonly #replies = new Map<string, ResumeReply>();
   readonly #used = new Set<string>();
@@ -264,7 +264,7 @@ export class Question {
 }
 
 /** A tool of the caller's own: an envelope with `error` is a failure, its `result` the result. */
-export type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
+type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
 
 /** Tools by name: a record, or something to look them up in. */
 export type Tools =
@@ -272,7 +272,7 @@ export type Tools =
   | { get(name: string): SimpleTool | undefined };
 
 /** The adapters that `cwd` and `tools` stand for. */
-export function adaptersFor({ cwd, tools }: { cwd?: string; tools?: Tools }): Adapters {
+function adaptersFor({ cwd, tools }: { cwd?: string; tools?: Tools }): Adapters {
   return {
     ...(cwd !== undefined && { file: filesUnder(cwd) }),
     ...(tools && { tool: toolsOf(tools) }),

@@ -105,10 +105,10 @@ function collect(tree: Tree, names: Set<string>): void {
 export type Scope = (name: string) => unknown;
 
 /** An expression that is ready to be evaluated. */
-export type Evaluate = (scope: Scope) => unknown;
+type Evaluate = (scope: Scope) => unknown;
 
 /** Makes a function of a tree. `failAt` gives what throws at an offset. */
-export function compile(tree: Tree, failAt: (offset: number) => Fail): Evaluate {
+function compile(tree: Tree, failAt: (offset: number) => Fail): Evaluate {
   switch (tree.kind) {
     case "literal": {
       const { value } = tree;

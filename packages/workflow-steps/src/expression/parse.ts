@@ -166,7 +166,7 @@ class Parser {
 }
 
 /** A word of an expression. `text` is a name, a key, an operator or a text's own characters. */
-export type Token =
+type Token =
   | { kind: "name" | "key" | "text" | "operator" | "end"; text: string; offset: number }
   | { kind: "number"; text: string; value: number; offset: number };
 
@@ -177,7 +177,7 @@ export class SyntaxViolation extends Error {
   }
 }
 
-export const grammarHint =
+const grammarHint =
   "an expression has names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
 
 const space = /\s*/y;
@@ -209,7 +209,7 @@ const foreign: Readonly<Record<string, string>> = {
 };
 
 /** The words of a text, with an `end` as the last. Throws a {@link SyntaxViolation}. */
-export function tokensOf(source: string): Token[] {
+function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   let offset = 0;
   const match = (pattern: RegExp): RegExpExecArray | null => {

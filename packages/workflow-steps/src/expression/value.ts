@@ -14,7 +14,7 @@ export function toFloat(value: unknown): number {
 }
 
 /** The number that a number or a numeric text (decimal, finite) is; undefined for all else. */
-export function numberIn(value: unknown): number | undefined {
+function numberIn(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || !decimal.test(value)) return undefined;
   const number = Number(value);
@@ -94,7 +94,7 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
 export type Fail = (message: string, hint: string, cause?: unknown) => never;
 
 /** What an operator makes of its two sides. */
-export type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
+type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
 
 /** The operators that always look at both sides. */
 export const operations: Readonly<Record<Exclude<Operator, "&&" | "||">, Operation>> = {

@@ -30,7 +30,7 @@ export type RunResult =
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
 
-export type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
+type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
 
 /**
  * Drives a run from its position to its end: an async generator of engine events, and the only thing
@@ -120,7 +120,7 @@ async function runAll(interpreter: Interpreter): Promise<null> {
  *
  * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
  */
-export async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
+async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
   const { steps } = interpreter.run.workflow.outline;
   let skipped = 0;
   for (;;) {

@@ -11,7 +11,7 @@ import type { Artifact, Commit, PathPart, Write } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
 /** Why a run ends before its chains do: a Stop, or an abort from outside. */
-export type Halt = "stopped" | "cancelled";
+type Halt = "stopped" | "cancelled";
 
 /** What a chain commits, apart from what the interpreter knows itself. */
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
@@ -23,7 +23,7 @@ export type Drive = (
 ) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 
 /** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
-export type InterpreterParts = {
+type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: Drive;
 };
@@ -128,7 +128,7 @@ export type ChainEnd = typeof RETURN | typeof BREAK;
 export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
 
 /** Variable writes and files of a step. */
-export type Written = { variables: Write[]; artifacts: Artifact[] };
+type Written = { variables: Write[]; artifacts: Artifact[] };
 
 /**
  * Steps that follow each other, at the top or inside a construct. `path` are the constructs around it,

@@ -13,7 +13,7 @@ import { outEntries, parseTarget, resolveTarget } from "../target/target.ts";
 import type { Task } from "./interpreter.ts";
 
 /** A step whose outputs are written. */
-export type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
+type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
 type FileWrite = { path: string; data: string | Uint8Array };
 
@@ -36,7 +36,7 @@ export function print({ context, step }: Writer): void {
 }
 
 /** Writes what `out` says: the variables at once, in their order, then the files. */
-export async function writeOutputs(writer: Writer): Promise<void> {
+async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const files: FileWrite[] = [];
   for (const [text, value] of outEntries(step.out)) {
@@ -196,7 +196,7 @@ export function emitEvent(
 }
 
 /** The folder of a run's temporary files, from the root. */
-export const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
+const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
 
 /** Removes a run's temporary files; what can't be removed stays. An abort ends the wait for that. */
 export async function removeTemporary(

@@ -36,7 +36,7 @@ export class ParallelError extends Error {
 /** One of several concurrent tasks: the step it begins with, and what it does. */
 export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
 
-export type ParallelOptions = {
+type ParallelOptions = {
   /** The most at once; 0, the default, for no limit. */
   maxConcurrency?: number;
   /** `fail_fast` when not given. */

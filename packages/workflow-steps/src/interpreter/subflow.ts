@@ -161,7 +161,7 @@ const unreadable = (id: string, path: string, why: string) =>
   );
 
 /** A workflow that a step runs, and its state. */
-export type Child = { workflow: Workflow; state: RunState };
+type Child = { workflow: Workflow; state: RunState };
 
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
@@ -169,7 +169,7 @@ const tokens = new Set(["llm_token", "llm_thinking"]);
  * Runs a child workflow to its end. Its steps are committed as the parent's, its events reach the
  * parent as what a tool reports, and a Pause of it holds the parent.
  */
-export async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
+async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
   const { context, interpreter, signal } = task;
   const { setup } = interpreter.run;
   const { runID } = child.state;

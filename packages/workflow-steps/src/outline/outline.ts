@@ -71,7 +71,7 @@ const isStep = (step: unknown): step is StepDocument =>
   typeof step === "object" && step !== null && "id" in step && typeof step.id === "string";
 
 /** How a step names another. `next`, `onError` and `timeout` go on in the chain that the step is in. */
-export type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
+type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
 
 /** A place in a step that names a step; `path` begins at the step. */
 export type Reference = { kind: ReferenceKind; to: string; path: (string | number)[] };
@@ -100,7 +100,7 @@ export function referencesOf(step: Readonly<Record<string, unknown>>): Reference
 }
 
 /** Whether the step that is named runs in the chain of the one that names it, not inside of it. */
-export const isChained = ({ kind }: Reference): boolean => kind !== "child" && kind !== "case";
+const isChained = ({ kind }: Reference): boolean => kind !== "child" && kind !== "case";
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
@@ -115,7 +115,7 @@ export type Enclosure = {
 const maxWays = 100;
 
 /** What enclosures are found in. */
-export type Graph = {
+type Graph = {
   steps: ReadonlyMap<string, StepDocument>;
   references: (id: string) => readonly Reference[];
   entries: readonly string[];
@@ -128,7 +128,7 @@ export type Graph = {
  * A construct does not enclose what leads back to it: a case that jumps back to where its Branch was
  * reached from stays in the chain of that Branch. So the ways are finite.
  */
-export function enclosuresIn({ steps, references, entries, groups }: Graph) {
+function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
   const heads = new Map<string, Enclosure[]>();
   for (const [id, step] of steps) {
@@ -171,7 +171,7 @@ export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
 }
 
 /** All that is reached from a step by `edges`, itself first. */
-export function reached(id: string, edges: (id: string) => readonly string[]): Set<string> {
+function reached(id: string, edges: (id: string) => readonly string[]): Set<string> {
   const seen = new Set([id]);
   for (const step of seen) {
     for (const target of edges(step)) seen.add(target);
@@ -191,13 +191,13 @@ function append<Value>(map: Map<string, Value[]>, key: string, value: Value): vo
 }
 
 /** Which steps a step leads to. */
-export type Edges = (id: string) => readonly string[];
+type Edges = (id: string) => readonly string[];
 
 /** Steps that lead to each other have one number, which is smaller than that of all who lead to them. */
-export type Groups = ReadonlyMap<string, number>;
+type Groups = ReadonlyMap<string, number>;
 
 /** Groups steps so that two are together when each is reached from the other. Takes linear time. */
-export function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
+function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
   const groups = new Map<string, number>();
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
@@ -239,7 +239,7 @@ export function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
 }
 
 /** The groups of more than one step, and the steps that lead to themselves; in the order of `groups`. */
-export function cyclesOf(groups: Groups, edges: Edges): string[][] {
+function cyclesOf(groups: Groups, edges: Edges): string[][] {
   const members = new Map<number, string[]>();
   for (const [id, group] of groups) {
     const list = members.get(group);
@@ -252,7 +252,7 @@ export function cyclesOf(groups: Groups, edges: Edges): string[][] {
 }
 
 /** In how many constructs each step lies at the most. A construct in a cycle with its content counts once. */
-export function depthsIn(
+function depthsIn(
   groups: Groups,
   references: (id: string) => readonly Reference[],
 ): Map<string, number> {

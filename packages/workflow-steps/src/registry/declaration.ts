@@ -71,7 +71,7 @@ function jsonOr(text: string): unknown {
 }
 
 /** A declaration that can't be read. */
-export function invalid(text: unknown, message: string, hint: string) {
+function invalid(text: unknown, message: string, hint: string) {
   const quoted = typeof text === "string" ? text : `a ${typeof text}`;
   const shown = quoted.length > 80 ? `${quoted.slice(0, 80)}…` : quoted;
   return failure(
@@ -170,7 +170,7 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
 export const isKnownType = (type: string): boolean => Object.hasOwn(checks, type);
 
 /** A type as it is written in any case: a known one in capitals, another one as it is. */
-export function canonicalType(text: string): string {
+function canonicalType(text: string): string {
   const type = text.replace(/\s+/g, "").toUpperCase();
   return isKnownType(type) ? type : text.trim();
 }
@@ -180,4 +180,4 @@ export const isOfType = (value: unknown, type: string): boolean =>
   isKnownType(type) ? (checks[type]?.(value) ?? true) : true;
 
 /** Whether the values of a type are texts, so that a default needs no quotes. */
-export const isTextType = (type: string): boolean => type === "STRING" || type === "FILE_REF";
+const isTextType = (type: string): boolean => type === "STRING" || type === "FILE_REF";

@@ -12,7 +12,7 @@ import {
 } from "./declaration.ts";
 
 /** A component as the registry names it: its id, and whatever else stands there. */
-export type ComponentDocument = { id: string; [field: string]: unknown };
+type ComponentDocument = { id: string; [field: string]: unknown };
 
 /**
  * What the registry of a step workflow declares, read. Its methods give undefined for what is not
@@ -109,7 +109,7 @@ const ownOf = <T>(record: Record<string, T> | undefined, key: string): T | undef
  * Throws one `WorkflowError` (`PARAMS_INVALID`) that names all that are missing, of a wrong type, or not
  * declared; each has a line in `details`.
  */
-export function startParams(
+function startParams(
   declarations: readonly Declaration[],
   given: unknown,
   isPart = false,

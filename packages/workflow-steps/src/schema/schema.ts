@@ -3,7 +3,7 @@ import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 
 /** A JSON Schema, or a part of one. */
-export type Schema = { [keyword: string]: unknown };
+type Schema = { [keyword: string]: unknown };
 
 /** What one type asks for beside the forms of its fields. */
 const also: Partial<Record<StepType, Schema>> = {
@@ -163,7 +163,7 @@ const described = (key: string, texts: Texts): Schema => ({
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
 /** What an editor says of each type of step. */
-export const typeTexts: Readonly<Record<StepType, string>> = {
+const typeTexts: Readonly<Record<StepType, string>> = {
   Service: "Calls the service that registry.services declares as the id says: Service_<Name>.",
   API: "Calls the HTTP endpoint that registry.apis declares as the id says: API_<id>.",
   Component: "Calls the component that the id names: Component_<id>.",

@@ -70,14 +70,14 @@ const sibling = (entryPoint: string): string =>
   fileURLToPath(new URL(`../${entryPoint}.ts`, import.meta.url));
 
 /** The packages that the code imports. */
-export const packageName = "@uncaged/workflow-steps";
-export const adaptersName = `${packageName}/adapters`;
+const packageName = "@uncaged/workflow-steps";
+const adaptersName = `${packageName}/adapters`;
 
 /**
  * The module of a bundle that runs a document and those that it runs: its source, which is the same for
  * the same documents. It imports no adapter that they do not use.
  */
-export function moduleCode({ document, subflows }: Gathered): string {
+function moduleCode({ document, subflows }: Gathered): string {
   const needed = neededBy([document, ...subflows.values()]);
   const docs = Object.assign({}, ...[...subflows.values(), document].map(docsOf)) as object;
   const adapters = adaptersOf(needed, docs);
@@ -144,7 +144,7 @@ function adaptersOf(needed: Needed, docs: object): Adapter[] {
 }
 
 /** Which of the default adapters workflows use; `models` are the providers that their models may be of. */
-export type Needed = {
+type Needed = {
   file: boolean;
   doc: boolean;
   api: boolean;
@@ -155,7 +155,7 @@ export type Needed = {
 };
 
 /** What these workflows need, judged by their steps. What is computed may be anything. */
-export function neededBy(documents: readonly WorkflowDocument[]): Needed {
+function neededBy(documents: readonly WorkflowDocument[]): Needed {
   const steps = documents.flatMap((document) => document.steps);
   const calls = steps.filter((step) => !runsWorkflow(step));
   const typed = (type: StepType) => calls.filter((step) => getStepType(step) === type);
@@ -201,7 +201,7 @@ const prefixOf = (model: string | null): string | null =>
 const servedByPrograms = new Set<string | null>(["Service", "Component"]);
 
 /** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
-export function unserved({ steps }: WorkflowDocument, file: string): string[] {
+function unserved({ steps }: WorkflowDocument, file: string): string[] {
   return steps
     .filter((step) => servedByPrograms.has(getStepType(step)))
     .map((step) => {
@@ -215,7 +215,7 @@ export function unserved({ steps }: WorkflowDocument, file: string): string[] {
  * order of the keys of `in`, `out` and other values is kept, for it is seen when the workflow runs.
  * `$schema` is for editors and is left out.
  */
-export function canonicalText(document: WorkflowDocument): string {
+function canonicalText(document: WorkflowDocument): string {
   const { $schema: _, registry, steps, ...rest } = document;
   return JSON.stringify(
     sorted({ ...rest, registry: sorted(registry), steps: steps.map((step) => sorted(step)) }),

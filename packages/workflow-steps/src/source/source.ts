@@ -75,7 +75,7 @@ export type Gathered = {
 };
 
 /** Reads a document by its path from the first document's folder. */
-export type ReadSubflow = (path: string, step: string, by: string) => Promise<WorkflowDocument>;
+type ReadSubflow = (path: string, step: string, by: string) => Promise<WorkflowDocument>;
 
 /**
  * Gathers the documents that a document's steps name by a literal path, and those that these name.

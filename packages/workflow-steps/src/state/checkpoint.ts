@@ -12,7 +12,7 @@ import { comingStep } from "./path.ts";
 import { type Marks, newState, type RunState, type Workflow } from "./state.ts";
 
 /** What a checkpoint takes from the workflow and from the moment. */
-export type CheckpointContext = {
+type CheckpointContext = {
   workflow: Workflow;
   workflowID: string;
   status: ExecutionStatus;

@@ -17,7 +17,7 @@ export type Position = {
 };
 
 /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
-export type BodyDone = { selected?: string | null; next?: string };
+type BodyDone = { selected?: string | null; next?: string };
 
 /**
  * How far a construct is that was entered. `finished` counts the iterations of a loop that are done

@@ -21,7 +21,7 @@ export type Marks = {
   loopProgress: Record<string, number>;
 };
 
-export const noMarks = (): Marks => ({ completedBranches: {}, loopProgress: {} });
+const noMarks = (): Marks => ({ completedBranches: {}, loopProgress: {} });
 
 /** All that a run is, apart from what is being done. Values of variables are never changed in place. */
 export type RunState = {

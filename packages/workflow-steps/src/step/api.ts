@@ -53,7 +53,7 @@ export async function callApi(call: Call): Promise<Called> {
  * What an API adapter answers to a request.
  * @throws LLMError of the status' type when the status is 400 or more.
  */
-export async function answerOf(call: Call, request: ApiRequest): Promise<Answer> {
+async function answerOf(call: Call, request: ApiRequest): Promise<Answer> {
   const api = adapterOf(call, "api");
   const answer = await untilAborted(call.signal, () => api.request(request));
   const { status } = answer;
@@ -106,7 +106,7 @@ function segment(call: Call, name: string, given: string): string {
  *
  * @throws LLMError `auth_error` for a variable that is not set, `bad_request` for what is no header.
  */
-export function headersOf(call: Call, api: ApiDocument): Record<string, string> {
+function headersOf(call: Call, api: ApiDocument): Record<string, string> {
   const own = Object.entries(api.headers ?? {}).map(([name, value]) => [
     name,
     expanded(call, textOf(call, name, value)),

@@ -167,7 +167,7 @@ const callKeys = new Set(
  * @param docs The text of the step's documents; it is put before `system`.
  * @throws LLMError `bad_request` for a field that is not of its kind.
  */
-export function paramsOf(
+function paramsOf(
   call: Call,
   { model, provider }: Model,
   form: OutputConfig | null,
@@ -252,7 +252,7 @@ const badParams = (message: string): LLMError =>
   new LLMError("bad_request", message, { code: "BAD_PARAMS" });
 
 /** Which model is asked, and whose it is, as far as that is messages. */
-export type Model = { model: string; provider?: string };
+type Model = { model: string; provider?: string };
 
 const defaultModel = "claude-opus-4-6";
 
@@ -262,7 +262,7 @@ const defaultModel = "claude-opus-4-6";
  *
  * @throws LLMError `bad_request` when `model` or `provider` is empty or no text.
  */
-export function modelOf({ step, inputs, value, env }: Call): Model {
+function modelOf({ step, inputs, value, env }: Call): Model {
   const provider = nameOf("provider", inputs.provider ?? value(step.provider), step.id);
   const named = nameOf("model", inputs.model ?? value(step.model), step.id);
   const own = provider === null ? "" : env[`${provider.toUpperCase().replace(/\W/g, "_")}_MODEL`];
@@ -293,7 +293,7 @@ const badModel = (message: string): LLMError =>
  *
  * @throws WorkflowError `NO_ADAPTER`; LLMError `bad_request` for a document that is not there.
  */
-export async function docsOf(call: Call): Promise<string> {
+async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
   const ids = docs as (number | string)[];

@@ -118,7 +118,7 @@ const toolError = (message: string) =>
   );
 
 /** Calls a service with the step's inputs. `_result` is `data` of its answer when that is truthy. */
-export async function callService(call: Call): Promise<Called> {
+async function callService(call: Call): Promise<Called> {
   const { step, registry, inputs, signal } = call;
   const known = (registry.services ?? []).map((text) => text.split("(", 1)[0]?.trim() ?? "");
   const name = nameOf(step.id, known);
@@ -130,7 +130,7 @@ export async function callService(call: Call): Promise<Called> {
 }
 
 /** Calls a component with the step's inputs. */
-export async function callComponent(call: Call): Promise<Called> {
+async function callComponent(call: Call): Promise<Called> {
   const { step, registry, inputs, signal } = call;
   const known = (registry.components ?? []).map((one) => (typeof one === "string" ? one : one.id));
   const id = nameOf(step.id, known);

@@ -3,10 +3,10 @@ import { evaluate, problemIn, remembered, type Scope } from "../expression/expre
 import { isPlain } from "../expression/value.ts";
 
 /** A piece of a target: a literal text, or an expression whose value takes its place. */
-export type Part = { text: string } | { expression: string };
+type Part = { text: string } | { expression: string };
 
 /** One step into a value: a key (`.key`, `.user_{_item.id}`), or what an expression in `[…]` gives. */
-export type Segment = { kind: "key"; parts: Part[] } | { kind: "index"; expression: string };
+type Segment = { kind: "key"; parts: Part[] } | { kind: "index"; expression: string };
 
 /**
  * Where a value is written: into a declared variable, `$name` with a path, or to a file, `/path`.
@@ -223,10 +223,10 @@ const shownLength = 80;
 const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
 
 /** Whether a key is one that could reach an object's prototype. */
-export const refusedSegment = (segment: string | number): boolean => refused.has(segment);
+const refusedSegment = (segment: string | number): boolean => refused.has(segment);
 
 /** A target that no value can be written to, whatever the variables hold. */
-export const targetError = (source: string, message: string) =>
+const targetError = (source: string, message: string) =>
   failure(
     "TARGET_INVALID",
     `target ${shown(source)}: ${message}`,
@@ -234,7 +234,7 @@ export const targetError = (source: string, message: string) =>
   );
 
 /** A target that names no place with the values that there are now. */
-export const unresolved = (source: string, message: string) =>
+const unresolved = (source: string, message: string) =>
   failure(
     "TARGET_UNRESOLVED",
     `target ${shown(source)}: ${message}`,
@@ -242,7 +242,7 @@ export const unresolved = (source: string, message: string) =>
   );
 
 /** A path that can't be written in the value that is there. */
-export const pathError = (path: readonly (string | number)[], message: string) =>
+const pathError = (path: readonly (string | number)[], message: string) =>
   failure(
     "PATH_REFUSED",
     `path ${shown(path.join("."))}: ${message}`,
