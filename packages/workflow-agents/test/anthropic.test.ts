@@ -113,7 +113,7 @@ test("a stop sequence ends the turn", async () => {
   expect(text).toBe("until here");
 });
 
-test("a full context is told by name", async () => {
+test("a full context has an error of its own", async () => {
   const reply = { text: "and", stop: "model_context_window_exceeded" };
   expect(await failureOf(asked([reply]))).toMatchObject({ code: "LLM_CONTEXT_FULL" });
 });

@@ -106,7 +106,7 @@ function expectWhole(attempts: readonly Attempt[], ms: number): void {
 }
 
 describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
-  test("are told apart while they run, when killed, when resumed, at the end and in a fork", async () => {
+  test("are kept apart while they run, when killed, when resumed, at the end and in a fork", async () => {
     const ref = await start(by, 300);
     let live: readonly Attempt[] = [];
     await until(async () => {

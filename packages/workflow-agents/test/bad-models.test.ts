@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { ProviderError } from "../src/llm/error.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import { until } from "./processes.ts";
-import { type Heard, heard, payloadOf, threadOf, typesOf } from "./published.ts";
+import { type Observed, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 
 const stops: (() => unknown)[] = [];
@@ -21,14 +21,14 @@ describe.each(models)("the $name agent says by name that", (model) => {
     return server;
   }
 
-  /** Runs an agent that fails; whatever it says holds no key, and is one line with what to do. */
+  /** Runs an agent that fails; whatever it reports holds no key, and is one line with what to do. */
   async function failing(
     server: { url: string; key: string },
     options: Options = {},
     secret = server.key,
-  ): Promise<Heard & { error: ProviderError }> {
+  ): Promise<Observed & { error: ProviderError }> {
     const agent = model.agent({ maxRetries: 0, ...options });
-    const run = await heard(() => agent(threadAt(model, server), "You code"));
+    const run = await observed(() => agent(threadAt(model, server), "You code"));
     const { error } = run;
     if (!(error instanceof ProviderError))
       throw new Error("it did not fail by name", { cause: error });
@@ -50,7 +50,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
   };
 
   test("there is no key", async () => {
-    const run = await heard(() => model.agent()(threadOf(), ""));
+    const run = await observed(() => model.agent()(threadOf(), ""));
     expect(run.error).toMatchObject({ code: "LLM_NO_KEY", type: "auth_error", retryable: false });
     expect((run.error as ProviderError).hint).toMatch(/set \w+_API_KEY/);
   });
@@ -135,7 +135,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const { error, spent } = await failing(server);
     expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
     expect(error.retryable).toBe(true);
-    // What the server told before: the one at the beginning, the other only at the end.
+    // What the server reported before: the one at the beginning, the other only at the end.
     const { input, cacheRead, cacheWrite } = server.counted;
     const told = {
       input_tokens: input,
@@ -174,7 +174,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect((await failed({ text: " \n " })).code).toBe("LLM_EMPTY");
   });
 
-  test("it calls a tool, and says nothing, though it was given none", async () => {
+  test("it calls a tool, and answers nothing, though it was given none", async () => {
     expect((await failed({ tools: [{ name: "readFile" }] })).code).toBe("LLM_EMPTY");
   });
 
@@ -270,12 +270,12 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   }
 
-  test("asks again after a 429, when the server says, and publishes it", async () => {
+  test("asks again after a 429, when the server asks for it, and publishes it", async () => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
     const began = performance.now();
-    const run = await heard(() => model.agent()(threadAt(model, server), ""));
+    const run = await observed(() => model.agent()(threadAt(model, server), ""));
     expect(run.text).toBe("now");
     expect(performance.now() - began).toBeGreaterThan(29);
     const { attempt_number, delay_ms, error } = payloadOf(run, "llm_retry");
@@ -304,15 +304,15 @@ describe.each(models)("the $name agent", (model) => {
 
   const abortWhile = async (
     replies: Reply[],
-    isSo: (run: Heard, server: { came: unknown[] }) => boolean,
+    isSo: (run: Observed, server: { came: unknown[] }) => boolean,
     options: Options = {},
   ) => {
     const server = await serve(...replies);
     const abort = new AbortController();
     const thread = threadAt(model, server, { signal: abort.signal });
     const agent = model.agent({ maxRetries: 3, ...options });
-    const guarded: Heard = { events: [], spent: [], text: "", error: null };
-    const running = heard(async () => await agent(thread, ""), {}, guarded);
+    const guarded: Observed = { events: [], spent: [], text: "", error: null };
+    const running = observed(async () => await agent(thread, ""), {}, guarded);
     await until(() => isSo(guarded, server));
     const began = performance.now();
     abort.abort(new Error("killed"));
@@ -363,7 +363,7 @@ describe.each(models)("the $name agent", (model) => {
   test("asks nothing when the thread is killed already", async () => {
     const server = await serve({ text: "ok" });
     const signal = AbortSignal.abort(new Error("killed"));
-    const run = await heard(() => model.agent()(threadAt(model, server, { signal }), ""));
+    const run = await observed(() => model.agent()(threadAt(model, server, { signal }), ""));
     expect(run.error).toEqual(new Error("killed"));
     expect(server.came).toEqual([]);
   });

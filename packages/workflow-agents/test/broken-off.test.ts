@@ -22,7 +22,7 @@ const slow: Reply = { text: "It takes me a while to say this. ".repeat(200), tok
 const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
 const grouped = (tokens: number) => tokens.toLocaleString("en-US");
 
-/** What the server has told of its answers, whole or not. */
+/** What the server has reported of its answers, whole or not. */
 function told() {
   const sum = (name: keyof Counted) => server.came.reduce((all, one) => all + one.told[name], 0);
   return {
@@ -52,7 +52,7 @@ async function streaming(id: string, requests: number): Promise<void> {
   throw new Error("nothing is streamed");
 }
 
-/** The thread's ledger, after all that tell it have told the same. */
+/** The thread's ledger, after all that show it have shown the same. */
 async function agreed(id: string): Promise<Ledger> {
   const ledger = await ledgerOf(id);
   const { total, unknown } = ledger;
@@ -72,7 +72,7 @@ async function agreed(id: string): Promise<Ledger> {
 describe.each(models)("with $name", (model) => {
   const tellsAtOnce = model.name === "anthropic";
 
-  test("a thread that is killed in an answer has what its provider had told", async () => {
+  test("a thread that is killed in an answer has what its provider had reported", async () => {
     const { id } = await start(model, [{ text: "done" }, slow]);
     await streaming(id, 2);
     await store.ok(["kill", id]);

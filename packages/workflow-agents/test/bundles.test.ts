@@ -23,7 +23,7 @@ const cases = [
 ] as const;
 
 describe.each(cases)("a workflow with the $name agent alone", ({ name, most, lacks }) => {
-  test(`is one file of at most ${most} KB that keeps the rules, and runs by itself`, async () => {
+  test(`is one file of at most ${most} KB that keeps the rules, and runs without anything else`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

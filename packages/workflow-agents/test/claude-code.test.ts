@@ -11,8 +11,8 @@ import { anthropicServer } from "./anthropic-server.ts";
 import { until } from "./processes.ts";
 import {
   failureOf,
-  type Heard,
-  heard,
+  type Observed,
+  observed,
   payloadOf,
   threadOf,
   typesOf,
@@ -57,13 +57,13 @@ const run = (
   at: Server,
   memory = {},
   thread: Partial<ThreadContext> = {},
-  result?: Heard,
+  result?: Observed,
   remembered?: number,
 ) => {
   const env = envOf(at);
   const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
   const whole = threadOf({ cwd, env, role: "coder", ...thread });
-  return heard(
+  return observed(
     () => agent(whole, "You are the coder of this thread."),
     { memory, remembered },
     result,
@@ -71,7 +71,7 @@ const run = (
 };
 
 describe("Claude Code", () => {
-  test("works with its own tools, and tells what it thinks, says, calls and costs", async () => {
+  test("works with its own tools, and publishes what it thinks, writes, calls and costs", async () => {
     const bash = { command: "echo mended > sum.txt; cat sum.txt", description: "Mends it" };
     const at = await serve((messages) =>
       messages.includes("tool_result")
@@ -79,18 +79,18 @@ describe("Claude Code", () => {
         : { thinking: "hm", text: "I mend it.", tools: [{ name: "Bash", input: bash }] },
     );
     const memory: Sessions = {};
-    const heardOf = await run(at, memory);
-    expect(heardOf.error).toBeNull();
-    expect(heardOf.text).toBe("The sum is mended.");
+    const observedRun = await run(at, memory);
+    expect(observedRun.error).toBeNull();
+    expect(observedRun.text).toBe("The sum is mended.");
     expect(readFileSync(join(cwd, "sum.txt"), "utf8")).toBe("mended\n");
-    const told = typesOf(heardOf).filter((type) => type !== "tool_message");
+    const told = typesOf(observedRun).filter((type) => type !== "tool_message");
     const order = "llm_thinking llm_token llm_tool_use llm_tool_result llm_token llm_done";
     expect(told).toEqual(order.split(" "));
-    expect(payloadOf(heardOf, "llm_tool_use")).toMatchObject({ name: "Bash", input: bash });
-    expect(payloadOf(heardOf, "llm_tool_result")).toMatchObject({ content: "mended" });
+    expect(payloadOf(observedRun, "llm_tool_use")).toMatchObject({ name: "Bash", input: bash });
+    expect(payloadOf(observedRun, "llm_tool_result")).toMatchObject({ content: "mended" });
     expect(memory.sessions?.[0]?.session).toMatch(/^[0-9a-f-]{36}$/);
-    const { usage, cost } = heardOf.spent[0] ?? {};
-    expect(heardOf.spent).toHaveLength(1);
+    const { usage, cost } = observedRun.spent[0] ?? {};
+    expect(observedRun.spent).toHaveLength(1);
     expect(cost).toBeGreaterThan(0);
     expect(usage).toEqual({
       input_tokens: at.counted.input,
@@ -100,10 +100,10 @@ describe("Claude Code", () => {
       cache_write_tokens: at.counted.cacheWrite,
     });
     expect(JSON.stringify(at.came[0]?.body)).toContain("You are the coder of this thread.");
-    expect(JSON.stringify(heardOf.events)).not.toContain(at.key);
+    expect(JSON.stringify(observedRun.events)).not.toContain(at.key);
   }, 60_000);
 
-  test("goes on with a copy of its session, and is told only what is new", async () => {
+  test("goes on with a copy of its session, and gets only what is new", async () => {
     const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I mended it." }));
     const memory: Sessions = {};
     await run(at, memory);
@@ -127,7 +127,7 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 60_000);
 
-  test("is told the whole thread when its session is not there any more", async () => {
+  test("gets the whole thread when its session is not there any more", async () => {
     const at = await serve(() => ({ text: "Once more." }));
     const session = "11111111-2222-4333-8444-555555555555";
     const memory: Sessions = { sessions: [{ command: "claude", session, steps: 1 }] };
@@ -163,7 +163,7 @@ describe("Claude Code", () => {
   test("is ended in the middle of an answer with the thread", async () => {
     const at = await serve(() => ({ text: "slow ".repeat(200), tokenMs: 100 }));
     const abort = new AbortController();
-    const result: Heard = { events: [], spent: [], text: "", error: null };
+    const result: Observed = { events: [], spent: [], text: "", error: null };
     const running = run(at, {}, { signal: abort.signal }, result);
     await until(() => result.events.some(({ type }) => type === "llm_token"));
     abort.abort(new Error("killed"));

@@ -10,10 +10,10 @@ import { role } from "../src/role/role.ts";
 import { isAlive, numberIn, until } from "./processes.ts";
 import {
   failureOf,
-  type Heard,
-  heard,
+  type Observed,
+  observed,
   payloadOf,
-  spokenOf,
+  agentEventsOf,
   threadOf,
   typesOf,
 } from "./published.ts";
@@ -31,14 +31,14 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 type Options = Partial<CommandOptions> & { args?: CommandOptions["argv"] };
 const agent = (what: string, { args = [], ...options }: Options = {}) =>
   commandAgent({ argv: ["node", program, what, ...args], env: ["AGENT_*"], ...options });
-const hear = (
+const observe = (
   what: string,
   options: Options = {},
   thread: Partial<ThreadContext> = {},
   call = {},
-) => heard(() => agent(what, options)(threadOf({ cwd, env, ...thread }), "You code."), call);
-const codeOf = ({ error }: Heard) => (error as WorkflowError | null)?.code;
-const messageOf = ({ error }: Heard) => (error as WorkflowError).message;
+) => observed(() => agent(what, options)(threadOf({ cwd, env, ...thread }), "You code."), call);
+const codeOf = ({ error }: Observed) => (error as WorkflowError | null)?.code;
+const messageOf = ({ error }: Observed) => (error as WorkflowError).message;
 const steps = [
   { role: "coder", content: "wrote it", meta: {}, timestamp: 1 },
   { role: "tester", content: "it fails", meta: {}, timestamp: 2 },
@@ -55,8 +55,8 @@ const reader: LineReader = () => (value) => {
 };
 
 describe("a command agent", () => {
-  test("is told the thread by stdin, and answers with its output", async () => {
-    const run = await hear("echo", {}, { steps });
+  test("gets the thread by stdin, and answers with its output", async () => {
+    const run = await observe("echo", {}, { steps });
     expect(run.text).toBe(
       'You code.\n\nfix the sum\n\n<step number="1" role="coder">\nwrote it\n</step>\n\n' +
         '<step number="2" role="tester">\nit fails\n</step>',
@@ -69,7 +69,7 @@ describe("a command agent", () => {
     const odd = "--force {session} $(ls) 'x'";
     const args = ["--p={prompt}", ["--system", "{system}"], ["--resume", "{session}"]];
     const start = { ...threadOf().start, content: odd };
-    const { text } = await hear("args", { args }, { start });
+    const { text } = await observe("args", { args }, { start });
     expect(JSON.parse(text)).toEqual({
       args: [`--p=${odd}`, "--system", "You code."],
       stdin: "",
@@ -77,7 +77,7 @@ describe("a command agent", () => {
     });
   });
 
-  test("is told what is left of the thread's maxCost, where its argv has a place for it", async () => {
+  test("gets what is left of the thread's maxCost, where its argv has a placeholder for it", async () => {
     const schema = z.object({ args: z.array(z.string()) });
     const args = [["--budget", "{budget}"]];
     const play = role({
@@ -100,16 +100,19 @@ describe("a command agent", () => {
   });
 
   test("gets no variable that is not on its list", async () => {
-    const { text } = await hear("env", { set: { CI: "1" } });
+    const { text } = await observe("env", { set: { CI: "1" } });
     const { PATH, ...rest } = JSON.parse(text) as Record<string, string>;
     expect(PATH).toBe(env.PATH);
     expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1" });
   });
 
-  test("is understood line by line, and what is no JSON is told apart", async () => {
-    const run = await hear("lines", { output: reader });
+  test("is understood line by line, and what is no JSON is a note", async () => {
+    const run = await observe("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
-    const told = spokenOf(run).map(({ type, payload }) => [type, payload.delta ?? payload.message]);
+    const told = agentEventsOf(run).map(({ type, payload }) => [
+      type,
+      payload.delta ?? payload.message,
+    ]);
     expect(told.slice(0, 4)).toEqual([
       ["tool_message", "not JSON"],
       ["llm_thinking", "hm"],
@@ -119,18 +122,18 @@ describe("a command agent", () => {
     expect(typesOf(run).at(-1)).toBe("llm_done");
   });
 
-  test("keeps its session for the role's next step, which is told only what is new", async () => {
+  test("keeps its session for the role's next step, which gets only what is new", async () => {
     const memory = {};
     const options = { output: reader, args: [["{session}"]] };
-    await hear("lines", options, { role: "coder" }, { memory });
+    await observe("lines", options, { role: "coder" }, { memory });
     expect(memory).toEqual({ sessions: [{ command: "node", session: "s1", steps: 0 }] });
     const own = { memory, remembered: 0 };
-    const run = await hear("lines", options, { role: "coder", steps }, own);
+    const run = await observe("lines", options, { role: "coder", steps }, own);
     expect(payloadOf(run, "session")).toEqual({ agent: "node", session_id: "s1+" });
     expect(run.text).toBe('You code.\n\n<step number="2" role="tester">\nit fails\n</step>');
     expect(memory).toEqual({ sessions: [{ command: "node", session: "s1+", steps: 2 }] });
     const other = { sessions: [{ command: "claude", session: "of another command", steps: 1 }] };
-    const fresh = await hear("lines", options, { role: "coder", steps }, { memory: other });
+    const fresh = await observe("lines", options, { role: "coder", steps }, { memory: other });
     expect(fresh.text).toContain("fix the sum");
   });
 
@@ -143,11 +146,11 @@ describe("a command agent", () => {
       lostSession: /^the command "node" failed with exit code 1: No session/,
     });
     const thread = threadOf({ cwd, env, role: "coder", steps });
-    const run = await heard(() => lost(thread, ""), { memory });
+    const run = await observed(() => lost(thread, ""), { memory });
     expect(run.text).toStartWith("fix the sum\n\n<step");
   });
 
-  test("has spent what it told of its answers when it breaks off, and else what it tells of all", async () => {
+  test("has spent what it reported of its answers when it breaks off, and else what it reports of all", async () => {
     const usageOf = (input_tokens: number) => ({ ...noUsage, input_tokens });
     const counts: LineReader = () => (value) => {
       const { answer, tokens, all, text } = value as Record<string, string & number>;
@@ -160,14 +163,14 @@ describe("a command agent", () => {
       const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line));
         process.exitCode = ${exitCode};`;
       const told = commandAgent({ argv: ["node", "-e", script], output: counts });
-      return heard(() => told(threadOf({ cwd, env }), ""));
+      return observed(() => told(threadOf({ cwd, env }), ""));
     };
     const answers = [
       { answer: "a", tokens: 1 },
       { answer: "a", tokens: 5 },
       { answer: "b", tokens: 3 },
     ];
-    const lastOf = ({ events }: Heard) => events.findLast(({ type }) => type === "llm_usage");
+    const lastOf = ({ events }: Observed) => events.findLast(({ type }) => type === "llm_usage");
     const broken = await play(answers, 1);
     expect(broken.spent).toEqual([{ model: "m", usage: usageOf(8), cost: null }]);
     expect(lastOf(broken)?.payload).toMatchObject({ usage: usageOf(8), state: "broken" });
@@ -187,7 +190,7 @@ describe("a command agent", () => {
 });
 
 describe("a command that goes wrong", () => {
-  const wrong = async (run: Promise<Heard>) => {
+  const wrong = async (run: Promise<Observed>) => {
     const ended = await run;
     const { error, code } = payloadOf(ended, "llm_error");
     expect(error).toBe(messageOf(ended));
@@ -199,29 +202,31 @@ describe("a command that goes wrong", () => {
 
   test("is named when it is missing, or its directory is", async () => {
     const missing = commandAgent({ argv: ["no-such-agent"] });
-    const run = heard(() => missing(threadOf({ cwd, env }), ""));
+    const run = observed(() => missing(threadOf({ cwd, env }), ""));
     expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not there');
-    expect(await wrong(hear("echo", {}, { cwd: join(cwd, "gone") }))).toContain("is not there");
-    expect(await wrong(hear("echo", {}, { cwd: undefined }))).toContain("NO_CWD");
-    expect(await wrong(hear("args", { args: ["{prompt}"] }, long))).toContain("too long arguments");
+    expect(await wrong(observe("echo", {}, { cwd: join(cwd, "gone") }))).toContain("is not there");
+    expect(await wrong(observe("echo", {}, { cwd: undefined }))).toContain("NO_CWD");
+    expect(await wrong(observe("args", { args: ["{prompt}"] }, long))).toContain(
+      "too long arguments",
+    );
   });
 
-  test("says with what it failed: its last line of errors, masked", async () => {
-    expect(await wrong(hear("fail"))).toBe(
+  test("reports with what it failed: its last line of errors, masked", async () => {
+    expect(await wrong(observe("fail"))).toBe(
       'COMMAND_FAILED: the command "node" failed with exit code 7: fatal: no account for ***',
     );
-    expect(await wrong(hear("killed"))).toContain('the command "node" was ended by SIGKILL');
+    expect(await wrong(observe("killed"))).toContain('the command "node" was ended by SIGKILL');
   });
 
   test("may say nothing, or no answer among its lines", async () => {
-    expect(await wrong(hear("nothing"))).toBe(
+    expect(await wrong(observe("nothing"))).toBe(
       'COMMAND_SAID_NOTHING: the command "node" gave no answer',
     );
-    expect(await wrong(hear("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
+    expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });
 
   test("may print a secret, also in two pieces", async () => {
-    const run = await hear("secret");
+    const run = await observe("secret");
     expect(run.text).toBe("my token is ***, keep it");
     const deltas = run.events
       .map(({ payload }) => (payload.delta as string | undefined) ?? "")
@@ -230,14 +235,16 @@ describe("a command that goes wrong", () => {
   });
 
   test("is ended when it prints 100 MB", async () => {
-    expect(await wrong(hear("flood", { maxOutput: 1024 * 1024 }))).toContain(
+    expect(await wrong(observe("flood", { maxOutput: 1024 * 1024 }))).toContain(
       "COMMAND_SAID_TOO_MUCH: the command put out more than 1048576 characters",
     );
-    expect(await wrong(hear("floodLine", { output: reader }))).toContain("COMMAND_SAID_TOO_MUCH");
+    expect(await wrong(observe("floodLine", { output: reader }))).toContain(
+      "COMMAND_SAID_TOO_MUCH",
+    );
   }, 20_000);
 
   test("is ended with all that it started when its time is up", async () => {
-    const run = await wrong(hear("hang", { timeoutMs: 500, graceMs: 200 }));
+    const run = await wrong(observe("hang", { timeoutMs: 500, graceMs: 200 }));
     expect(run).toBe('COMMAND_TIMEOUT: the command "node" was ended after 500 ms');
     expect(readFileSync(join(cwd, "asked-to-end"), "utf8")).toBe("yes");
     await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
@@ -245,7 +252,7 @@ describe("a command that goes wrong", () => {
 
   test("is ended with all that it started when the thread is", async () => {
     const abort = new AbortController();
-    const running = hear("hang", { graceMs: 200 }, { signal: abort.signal });
+    const running = observe("hang", { graceMs: 200 }, { signal: abort.signal });
     await until(() => numberIn(join(cwd, "grandchild")) > 0);
     abort.abort(new Error("killed"));
     expect((await running).error).toEqual(new Error("killed"));
@@ -253,7 +260,7 @@ describe("a command that goes wrong", () => {
   });
 
   test("leaves no child behind that it forked before it died", async () => {
-    const { text } = await hear("forkAndDie");
+    const { text } = await observe("forkAndDie");
     expect(text).toBe("left one behind");
     await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
   });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Started = { threadId: string; status: string; result: { summary: string } };
 
-/** What a command that waits for a thread tells of it, however it ended. */
+/** What a command that waits for a thread reports of it, however it ended. */
 async function ended(...args: string[]): Promise<Started> {
   const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
   if (stdout === "") throw new Error(stderr);

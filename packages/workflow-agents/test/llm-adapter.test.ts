@@ -47,11 +47,11 @@ describe.each(models)("the adapter over $name", (model) => {
 
   test("calls the legacy callback of tokens too, and none when it is not to stream", async () => {
     const { llm } = await adapter([{ text: "hello you" }]);
-    let heard = "";
-    await llm.call({ messages }, (delta) => (heard += delta));
-    expect(heard).toBe("hello you");
-    await llm.call({ messages, stream: false }, (delta) => (heard += delta));
-    expect(heard).toBe("hello you");
+    let observed = "";
+    await llm.call({ messages }, (delta) => (observed += delta));
+    expect(observed).toBe("hello you");
+    await llm.call({ messages, stream: false }, (delta) => (observed += delta));
+    expect(observed).toBe("hello you");
   });
 
   test("hands tool calls to who called it when it has no tools of its own", async () => {

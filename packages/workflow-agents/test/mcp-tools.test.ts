@@ -7,7 +7,7 @@ import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";
 import { isAlive, until } from "./processes.ts";
-import { failureOf, heard } from "./published.ts";
+import { failureOf, observed } from "./published.ts";
 
 const program = join(import.meta.dir, "mcp/server.ts");
 const key = "key-0123456789";
@@ -100,10 +100,10 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
 });
 
 describe("an MCP server by stdio", () => {
-  test("runs in the thread's directory, and gets and tells no secret but its own", async () => {
+  test("runs in the thread's directory, and gets and prints no secret but its own", async () => {
     const registry = toolRegistry([stdio()]);
     let content = "";
-    const { events } = await heard(async () => {
+    const { events } = await observed(async () => {
       await registry.definitions(context());
       content = (await registry.run("sums__env", {}, context())).content;
       await until(() => JSON.stringify(events).includes("the token is"));

@@ -4,7 +4,7 @@ import type { ProviderError } from "../src/llm/error.ts";
 import { role } from "../src/role/role.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
 import { models, threadAt } from "./models.ts";
-import { failureOf, heard, payloadOf, threadOf, typesOf } from "./published.ts";
+import { failureOf, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 const servers: { stop: () => Promise<void> }[] = [];
@@ -43,7 +43,7 @@ describe.each(models)("the $name agent", (model) => {
 
   test("streams thinking and text as events, and answers with the text", async () => {
     const server = await serve([{ thinking: "let me see", text: "the sum is fixed" }]);
-    const run = await heard(() => model.agent()(threadAt(model, server), "You code"));
+    const run = await observed(() => model.agent()(threadAt(model, server), "You code"));
     expect(run.text).toBe("the sum is fixed");
     expect(typesOf(run)).toEqual(["llm_thinking", "llm_token", "llm_done"]);
     const said = run.events.filter(({ type }) => type === "llm_token");
@@ -66,7 +66,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(asked).toContain('<step number=\\"1\\" role=\\"planner\\">\\n1. read\\n</step>');
   });
 
-  test("runs several tools of a turn side by side, until the model ends its turn", async () => {
+  test("runs several tools of a turn in parallel, until the model ends its turn", async () => {
     const server = await serve([
       {
         thinking: "two sums",
@@ -79,7 +79,7 @@ describe.each(models)("the $name agent", (model) => {
       { text: "done" },
     ]);
     const tools = testTools();
-    const run = await heard(() => model.agent({ tools })(threadAt(model, server), "You code"));
+    const run = await observed(() => model.agent({ tools })(threadAt(model, server), "You code"));
     expect(run.text).toBe("done");
     expect(tools.most).toBe(2);
     expect(tools.ran.sort()).toEqual(['add {"a":1,"b":2}', 'add {"a":3}']);
@@ -108,7 +108,7 @@ describe.each(models)("the $name agent", (model) => {
       { text: "I see" },
     ]);
     const tools = testTools();
-    const run = await heard(() => model.agent({ tools })(threadAt(model, server), ""));
+    const run = await observed(() => model.agent({ tools })(threadAt(model, server), ""));
     expect(run.text).toBe("I see");
     expect(tools.ran).toEqual(["nothing {}"]);
     const results = run.events.filter(({ type }) => type === "llm_tool_result");
@@ -126,7 +126,7 @@ describe.each(models)("the $name agent", (model) => {
       { tools: [{ name: "add" }] },
       { thinking: "well then", text: "done" },
     ]);
-    const run = await heard(() =>
+    const run = await observed(() =>
       model.agent({ tools: testTools() })(threadAt(model, server), words),
     );
     const { counted } = server;
@@ -149,10 +149,10 @@ describe.each(models)("the $name agent", (model) => {
     });
   });
 
-  test("tells of each call what it uses, as soon as the provider does, with its price", async () => {
+  test("reports of each call what it uses, as soon as the provider does, with its price", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }, { text: "It is 3." }]);
     const agent = model.agent({ tools: testTools() });
-    const run = await heard(() => agent(threadAt(model, server), ""), {
+    const run = await observed(() => agent(threadAt(model, server), ""), {
       withCost: (spent) => ({ ...spent, cost: 0.5 }),
     });
     const begun = run.events.filter(({ type }) => type === "llm_start");
@@ -177,7 +177,7 @@ describe.each(models)("the $name agent", (model) => {
     const reserve = () => {
       throw new Error("too dear");
     };
-    const run = await heard(() => model.agent()(threadAt(model, server), ""), {
+    const run = await observed(() => model.agent()(threadAt(model, server), ""), {
       reserve,
       isLimited: true,
     });
@@ -207,16 +207,16 @@ describe.each(models)("the $name agent", (model) => {
   test("stops after the turns that it was given", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }]);
     const agent = model.agent({ tools: testTools(), maxTurns: 3 });
-    const run = await heard(() => agent(threadAt(model, server), ""));
+    const run = await observed(() => agent(threadAt(model, server), ""));
     expect((run.error as ProviderError).code).toBe("LLM_TOO_MANY_TURNS");
     expect(server.came.length).toBe(3);
   });
 
-  test("tells what its tools are given and give in full, however long", async () => {
+  test("reports what its tools are given and give in full, however long", async () => {
     const large = "x".repeat(20_000);
     const server = await serve([{ tools: [{ name: "add", input: { large } }] }, { text: "ok" }]);
     const tools = { ...testTools(), run: async () => ({ content: large, is_error: false }) };
-    const run = await heard(() => model.agent({ tools })(threadAt(model, server), ""));
+    const run = await observed(() => model.agent({ tools })(threadAt(model, server), ""));
     expect(payloadOf(run, "llm_tool_use").input).toEqual({ large });
     expect(payloadOf(run, "llm_tool_result").content).toBe(large);
     expect(JSON.stringify(server.came[1]?.body).split(large).length).toBe(3);
@@ -225,7 +225,7 @@ describe.each(models)("the $name agent", (model) => {
   test("has no working directory to run tools in when the thread has none", async () => {
     const server = await serve([{ text: "ok" }]);
     const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined };
-    const run = await heard(() => model.agent({ tools: testTools() })(thread, ""));
+    const run = await observed(() => model.agent({ tools: testTools() })(thread, ""));
     expect(run.error).toMatchObject({ code: "NO_CWD" });
   });
 });

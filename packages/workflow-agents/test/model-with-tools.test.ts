@@ -7,7 +7,7 @@ import { editFile, readFile } from "../src/tools/file-tools.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { runCommand } from "../src/tools/run-command.ts";
 import { models, threadAt } from "./models.ts";
-import { heard, typesOf } from "./published.ts";
+import { observed, typesOf } from "./published.ts";
 import type { ReplyTool } from "./wire.ts";
 
 const server = join(import.meta.dir, "mcp/server.ts");
@@ -45,7 +45,7 @@ test.each(models.map((model) => [model.name, model] as const))(
     const agent = model.agent({ tools });
     const { env, ...thread } = threadAt(model, at, { cwd, signal: abort.signal });
     const surroundings = { ...thread, env: { ...env, PATH: process.env.PATH ?? "" } };
-    const run = await heard(() => agent(surroundings, "You code."));
+    const run = await observed(() => agent(surroundings, "You code."));
     abort.abort();
     await at.stop();
     expect(run.error).toBeNull();

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import type { AgentFn } from "@uncaged/workflow";
 import { codex } from "../src/command/codex.ts";
 import { cursor } from "../src/command/cursor.ts";
-import { type Heard, heard, spokenOf, threadOf } from "./published.ts";
+import { type Observed, observed, agentEventsOf, threadOf } from "./published.ts";
 
 const commands = join(import.meta.dir, "commands");
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 /** Runs an agent whose command, found in PATH, plays recorded lines and writes down its arguments. */
-async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Heard> {
+async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Observed> {
   const file = join(cwd, name);
   const program = JSON.stringify(join(commands, "agent.mjs"));
   const recorded = JSON.stringify(join(commands, lines));
@@ -24,12 +24,12 @@ async function play(agent: AgentFn, name: string, lines: string, memory = {}): P
   chmodSync(file, 0o755);
   const env = { PATH: `${cwd}${delimiter}${process.env.PATH}` };
   const thread = threadOf({ cwd, env, role: "coder" });
-  return await heard(() => agent(thread, "You code."), { memory });
+  return await observed(() => agent(thread, "You code."), { memory });
 }
 
 const argv = () => JSON.parse(readFileSync(join(cwd, "argv.json"), "utf8")) as string[];
-const told = (run: Heard) =>
-  spokenOf(run).map(({ type, payload }) => {
+const told = (run: Observed) =>
+  agentEventsOf(run).map(({ type, payload }) => {
     const { delta, tool_use_id, name, input, content, is_error } = payload;
     return [type, delta ?? { tool_use_id, name, input, content, is_error }];
   });
@@ -73,7 +73,7 @@ describe("Codex", () => {
     expect(argv().slice(-3)).toEqual(["resume", "abc", "-"]);
   });
 
-  test("tells why a turn failed", async () => {
+  test("reports why a turn failed", async () => {
     const { error } = await play(codex(), "codex", "codex-failed.jsonl");
     expect(error).toMatchObject({
       code: "COMMAND_FAILED",

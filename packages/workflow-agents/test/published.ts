@@ -3,34 +3,34 @@ import { eventsChannel, type ThreadContext, type WorkflowEvent } from "@uncaged/
 import { type RoleRun, type Spent, withRun } from "../src/run/run.ts";
 
 // Bun forgets a channel's subscribers when nothing holds the channel.
-const heardOn = channel(eventsChannel);
+const eventsOn = channel(eventsChannel);
 
 /** What a run published and spent, and what it came to. */
-export type Heard = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
+export type Observed = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
 
 /**
- * Runs an agent as a role would, and hears what it publishes. Nothing is thrown. `result` fills while it
+ * Runs an agent as a role would, and sees what it publishes. Nothing is thrown. `result` fills while it
  * runs.
  */
-export async function heard(
+export async function observed(
   work: () => Promise<string>,
   call: Partial<RoleRun> = {},
-  result: Heard = { events: [], spent: [], text: "", error: null },
-): Promise<Heard> {
+  result: Observed = { events: [], spent: [], text: "", error: null },
+): Promise<Observed> {
   const stepID = crypto.randomUUID();
   const { spent } = result;
   const listen = (message: unknown) => {
     const event = message as WorkflowEvent;
     if (event.stepID === stepID) result.events.push(event);
   };
-  heardOn.subscribe(listen);
+  eventsOn.subscribe(listen);
   try {
     const own = { stepID, spent, reserve: () => () => undefined, memory: {}, ...call };
     result.text = await withRun(own, work);
   } catch (error) {
     result.error = error;
   } finally {
-    heardOn.unsubscribe(listen);
+    eventsOn.unsubscribe(listen);
   }
   return result;
 }
@@ -38,17 +38,17 @@ export async function heard(
 const forLedger = ["llm_start", "llm_usage", "session"];
 
 /** What was published, without what only the ledger and a later step read. */
-export const spokenOf = ({ events }: Heard): WorkflowEvent[] =>
+export const agentEventsOf = ({ events }: Observed): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 
 /** The types of events in order, each once where it repeats, without those that only the ledger and a later step read. */
-export const typesOf = (run: Heard): string[] =>
-  spokenOf(run)
+export const typesOf = (run: Observed): string[] =>
+  agentEventsOf(run)
     .map(({ type }) => type)
     .filter((type, at, all) => type !== all[at - 1]);
 
 /** The payload of the only event of a type. */
-export function payloadOf({ events }: Heard, type: string): Record<string, unknown> {
+export function payloadOf({ events }: Observed, type: string): Record<string, unknown> {
   const [event, second] = events.filter((one) => one.type === type);
   if (!event || second) throw new Error(`there is not one ${type}`);
   return event.payload;

@@ -45,7 +45,7 @@ describe("runCommand", () => {
     expect(await said({ argv: ["true"] })).toBe("[no output]");
   });
 
-  test("tells the exit code and both outputs", async () => {
+  test("reports the exit code and both outputs", async () => {
     const { content, is_error } = await run(sh("echo out; echo err >&2; exit 3"));
     // Two pipes: which of them is read first is not defined.
     expect(content).toBeOneOf(["out\nerr\n[exit code 3]", "err\nout\n[exit code 3]"]);
@@ -108,7 +108,7 @@ describe("runCommand", () => {
     expect(memory() - before).toBeLessThan(60 * 1024 * 1024);
   });
 
-  test("ends a command's whole group at a time-out, and tells what it printed", async () => {
+  test("ends a command's whole group at a timeout, and reports what it printed", async () => {
     const script =
       'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
     const answer = await run({ ...sh(script), timeoutMs: 300 }, { graceMs: 100 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ProviderError } from "../src/llm/error.ts";
 import { models, threadAt } from "./models.ts";
-import { heard, threadOf } from "./published.ts";
+import { observed, threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
 /* What reaches a provider is the thread's: its worker's process may have been started by another shell. */
@@ -58,7 +58,7 @@ describe.each(models)("a request of the $name agent", (model) => {
     setForeign();
     const agent = model.agent({ apiKey: server.key, baseUrl: server.url, maxRetries: 0 });
     expect(await agent(threadOf(), "")).toBe("ok");
-    const run = await heard(() => model.agent()(threadOf(), ""));
+    const run = await observed(() => model.agent()(threadOf(), ""));
     expect(run.error).toMatchObject({ code: "LLM_NO_KEY" });
   });
 
@@ -75,7 +75,7 @@ describe.each(models)("a request of the $name agent", (model) => {
     async (line) => {
       const server = await serve({ text: "ok" });
       const env = { ...model.env(server), [`${prefix}_CUSTOM_HEADERS`]: `X-Good: yes\n${line}` };
-      const { error } = await heard(() => model.agent()(threadOf({ env }), ""));
+      const { error } = await observed(() => model.agent()(threadOf({ env }), ""));
       expect(error).toMatchObject({ code: "LLM_BAD_REQUEST", isFree: true });
       expect((error as ProviderError).hint).toContain(`${prefix}_CUSTOM_HEADERS`);
       expect(server.came).toEqual([]);

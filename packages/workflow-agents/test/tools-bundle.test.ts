@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
  * Builds a workflow whose only step is what an expression of these imports gives, runs it by Bun and
- * by Node, and tells its size.
+ * by Node, and reports its size.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(

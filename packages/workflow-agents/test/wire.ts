@@ -22,8 +22,8 @@ export type Fault =
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
- * What a server says to one request. Faults come `after` so many events. `tokenMs` waits before each
- * token; `repeat` says the text so many times, in tokens of its whole length.
+ * What a server answers to one request. Faults come `after` so many events. `tokenMs` waits before each
+ * token; `repeat` sends the text so many times, in tokens of its whole length.
  */
 export type Reply = {
   thinking?: string;
@@ -47,7 +47,7 @@ export type Counted = {
 };
 
 /**
- * A request that came, as JSON, and what was counted of it, and of that what had been told by the events
+ * A request that came, as JSON, and what was counted of it, and of that what had been reported by the events
  * that were sent; `closed` is resolved when its connection is.
  */
 export type Came<Body> = {
@@ -73,7 +73,7 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
-/** What is counted of an answer, and what its events have told of it. */
+/** What is counted of an answer, and what its events have reported of it. */
 export type Sums = { counted: Counted; told: Counted };
 
 /** How a server writes the protocol that it speaks. */
@@ -84,7 +84,7 @@ export type Protocol<Body> = {
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
-  /** The events of a whole answer, each as it stands on the wire; counts what it says, and has told. */
+  /** The events of a whole answer, each as it stands on the wire; counts what it sends. */
   events: (body: Body, reply: Reply, sums: Sums, nth: number) => Iterable<string>;
   /** The answer as one JSON document. */
   document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;

@@ -37,7 +37,7 @@ test("lines are the same wherever the chunks are cut, also within a character", 
   );
 });
 
-test("a line may end as on Windows, and one that is too long is left out and told", () => {
+test("a line may end as on Windows, and one that is too long is left out and reported", () => {
   const chunk = Buffer.from(`a\r\n${"x".repeat(11)}\nb`);
   expect(linesOf([chunk], 10)).toEqual({ lines: ["a", "b"], long: 1 });
 });

@@ -14,7 +14,7 @@ const refusal = (make: () => unknown): string => {
 };
 
 describe("a form", () => {
-  test("tells every problem with its path", async () => {
+  test("reports every problem with its path", async () => {
     const form = formOf(z.object({ files: z.array(z.object({ path: z.string() })), n: z.int() }));
     expect(await form.check({ files: [{ path: 1 }], n: 1.5 })).toEqual({
       ok: false,
@@ -25,7 +25,7 @@ describe("a form", () => {
     });
   });
 
-  test("fills in and leaves out what the author's schema says, and nothing else", async () => {
+  test("fills in and leaves out as the author's schema defines, and nothing else", async () => {
     const form = formOf(z.object({ a: z.string(), b: z.number().default(7) }));
     expect(await form.check({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
     expect((await form.check({ a: 1 })).ok).toBe(false);

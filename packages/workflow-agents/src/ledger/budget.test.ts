@@ -44,7 +44,7 @@ async function drive(
 }
 
 describe("a budget", () => {
-  test("stops a thread before the call that could pass it, and says why and what to do", async () => {
+  test("stops a thread before the call that could pass it, and reports why and what to do", async () => {
     const { steps, asked: calls, error } = await drive({ maxCost: 0.02 });
     expect([steps.length, calls]).toEqual([2, 2]);
     expect(error).toMatchObject({
@@ -67,7 +67,7 @@ describe("a budget", () => {
     expect((await drive({ maxCost: 0.027, maxTokens: 7400 })).status).toBe("completed");
   });
 
-  test("counts what is in the log, and not what a fork brought along", async () => {
+  test("counts what is in the log, and not what a fork copied", async () => {
     const { steps } = await drive({ maxCost: 0.02 });
     expect((await drive({ maxCost: 0.02 }, { steps })).asked).toBe(0);
     const forkFrom = { threadId: "A", steps: 2 };
@@ -110,7 +110,7 @@ describe("a budget", () => {
   });
 });
 
-describe("agents that run side by side in one role", () => {
+describe("agents that run in parallel in one role", () => {
   const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
   const model = "claude-sonnet-5-5";
   /** A role that asks so many times at once: each call may cost $0.015, and costs $0.003. */
@@ -156,7 +156,7 @@ describe("agents that run side by side in one role", () => {
   });
 });
 
-test("roles that run side by side share one budget", async () => {
+test("roles that run in parallel share one budget", async () => {
   asked = 0;
   const slow = caller("claude-sonnet-5-5", () => new Promise((resolve) => setImmediate(resolve)));
   const run = durable(async function* (step, input, options) {

@@ -23,7 +23,7 @@ const call = (id: string | undefined, name: string | undefined, args: string) =>
   tool_calls: [{ ...(id && { id }), function: { ...(name && { name }), arguments: args } }],
 });
 
-test("tool calls without an index are told apart by their ids", () => {
+test("tool calls without an index are kept apart by their ids", () => {
   const answer = answerOf(
     call("a", "add", '{"n":'),
     call(undefined, undefined, "1}"),

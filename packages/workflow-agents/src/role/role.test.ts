@@ -19,15 +19,15 @@ import { roleSteps } from "./durable.ts";
 import { describe, role, type RoleSpec } from "./role.ts";
 
 // Held: Bun forgets the subscribers of a channel that nobody holds.
-const heardOn = channel(eventsChannel);
+const eventsOn = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const listen = (message: unknown) => void events.push(message as WorkflowEvent);
 beforeEach(() => {
   events = [];
-  heardOn.subscribe(listen);
+  eventsOn.subscribe(listen);
 });
 afterEach(() => {
-  heardOn.unsubscribe(listen);
+  eventsOn.unsubscribe(listen);
 });
 
 const schema = z.object({ files: z.array(z.string()), risk: z.enum(["low", "high"]).optional() });
@@ -97,7 +97,7 @@ group("a role's step", () => {
     });
   });
 
-  test("tells its models apart, and no cost when one has no known price", async () => {
+  test("reports its models apart, and no cost when one has no known price", async () => {
     const extract: Extractor = async () => {
       await spends("", "house-model")();
       return told({ files: [] });
@@ -124,7 +124,7 @@ group("a role's step", () => {
     expect(steps.map(({ meta }) => meta.agent)).toEqual([{ session: "s1" }, { session: "s2" }]);
   });
 
-  test("has a system prompt that may depend on the thread, and tells the schema when it must", async () => {
+  test("has a system prompt that may depend on the thread, and reports the schema when it must", async () => {
     const prompts: string[] = [];
     const agent = async (_: unknown, systemPrompt: string) => {
       prompts.push(systemPrompt);
@@ -154,7 +154,7 @@ group("a role's step", () => {
 });
 
 group("extraction", () => {
-  test("asks no model when the text fits by itself", async () => {
+  test("asks no model when the text fits as it is", async () => {
     const extract = reads();
     const { status } = await runThread(twice(planner({ extract })));
     expect(status).toBe("completed");
@@ -202,7 +202,7 @@ group("extraction", () => {
     ).toBe("EXTRACTION_FAILED");
   });
 
-  test("without an extractor fails at once, and says what did not fit", async () => {
+  test("without an extractor fails at once, and reports what did not fit", async () => {
     const prose = await failureOf(planner({ agent: async () => "a.ts" }));
     expect(prose.message).toContain("the answer is no JSON");
     const wrong = await failureOf(planner({ agent: async () => '{"files":1}' }));
@@ -304,7 +304,7 @@ group("what goes wrong", () => {
   });
 });
 
-test("a descriptor tells the fields of each role and what a step spends", () => {
+test("a descriptor reports the fields of each role and what a step spends", () => {
   const { description, roles } = describe("Plans", {
     planner: planner(),
     person: { description: "Approves", schema: true },

@@ -24,7 +24,7 @@ async function spend(input_tokens: number): Promise<string> {
 
 const work = (tokens: number) => () => spend(tokens);
 
-test("a step's work tells what it came to and what it spent", async () => {
+test("a step's work reports what it came to and what it spent", async () => {
   const { result, spending } = await paid(threadOf(), { stepID: "LLM_A" }, work(1000));
   expect(result).toBe("said");
   expect(spending).toEqual({ usage: { ...noUsage, input_tokens: 1000 }, model, cost: 0.002 });
@@ -43,11 +43,11 @@ test("all work of a thread is held to its limit together, what failed included",
   expect(await paid(threadOf({ maxTokens: 3000 }), { stepID: "LLM_C" }, work(1000))).toBeDefined();
 });
 
-test("what the work publishes is heard first, and kept when who hears it says so", async () => {
-  const heard: unknown[] = [];
-  const intercept = (event: object) => heard.push(event) > 0;
+test("what the work publishes is observed first, and kept when the one who sees it wants so", async () => {
+  const observed: unknown[] = [];
+  const intercept = (event: object) => observed.push(event) > 0;
   await paid(threadOf(), { stepID: "LLM_A", intercept }, async () =>
     publish("tool_start", { n: 1 }),
   );
-  expect(heard).toEqual([{ type: "tool_start", stepID: "LLM_A", payload: { n: 1 } }]);
+  expect(observed).toEqual([{ type: "tool_start", stepID: "LLM_A", payload: { n: 1 } }]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { failureOf, heard, payloadOf, threadOf } from "../../test/published.ts";
+import { failureOf, observed, payloadOf, threadOf } from "../../test/published.ts";
 import { scriptedAgent } from "./scripted.ts";
 
 const step = { role: "planner", content: "1. read", meta: {}, timestamp: 1 };
@@ -22,13 +22,13 @@ test("a table answers by what stands in the system prompt", async () => {
 });
 
 test("publishes its answer as a model's", async () => {
-  const run = await heard(() => scriptedAgent(["one  two\nthree"])(threadOf(), ""));
+  const run = await observed(() => scriptedAgent(["one  two\nthree"])(threadOf(), ""));
   const said = run.events.filter(({ type }) => type === "llm_token");
   expect(said.map(({ payload }) => payload.delta)).toEqual(["one  ", "two\n", "three"]);
   expect(payloadOf(run, "llm_done")).toMatchObject({ model: "scripted", has_tool_use: false });
 });
 
-test("says nothing in a thread that was killed", async () => {
+test("reports nothing in a thread that was killed", async () => {
   const signal = AbortSignal.abort(new Error("killed"));
   expect(await failureOf(scriptedAgent(["plan"])(threadOf({ signal }), ""))).toEqual(
     new Error("killed"),

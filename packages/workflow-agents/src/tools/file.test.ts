@@ -117,7 +117,7 @@ describe("no tool leaves the thread's directory", () => {
   test("a folder that is swapped for a link all the time lets nothing out", async () => {
     put("folder/a.txt", "inside");
     mkdirSync(join(top, "other"));
-    // The tool makes the folder anew where it is missing: then the next turn puts that one away.
+    // The tool makes the folder again where it is missing: then the next turn puts that one away.
     const swap = `const { renameSync, symlinkSync, unlinkSync } = require("fs");
       const attempt = (act) => { try { act(); } catch {} };
       console.log("on");
@@ -165,7 +165,7 @@ describe("readFile", () => {
     expect(await said("readFile", { path: "a.txt" })).toBe("\ufeffone\r\ntwo\n");
   });
 
-  test("gives some lines, and says what there is more", async () => {
+  test("gives some lines, and reports what there is more", async () => {
     put("a.txt", Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(""));
     expect(await said("readFile", { path: "a.txt", offset: 3, limit: 2 })).toBe(
       "line 3\nline 4\n[lines 3 to 4 of 3000; go on with offset 5]",

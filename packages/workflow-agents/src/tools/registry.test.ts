@@ -29,7 +29,7 @@ const answer = (execute: (input: unknown, runtime: ToolRuntime) => unknown, limi
   toolRegistry([returning(execute)], limits).run("try_it", {}, here());
 
 describe("a registry", () => {
-  test("tells a model each tool's name, description and JSON Schema", async () => {
+  test("gives a model each tool's name, description and JSON Schema", async () => {
     const add = tool({
       name: "add",
       description: "Adds.",
@@ -84,7 +84,7 @@ describe("a registry", () => {
 });
 
 describe("a call", () => {
-  test("is told as tool_start, tool_message and tool_done", async () => {
+  test("is published as tool_start, tool_message and tool_done", async () => {
     await answer((_, runtime) => {
       runtime.info("half way", { percent: 50 });
       runtime.emit("picture", { url: "x" });
@@ -119,7 +119,7 @@ describe("a call", () => {
     );
   });
 
-  test("tells a long message cut, as every value", async () => {
+  test("reports a long message cut, as every value", async () => {
     await answer((_, runtime) => runtime.info("x".repeat(20_000)));
     expect(events[1]?.payload.message).toMatchObject({ _truncated: true, length: 20_002 });
   });
@@ -131,7 +131,7 @@ describe("a call", () => {
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("with wrong arguments is an answer that says which", async () => {
+  test("with wrong arguments is an answer that reports which", async () => {
     for (const schema of [
       z.object({ path: z.string(), n: z.number() }),
       mini.object({ path: mini.string(), n: mini.number() }),
@@ -144,7 +144,7 @@ describe("a call", () => {
     }
   });
 
-  test("that throws says what was thrown, and what to do when the tool knows", async () => {
+  test("that throws reports what was thrown, and what to do when the tool knows", async () => {
     const plain = await answer(() => {
       throw new Error("no such table");
     });
@@ -156,7 +156,7 @@ describe("a call", () => {
     expect((await answer(() => Promise.reject(null))).content).toContain("failed: null");
   });
 
-  test("that hangs ends with its time, and what it tells later goes nowhere", async () => {
+  test("that hangs ends with its time, and what it reports later goes nowhere", async () => {
     const late = Promise.withResolvers<void>();
     const hung = await answer(
       (_, runtime) =>
@@ -184,7 +184,7 @@ describe("a call", () => {
     expect(ran).toBe(false);
   });
 
-  test("with a result that is no JSON is an error that says so", async () => {
+  test("with a result that is no JSON is an error about it", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     for (const bad of [ring, { n: 1n }, () => 1, Symbol("s"), { toJSON: () => undefined }]) {
@@ -205,7 +205,7 @@ describe("a call", () => {
     expect(events.at(-1)?.payload.output === result).toBe(true);
   });
 
-  test("with no result says so, and one cut in the middle of a character stays whole", async () => {
+  test("with no result is an answer about it, and one cut in the middle of a character stays whole", async () => {
     expect((await answer(() => undefined)).content).toBe("(no output)");
     expect((await answer(() => "ab😀cd", { maxResult: 3 })).content).toStartWith("ab\n[truncated");
   });
