@@ -255,7 +255,7 @@ test("follow ends when the worker is gone, and names what to do", async () => {
 });
 
 test("follow in a pipe notes once that the thread is paused, and continues with it", async () => {
-  const id = await store.play({ ms: 100, steps: 4 });
+  const id = await store.play({ ms: 500, steps: 4 });
   await store.ok(["pause", id]);
   await store.until(id, "paused");
   const child = store.start(["follow", id]);
@@ -269,7 +269,7 @@ test("follow in a pipe notes once that the thread is paused, and continues with 
 });
 
 test("Ctrl-C leaves the view and not the thread", async () => {
-  const id = await store.play({ ms: 150, steps: 8 });
+  const id = await store.play({ ms: 500, steps: 8 });
   for (const args of [
     ["follow", id],
     ["logs", id, "-f"],

@@ -132,11 +132,15 @@ describe.each(models)("with $name", (model) => {
     await store.until<View>(id, "interrupted");
     await store.ok(["resume", id], { env });
     await streaming(id, 3);
-    const { total, unknown, attempts } = await ledgerOf(id);
+    const { unknown, attempts } = await ledgerOf(id);
     expect(unknown).toBe(1);
     expect(attempts).toContainEqual(expect.objectContaining({ step: 1, kind: "own" }));
-    const row = (await store.ok(["ps"])).split("\n").find((line) => line.startsWith(id));
-    expect(row).toContain(` ${grouped(total.tokens)} + ?  $${total.cost.toFixed(4)} `);
+    // Both grow while the answer streams: they agree when nothing came between the two readings.
+    await until(async () => {
+      const { total } = await ledgerOf(id);
+      const row = (await store.ok(["ps"])).split("\n").find((line) => line.startsWith(id));
+      return row?.includes(` ${grouped(total.tokens)} + ?  $${total.cost.toFixed(4)} `) === true;
+    });
     await store.ok(["kill", id]);
     const ended = await agreed(id);
     expect(ended.unknown).toBe(2);

@@ -131,7 +131,9 @@ export class AttemptLog {
     attempt.error = event?.payload.error ?? attempt.error;
     for (const turn of attempt.turns) if (turn.kind === "tool") stop(turn, at);
     entry.count();
-    if (isFirst) this.#ended.push(attempt);
+    // The engine's own attempt at a step of a workflow that opens its attempts itself.
+    const isEmpty = status === "skipped" && attempt.role === null;
+    if (isFirst && !isEmpty) this.#ended.push(attempt);
   }
 
   #entry(id: string, startedAt: number | null): Entry {

@@ -94,7 +94,8 @@ export class ThreadAttempts {
     if (!isOurs) return this.#pulled ?? undefined;
     if (this.#pulled !== null) {
       this.#opensOwn = true;
-      this.#drop(this.#pulled, "cancelled");
+      // It stands for nothing: the workflow opens its attempts itself.
+      this.#drop(this.#pulled, "skipped");
       this.#pulled = null;
     }
     return named;
