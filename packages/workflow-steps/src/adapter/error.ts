@@ -138,7 +138,7 @@ type Fields = Partial<
   Record<"type" | "status" | "code" | "name" | "retryable" | "stepID", unknown>
 >;
 
-/** What an error says of itself; nothing of one that can't be read. */
+/** The text of an error; nothing of one that can't be read. */
 function fieldsOf(error: unknown): Fields {
   if (typeof error !== "object" || error === null) return {};
   try {

@@ -109,7 +109,7 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   try {
     return JSON.parse(text);
   } catch {
-    // What a server says of its own failure is worth more than that it is no JSON.
+    // What a server answers about its own failure is worth more than that it is no JSON.
     if (!isOk) return text;
     throw new LLMError("json_parse_error", `${id} answered with ${type} that is no JSON`);
   }

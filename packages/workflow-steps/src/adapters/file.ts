@@ -161,7 +161,7 @@ export function unzipped(
   let total = 0;
   try {
     const all = unzipSync(bytes, {
-      // The archive says how long each file is, and no more of it is unpacked than that.
+      // The archive declares how long each file is, and no more of it is unpacked than that.
       filter({ size, originalSize }) {
         files += 1;
         total += Math.max(size, originalSize);

@@ -22,7 +22,7 @@ export type Models = {
 
 /**
  * `options` are those of `run`: `env` with the keys, `signal`, `cwd`, and the limits `maxCost` and
- * `maxTokens`. `steps` are those that the thread had when it was started or taken up, whose spending
+ * `maxTokens`. `steps` are those that the thread had when it was started or resumed, whose spending
  * counts. `tools` are those that a step may let its model use, by name; `maxTurns` is how many answers a
  * model that uses them may need (50).
  */

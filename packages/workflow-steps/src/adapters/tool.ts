@@ -92,7 +92,7 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
 
 const longestTimer = 2 ** 31 - 1;
 
-/** How long one run of a tool may take, as its input says. */
+/** How long one run of a tool may take, as its input has it. */
 class Limit {
   readonly signal: AbortSignal;
   isOver = false;

@@ -109,7 +109,7 @@ function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] 
 }
 
 /**
- * How a run stands, by the status of its thread: a thread that waits is a paused run, and one that was
+ * The status of a run, by that of its thread: a thread that waits is a paused run, and one that was
  * completed by a Stop is a stopped run. What can go on and is not driven now counts as running.
  */
 function runStatus(
@@ -149,7 +149,7 @@ export type StepValues = {
 /**
  * What the run of a step began with that the step with a number (from 1) belongs to: the values of the
  * thread, or of the child workflow that it is a step of. The number behind the last one is that of the
- * step which comes next; `coming` says which that is, where it is known. Null when nothing comes next.
+ * step which comes next; `coming` is its id, where it is known. Null when nothing comes next.
  */
 export function recordedValues(
   { document, subflows }: Documents,

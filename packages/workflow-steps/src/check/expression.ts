@@ -99,7 +99,7 @@ const deepestValue = 1000;
 
 /**
  * The texts in a value, in order. A value that is nested too deep gives null in place of the texts there.
- * An object that stands in it twice is read once, so a cycle has an end.
+ * An object that is in it twice is read once, so a cycle has an end.
  */
 function* leavesIn(value: unknown): Generator<Leaf | null> {
   const seen = new Set<object>();

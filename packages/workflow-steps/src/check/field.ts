@@ -21,7 +21,7 @@ export const hasItsFields: StepRule = ({ type, fields: given, error }) => {
   }
 };
 
-/** A field that steps of this type do not have says nothing. */
+/** A field that steps of this type do not have has no effect. */
 export const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
   if (type === null) return;
   for (const name of Object.keys(given)) {
@@ -87,7 +87,7 @@ function hasNoServiceInIDE({ document, registry, steps, error }: Subject): void 
 /** The versions, by their minor numbers, that first had a type of steps. */
 const since: Partial<Record<StepType, number>> = { Tool: 17, Subflow: 17 };
 
-/** A document says a version that has what it uses. The version changes nothing else. */
+/** A document declares a version that has what it uses. The version changes nothing else. */
 export function isInItsVersion({ type, warning }: CheckedStep, { document }: Subject): void {
   const declared = minorOf(document.version);
   if (type === null || type === "custom") return;

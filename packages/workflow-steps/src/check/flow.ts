@@ -22,7 +22,7 @@ export const flowRules: readonly DocumentRule[] = [
   tellsCycles,
 ];
 
-/** A chain says where it goes on. */
+/** A chain declares where it goes on. */
 export const hasNext: StepRule = ({ type, fields, warning }) => {
   if (type === "Stop" || type === null || fields.next !== undefined) return;
   warning([], "next is missing, so the chain ends here, as with RETURN");

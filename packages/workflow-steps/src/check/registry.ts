@@ -92,7 +92,7 @@ function sharesNoName({ registry, declared, error }: Subject): void {
   }
 }
 
-/** What a Service, an API and a Component name stands in the registry. */
+/** What a Service, an API and a Component name is in the registry. */
 export function callsWhatIsDeclared({ id, type, error, warning }: CheckedStep, subject: Subject) {
   const { services, apis, components } = subject.declared;
   const called = (known: ReadonlySet<string>) => nameOf(id ?? "", [...known]);

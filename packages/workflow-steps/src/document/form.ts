@@ -27,7 +27,7 @@ export function showPath(path: ViolationPath): string {
 
 /**
  * The form of a value: those few keywords of JSON Schema that our formats need. The checks of documents
- * and checkpoints read it, and the published JSON Schema is made of it. `expected` stands in messages for what the keywords say.
+ * and checkpoints read it, and the published JSON Schema is made of it. `expected` replaces the keywords in messages.
  */
 export type Form = { readonly expected?: string } & (
   | { readonly type?: undefined; readonly anyOf?: undefined }
@@ -136,7 +136,7 @@ function violationsOfObject(
   ];
 }
 
-// Of several forms the one of the value's own type says more than "must be this or that".
+// Of several forms the one of the value's own type is more exact than "must be this or that".
 function violationsOfAny(
   form: Form,
   forms: readonly Form[],

@@ -42,7 +42,7 @@ const unless = (...names: StepType[]): ReadonlySet<string> =>
 const tools = types("Tool", "Subflow");
 
 /**
- * The fields of steps. One that stands twice has another form on other types. A field that is not here
+ * The fields of steps. One that is listed twice has another form on other types. A field that is not here
  * belongs to the author: it is kept and not read.
  */
 const table = [

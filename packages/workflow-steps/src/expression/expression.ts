@@ -142,7 +142,7 @@ function pathOf(base: Evaluate, keys: Evaluate[]): Evaluate {
   };
 }
 
-/** What stands under a key: an own property of an object, an array or a text; else undefined. */
+/** The value of a key: an own property of an object, an array or a text; else undefined. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
   if (typeof value === "string") {

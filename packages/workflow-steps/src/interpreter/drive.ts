@@ -24,7 +24,7 @@ import {
 import { outputsOf, removeTemporary, resolvedInputs } from "./output.ts";
 import { Failure, runError } from "./parallel.ts";
 
-/** How a run ended that did not fail. `reason` is what the Stop says. */
+/** How a run ended that did not fail. `reason` is that of the Stop. */
 export type RunResult =
   | { status: "completed" }
   | { status: "stopped"; stopID: string; reason: string | null }

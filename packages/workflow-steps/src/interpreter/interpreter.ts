@@ -191,7 +191,7 @@ export type Task = {
   startedAt: number;
 };
 
-/** What a step's own work gave. `next` is where its chain goes on when that is not what the step says. */
+/** What a step's own work gave. `next` is where its chain goes on when that is not the `next` of the step. */
 export type Done = {
   called?: Called;
   selected?: string | null;

@@ -35,7 +35,7 @@ export function print({ context, step }: Writer): void {
   context.emit("step_print", step.id, { value: context.resolve(step.print) });
 }
 
-/** Writes what `out` says: the variables at once, in their order, then the files. */
+/** Writes the targets of `out`: the variables at once, in their order, then the files. */
 async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const files: FileWrite[] = [];
@@ -50,7 +50,7 @@ async function writeOutputs(writer: Writer): Promise<void> {
   context.isMapped = true;
 }
 
-/** Does what `target` and `value` of a Set or a Write say. */
+/** Writes the `value` of a Set or a Write to its `target`. */
 export async function writeTarget(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const type = getStepType(step);
@@ -88,7 +88,7 @@ function pathOf({ context, step }: Writer): string {
   return resolved.path;
 }
 
-/** Says of a model's files that they are being written, before the model is called. */
+/** Publishes that a model's files are being written, before the model is called. */
 export function announceFiles(writer: Writer): void {
   const { context, step } = writer;
   if (getStepType(step) !== "LLM" || typeof step.out !== "object" || step.out === null) return;

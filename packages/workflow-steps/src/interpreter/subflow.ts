@@ -275,7 +275,7 @@ function ask(
   );
 }
 
-// A run that is a child's child already stands in the path: only the nearest is this one's.
+// A run that is a child's child is already in the path: only the nearest is this one's.
 function within(
   outer: readonly PathPart[],
   id: string,

@@ -269,7 +269,7 @@ function depthsIn(
   return new Map(outermostFirst.map(([id, group]) => [id, depths[group] ?? 0]));
 }
 
-/** The name of the input that says which workflow a step runs. */
+/** The name of the input with the workflow that a step runs. */
 export const pathInput = "workflow_path";
 
 /** Whether a step runs another workflow. */

@@ -11,7 +11,7 @@ import {
   type ServiceSignature,
 } from "./declaration.ts";
 
-/** A component as the registry names it: its id, and whatever else stands there. */
+/** A component as the registry names it: its id, and whatever else it has. */
 type ComponentDocument = { id: string; [field: string]: unknown };
 
 /**

@@ -132,7 +132,7 @@ function formsOf(forms: Readonly<Record<string, Form>>, texts: Texts, home = "")
   );
 }
 
-/** A form as a schema; `path` finds what is said of it and of its parts. */
+/** A form as a schema; `path` finds the texts of it and of its parts. */
 function schemaOf(form: Form, path: string, texts: Texts): Schema {
   const { expected: _, ...schema } = form;
   const inner = (one: Form) => schemaOf(one, path, {});
@@ -162,10 +162,10 @@ const described = (key: string, texts: Texts): Schema => ({
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
-/** What an editor says of each type of step. */
+/** What an editor shows of each type of step. */
 const typeTexts: Readonly<Record<StepType, string>> = {
-  Service: "Calls the service that registry.services declares as the id says: Service_<Name>.",
-  API: "Calls the HTTP endpoint that registry.apis declares as the id says: API_<id>.",
+  Service: "Calls the service that registry.services declares by its id: Service_<Name>.",
+  API: "Calls the HTTP endpoint that registry.apis declares by its id: API_<id>.",
   Component: "Calls the component that the id names: Component_<id>.",
   LLM: "Asks a model. Its answer is _result.",
   Set: "Writes a value to a variable.",
@@ -177,11 +177,11 @@ const typeTexts: Readonly<Record<StepType, string>> = {
   Loop: "Runs its children for each item of source, or as long as while holds.",
   Stop: "Ends the run.",
   Noop: "Does nothing of its own: a place for children, for print or for a join.",
-  Tool: "Runs a tool. Its name is tool, or what the id says: Tool_010_ReadFile runs ReadFile.",
+  Tool: "Runs a tool. Its name is tool, or what the id names: Tool_010_ReadFile runs ReadFile.",
   Subflow: "Runs another step workflow, given as workflow_path with params.",
 };
 
-/** What an editor says of the fields of a document; a path leads through objects and arrays. */
+/** What an editor shows of the fields of a document; a path leads through objects and arrays. */
 export const documentTexts: Readonly<Record<string, string>> = {
   version: "The version of the format. It switches nothing; readers know by it what to expect.",
   name: "The name of the workflow.",
@@ -193,14 +193,14 @@ export const documentTexts: Readonly<Record<string, string>> = {
   "registry.vars": "What steps write and read: $name(TYPE), or $name(TYPE) = default.",
   "registry.services": "Services by their signatures: Name(p(TYPE)) RETURN r(TYPE).",
   "registry.apis": "HTTP endpoints for API steps.",
-  "registry.apis.id": "What the id of an API step says behind API_.",
+  "registry.apis.id": "What the id of an API step has after API_.",
   "registry.apis.url": "The address. {name} in it is filled in from pathParams.",
   "registry.apis.method": "The HTTP method, GET when it is missing.",
   "registry.apis.auth": "How the request is signed.",
   "registry.apis.headers": "Headers of each request.",
   "registry.apis.desc": "What the endpoint is for.",
   "registry.components": "Components by name, or as objects with an id.",
-  "registry.components.id": "What the id of a Component step says behind Component_.",
+  "registry.components.id": "What the id of a Component step has after Component_.",
   "registry.files": "Which files the steps may touch.",
   "registry.files.inputs": "Globs of the files that are read only.",
   "registry.files.artifacts":
@@ -211,10 +211,10 @@ export const documentTexts: Readonly<Record<string, string>> = {
 
 const result = "_result is what the call gave";
 
-/** What an editor says of a step's fields; `Type.field` wins over `field`. */
+/** What an editor shows of a step's fields; `Type.field` wins over `field`. */
 export const fieldTexts: Readonly<Record<string, string>> = {
   id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and what begins with __ are reserved.",
-  type: "The type, when it is not what stands before the first _ of the id.",
+  type: "The type, when it is not what comes before the first _ of the id.",
   meta: "For people only: a title, a place on a canvas.",
   print: "Evaluated when the step is done, and published as step_print.",
   if: "An expression. When it is false the step and its children are skipped.",
@@ -244,7 +244,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   allowError:
     "Whether the workflow goes on when the tool fails, with {ok, error, tool} as _result.",
   continueOnError: "Another name of allowError.",
-  model: "The model, also as provider/model. Without one LLM_MODEL says which.",
+  model: "The model, also as provider/model. Without one LLM_MODEL is used.",
   provider: "Whose model it is.",
   stream: "Whether tokens are published as they come.",
   "Loop.children": "The first steps of the chains that run in each iteration.",

@@ -14,7 +14,7 @@ export type CheckedDocument = { document: WorkflowDocument; warnings: string[] }
 const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"`;
 
 /**
- * Reads and checks a step workflow. `file` is named in messages, and says by its ending whether `text`
+ * Reads and checks a step workflow. `file` is named in messages, and shows by its ending whether `text`
  * is YAML (`.yaml`, `.yml`) or JSON. Faults come in the order of the file.
  *
  * @param options `customTypes` has the prefixes of steps that the caller's own handlers carry out.
@@ -67,7 +67,7 @@ const mostDepth = 8;
 
 /**
  * A document with those that it runs, by their paths from the first document's folder. Each step's
- * literal path is the one that its workflow stands under.
+ * literal path is the one that its workflow is under.
  */
 export type Gathered = {
   document: WorkflowDocument;
@@ -164,7 +164,7 @@ const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
 
 /**
  * The document that a text holds, and where in the text its parts stand. `file` is named in messages,
- * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What the document says is not checked.
+ * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What is in the document is not checked.
  *
  * `positionOf` gives, for a place that the document does not have, that of what it would stand in.
  * @throws WorkflowError `STEPS_INVALID`, with line and column: a text that is neither, keys that stand

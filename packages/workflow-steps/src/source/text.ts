@@ -53,6 +53,6 @@ function startsOf(text: string): number[] {
   return starts;
 }
 
-/** What is said of a key that stands twice in one object. */
+/** The error of a key that one object has twice. */
 export const keyTwice = (key: string, first: Position): string =>
   `the key ${quoted(key)} stands twice, first in line ${first.line}, column ${first.column}`;

@@ -19,7 +19,7 @@ const mostAliases = 100;
 
 const tooDeep = `it is nested more than ${deepestText} deep`;
 
-/** Reads YAML 1.2, as far as it says no more than JSON can: aliases are repeated, tags are refused. */
+/** Reads YAML 1.2, as far as JSON can hold it: aliases are repeated, tags are refused. */
 export function readYaml(text: string, lines: Lines): Read {
   const document = parsed(text);
   checkNodes(document, lines);

@@ -58,7 +58,7 @@ export class Fold {
     return this.#state;
   }
 
-  /** Takes a committed step in; `role` is as the step bears it, `parent/child` in a child's run. */
+  /** Takes a committed step in; `role` is that of the step, `parent/child` in a child's run. */
   apply(role: string, commit: Commit): void {
     const at = commit.path.findIndex((part) => "run" in part);
     if (at >= 0) return this.#applyToChild(role, commit, at);

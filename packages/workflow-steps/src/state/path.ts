@@ -6,7 +6,7 @@ import { distinctWays, type Outline } from "../outline/outline.ts";
 import { chainKey, chainOf, type Position } from "./position.ts";
 import type { PathPart, RunState, Workflow } from "./state.ts";
 
-/** Where one run of a step stands: the step as the log names it, and all constructs around it. */
+/** The position of one run of a step: the step as the log names it, and all constructs around it. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
@@ -192,7 +192,7 @@ const isForked = (step: StepDocument | undefined, child: string): boolean =>
   step === undefined || (step.children ?? []).includes(child);
 
 /**
- * Where a step of a run stands that the run comes to next, such as one that failed. Null when that can't
+ * The position of a step that the run comes to next, such as one that failed. Null when that can't
  * be known: when several chains come to it, or it lies in several constructs.
  */
 export function comingStep(
@@ -230,7 +230,7 @@ function pathsTo(
 }
 
 /**
- * The locals that a step sees which stands at a path of a run: those of the run, and `_item`, `_index` and
+ * The locals that a step at a path of a run sees: those of the run, and `_item`, `_index` and
  * `_iterDir` of the iterations around it. An `_item` that is not known is left out.
  */
 export function localsAt(

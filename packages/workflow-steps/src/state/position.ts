@@ -156,7 +156,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   if (children.length > 0) finishIterations(inside, Math.max(finished, marked));
 }
 
-// What a finished iteration did stands in the variables: how its chains ended is of no use.
+// What a finished iteration did is in the variables: how its chains ended is of no use.
 function finishIterations(inside: Inside, finished: number): void {
   if (finished <= inside.finished) return;
   inside.finished = finished;

@@ -58,8 +58,8 @@ async function answerOf(call: Call, request: ApiRequest): Promise<Answer> {
   const answer = await untilAborted(call.signal, () => api.request(request));
   const { status } = answer;
   if (!(status >= 400)) return answer;
-  const says = answer.data instanceof Uint8Array ? "" : summary(answer.data);
-  const message = `${request.id} answered ${status}${says && `: ${says}`}`;
+  const body = answer.data instanceof Uint8Array ? "" : summary(answer.data);
+  const message = `${request.id} answered ${status}${body && `: ${body}`}`;
   throw new LLMError(typeOfStatus(status), message, { code: `HTTP_${status}`, status });
 }
 
@@ -102,7 +102,7 @@ function segment(call: Call, name: string, given: string): string {
 /**
  * The headers of an API call, their names in small letters: those of the registry, its `auth`, then
  * those of the step. In the registry's texts `${NAME}` is a variable of the run's environment, so that
- * no secret stands in a workflow.
+ * no secret is in a workflow.
  *
  * @throws LLMError `auth_error` for a variable that is not set, `bad_request` for what is no header.
  */

@@ -72,7 +72,7 @@ export const surroundingsOf = ({ signal, runID, stepID }: Call): CallSurrounding
 
 /**
  * What some work comes to, or the signal's reason as soon as it is aborted: an adapter that ignores the
- * signal holds nobody up, and what it says later is dropped.
+ * signal holds nobody up, and what it returns later is dropped.
  */
 export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();

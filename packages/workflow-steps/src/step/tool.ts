@@ -48,7 +48,7 @@ export async function callTool(call: Call): Promise<Called> {
   return { locals: { _result: output, _toolResult: envelope } };
 }
 
-/** A tool's name: `tool`, else `toolName`, else what the step's id says. */
+/** A tool's name: `tool`, else `toolName`, else what the step's id names. */
 export function toolNameOf({ step, value }: Pick<Call, "step" | "value">): string {
   const named = value(step.tool) ?? value(step.toolName);
   return typeof named === "string" && named !== "" ? named : nameOf(step.id);

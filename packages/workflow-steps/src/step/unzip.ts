@@ -160,7 +160,7 @@ function faultsOf(value: unknown, schema: object): string[] {
     // The copy is marked by the validator, and the workflow's schema stays as it is.
     const copy = structuredClone(schema) as Schema;
     const { errors } = new Validator(copy, draft ?? "2020-12", false).validate(value);
-    // What only says that something below is wrong says nothing.
+    // That something below is wrong is no information.
     const shown = errors.filter(({ keyword }) => !wrapping.has(keyword));
     return (shown.length > 0 ? shown : errors).map(
       ({ instanceLocation, error }) => `${instanceLocation.replace(/^#/, "") || "/"}: ${error}`,

@@ -292,7 +292,7 @@ export function setPath(
   }, newValue);
 }
 
-/** What stands at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
+/** The value at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
 function containerAt(
   value: unknown,
   path: readonly (string | number)[],
