@@ -108,7 +108,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     }
   },
 
-  async "attempts say what happened in each step, in a fork too"(trial) {
+  async "attempts show what happened in each step, in a fork too"(trial) {
     const { host } = trial;
     const ref = await trial.start(speaking);
     const summary = ({ step, status, notes, saved }: Attempt) => ({

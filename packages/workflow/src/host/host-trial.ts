@@ -3,7 +3,7 @@ import type { ThreadRef, ThreadView } from "../thread/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
 import { follow } from "./rules.ts";
 
-/** What a suite needs of who runs it: a fresh host, and a way to give it a bundle. */
+/** What a suite needs of its caller: a fresh host, and a way to give it a bundle. */
 export type HostUnderTest = {
   host: Host;
   /** Stores a bundle's text and gives its hash. */
@@ -64,7 +64,7 @@ export class Trial {
     return Array.fromAsync(this.host.observe(...given));
   }
 
-  /** Waits until a thread has the status, and more when `is` says so. */
+  /** Waits until a thread has the status, and `is` holds. */
   async until(
     ref: ThreadRef,
     status: ThreadView["status"],

@@ -36,7 +36,7 @@ export interface Host {
   register(name: string, file: string, options?: RegisterOptions): Promise<Added>;
   /** Checks and stores a bundle as {@link register} does; no name points to it. */
   store(file: string, options?: RegisterOptions): Promise<{ hash: string }>;
-  /** What is run by a text: a name, `name@hash`, a hash or its unique beginning. */
+  /** What is run by a text: a name, `name@hash`, a hash or its unique prefix. */
   resolve(workflow: string): Promise<Resolved>;
   workflows(): Promise<WorkflowRow[]>;
   workflow(name: string): Promise<WorkflowView>;
@@ -56,7 +56,7 @@ export interface Host {
 
   /** Starts a thread and returns when its start record is durable. */
   start(options: StartOptions): Promise<StartedThread>;
-  /** The thread that a text selects: its id, a unique beginning or ending of it, or `@last`. */
+  /** The thread that a text selects: its id, a unique prefix or suffix of it, or `@last`. */
   find(text: string): Promise<ThreadRef>;
   /** A page of threads, newest first. */
   threads(query?: ThreadQuery): Promise<ThreadPage>;
@@ -150,7 +150,7 @@ export type StartOptions = {
   /** A name, `name@hash`, or a hash. */
   workflow: string;
   prompt?: string;
-  /** What the bundle's descriptor says when it is left out, else 100. */
+  /** What the bundle's descriptor has when it is left out, else 100. */
   maxRounds?: number;
   params?: unknown;
   /** Reaches `run` in its second argument, beside threadId and the rest. */
@@ -193,7 +193,7 @@ export type Forked = StartedThread & { forkFrom: ForkFrom };
 export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
 
 /**
- * Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique beginning of one.
+ * Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique prefix of one.
  */
 export type ThreadQuery = {
   /** 20 when it is left out. */
@@ -294,7 +294,7 @@ export type VerifyOptions = {
 };
 
 export type CollectOptions = {
-  /** Only says what would be collected. */
+  /** Only reports what would be collected. */
   dryRun?: boolean;
   now?: number;
 };

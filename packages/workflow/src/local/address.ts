@@ -4,14 +4,14 @@ import { createRoot } from "../storage/root.ts";
 
 /**
  * Where the HTTP server of this storage root listens, or listened last, and the token that it asks
- * for. It stands in `run/server.json`, which only its owner can read, and outlives the server: a page
+ * for. It is in `run/server.json`, which only its owner can read, and outlives the server: a page
  * that was open goes on when the server is started again.
  */
 export type ServerAddress = { url: string; token: string; pid: number };
 
 const maxBytes = 64 * 1024;
 
-/** The server's address, or null when none was ever written, or what stands there is none. */
+/** The server's address, or null when none was ever written, or the file holds none. */
 export function readServerAddress(root: string): ServerAddress | null {
   const bytes = readOwnFile(serverPath(root as Root), maxBytes);
   if (!bytes) return null;

@@ -19,11 +19,11 @@ const lookEveryMs = 500;
 const freshMs = 400;
 const listEveryMs = 2_000;
 
-/** A thread as it was shown last; `live` when a worker said that it drives it. */
+/** A thread as it was shown last; `live` when a worker reported that it drives it. */
 type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
 
 /**
- * What changes in a storage root. The system says which logs have grown; who is driven is asked twice a
+ * What changes in a storage root. The system reports which logs have grown; who is driven is asked twice a
  * second, for no log records a pause or the loss of a worker; and everything is listed now and then.
  *
  * @see Host.changes

@@ -170,8 +170,8 @@ export async function killThread(
 
 /** Whether the thread's worker holds it and does not answer. */
 async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
-  const holder = readWorkerInfo(workerInfoPath(root, hash));
-  if (!holder?.live.includes(threadId) || !isAlive(holder.identity)) return false;
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (!worker?.live.includes(threadId) || !isAlive(worker.identity)) return false;
   const request = { method: "GET", path: "/threads", timeoutMs: forcedTimeoutMs } as const;
   const reply = await ask(root, hash, request).catch(() => null);
   return reply?.kind === "silent";
@@ -211,13 +211,13 @@ const hasCode = (error: unknown, code: string): boolean =>
 
 /** Ends the process that holds a hash's lock and returns the threads that it was driving. */
 async function endWorker(root: Root, hash: string): Promise<string[]> {
-  const holder = readWorkerInfo(workerInfoPath(root, hash));
-  if (!holder || !isAlive(holder.identity)) throw outOfSight(hash);
-  endGroup(holder.identity.pid);
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (!worker || !isAlive(worker.identity)) throw outOfSight(hash);
+  endGroup(worker.identity.pid);
   const lock = takeLock(lockPath(root, hash), deathTimeoutMs);
   if (!lock) throw outOfSight(hash);
   lock.release();
-  return holder.live;
+  return worker.live;
 }
 
 async function takeUp(

@@ -29,7 +29,7 @@ const dayMs = 24 * hourMs;
 
 /**
  * Takes away every bundle that no name, no history, no thread and no live worker needs, and what
- * crashes left behind more than an hour ago. With `dryRun` it only says so and writes nothing.
+ * crashes left behind more than an hour ago. With `dryRun` it only reports so and writes nothing.
  *
  * Bundles are not deleted at once: they go to `trash/<time>-<hash>/`, where they can be moved back
  * from by hand, and a `gc` a day later deletes them. It runs under the registry's lock, so that no
@@ -158,7 +158,7 @@ export const isAside = (name: string): boolean => /^\..+\.[0-9a-f]{8}\.tmp$/.tes
 
 /**
  * What crashes left behind and has not been touched since `before` (milliseconds): files that were
- * being written, logs of threads that never began, and what stands beside a log that is gone.
+ * being written, logs of threads that never began, and the files beside a log that is gone.
  * `hash` is set where the lock of that hash must be held to remove it.
  */
 export function findLeftovers(root: Root, before: number): Leftover[] {

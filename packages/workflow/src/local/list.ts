@@ -9,7 +9,7 @@ import { systemCode } from "../storage/disk-error.ts";
 import {
   dataPath,
   isHash,
-  isHashBeginning,
+  isHashPrefix,
   loggedHashes,
   type Root,
   storedHashes,
@@ -33,7 +33,7 @@ const restEveryMs = 8;
  * those that a filter passes over the first line or the last, unless it asks for the corrupt. What can't
  * be read is listed as `corrupt`.
  *
- * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the beginning of several hashes.
+ * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
 export async function listThreads(root: Root, options: ThreadQuery = {}): Promise<ThreadPage> {
   const { limit = defaultLimit, offset = 0, paged = true } = options;
@@ -230,7 +230,7 @@ async function ended(
 export type Selector = { name?: string; hash?: string };
 
 /**
- * The threads that a text selects: those of a name, `name@hash`, a hash, or a unique beginning of one, of
+ * The threads that a text selects: those of a name, `name@hash`, a hash, or a unique prefix of one, of
  * at least 4 digits when it stands alone. A name goes before a hash. One that is not registered may have
  * been: its threads are still there.
  *
@@ -242,10 +242,10 @@ export async function selectorsOf(root: Root, text: string): Promise<Selector[]>
   const at = text.indexOf("@");
   if (at > 0) return versionSelectors(root, registry, text.slice(0, at), text.slice(at + 1));
   const digits = text.toUpperCase();
-  if (registry.has(text) || !isHashBeginning(digits)) return [{ name: text }];
+  if (registry.has(text) || !isHashPrefix(digits)) return [{ name: text }];
   if (isHash(digits)) return [{ hash: digits }];
   const known = [...hashesOf(registry), ...storedHashes(root)];
-  const hash = onlyOne(text, beginningWith(digits, [...known, ...loggedHashes(root)]));
+  const hash = onlyOne(text, withPrefix(digits, [...known, ...loggedHashes(root)]));
   return hash === undefined ? [{ name: text }] : [{ name: text }, { hash }];
 }
 
@@ -254,12 +254,12 @@ function versionSelectors(root: Root, registry: Registry, name: string, text: st
   if (digits === "") return [];
   const workflow = registry.get(name);
   const versions = workflow ? versionsOf(workflow).map(({ hash }) => hash) : [];
-  const hash = onlyOne(text, beginningWith(digits, versions));
+  const hash = onlyOne(text, withPrefix(digits, versions));
   if (hash !== undefined) return [{ name, hash }];
-  return beginningWith(digits, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
+  return withPrefix(digits, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
 }
 
-const beginningWith = (digits: string, hashes: readonly string[]): string[] =>
+const withPrefix = (digits: string, hashes: readonly string[]): string[] =>
   [...new Set(hashes)].filter((hash) => hash.startsWith(digits)).sort();
 
 function onlyOne(text: string, hashes: string[]): string | undefined {

@@ -8,11 +8,11 @@ import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readWorkerInfo } from "../worker/worker-info.ts";
 import { ask } from "./worker-client.ts";
 
-/** How long a worker may take to say what it runs. */
+/** How long a worker may take to list what it runs. */
 const answerTimeoutMs = 2_000;
 
 /**
- * What a hash's worker says of its threads, or null when none is alive. A worker that has the
+ * What a hash's worker reports of its threads, or null when none is alive. A worker that has the
  * connection and does not answer is alive (the system would refuse a dead one's) but stuck: its
  * threads are then those that it noted and that have no end. So is one whose answer a bundle has spoilt.
  */
@@ -24,10 +24,10 @@ export async function askLive(root: Root, hash: string): Promise<LiveThreads | n
 }
 
 function stuck(root: Root, hash: string): LiveThreads | null {
-  const holder = readWorkerInfo(workerInfoPath(root, hash));
-  if (!holder) return null;
-  const threads = holder.live.map((threadId) => fromLog(root, { hash, threadId }));
-  return { pid: holder.identity.pid, threads: threads.filter((thread) => thread !== null) };
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (!worker) return null;
+  const threads = worker.live.map((threadId) => fromLog(root, { hash, threadId }));
+  return { pid: worker.identity.pid, threads: threads.filter((thread) => thread !== null) };
 }
 
 // What can't be asked is read: a thread whose log has its end is only closing, and runs no more.
@@ -60,7 +60,7 @@ async function drivenBy(root: Root, hash: string): Promise<ReadonlyMap<string, A
 
 type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, Alive>> };
 
-/** What the live workers say of their threads, each asked once for all who want to know at the time. */
+/** What the live workers report of their threads, each asked once for all who want to know at the time. */
 export class LiveWorkers {
   readonly #root: Root;
   readonly #freshMs: number;
@@ -73,7 +73,7 @@ export class LiveWorkers {
   }
 
   /**
-   * What a thread's worker says of it; null when nobody drives it. `since` is when the thread changed
+   * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
    * last (`performance.now()`): an older answer counts only when it says that the thread is running.
    */
   async find({ hash, threadId }: ThreadRef, since = 0): Promise<Alive | null> {
@@ -85,7 +85,7 @@ export class LiveWorkers {
     return (await this.#ask(hash).threads).get(threadId) ?? null;
   }
 
-  /** Forgets what a hash's worker said: something was done to its threads. */
+  /** Forgets what a hash's worker reported: a command has changed its threads. */
   forget(hash: string): void {
     this.#answers.delete(hash);
   }

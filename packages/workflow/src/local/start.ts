@@ -36,8 +36,8 @@ import { readView } from "./threads.ts";
 import { askWorker, type Candidate, spawnWorker } from "./worker-client.ts";
 
 /**
- * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique beginning,
- * of at least 4 digits when no name stands before it. A bundle that no name points to bears its hash
+ * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique prefix,
+ * of at least 4 digits when it stands alone. A bundle that no name points to has its hash
  * as its name.
  *
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
@@ -248,7 +248,7 @@ async function sendFork(
 }
 
 const keepOf = (keep: number[]): ForkRequest["keep"] =>
-  keep.every((index, place) => index === place) ? { first: keep.length } : keep;
+  keep.every((index, at) => index === at) ? { first: keep.length } : keep;
 
 function nothingToEdit(threadId: string): WorkflowError {
   return new WorkflowError({

@@ -17,7 +17,7 @@ export const threadsOf = (root: Root, hashes: readonly string[]): ThreadRef[] =>
   hashes.flatMap((hash) => threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })));
 
 /**
- * The thread that a text means: its id, any unique beginning or ending of it, or `@last`.
+ * The thread that a text selects: its id, any unique prefix or suffix of it, or `@last`.
  *
  * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
  */
@@ -55,7 +55,7 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
   let alive: Alive | null = null;
   if (log.kind === "thread" && !log.end && !log.broken) {
     alive = await new LiveWorkers(root).find(ref);
-    // What the worker says holds for the log as it is by now.
+    // What the worker reports is true of the log as it is by now.
     if (sizeOf(path) !== log.size + log.torn) log = read();
   }
   if (log.kind === "empty") throw notFound(ref.threadId);

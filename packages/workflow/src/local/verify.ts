@@ -6,7 +6,7 @@ import { readBundle } from "../bundle/store.ts";
 import { messageOf } from "../contract/error.ts";
 import type { Problem, Verification, VerifyOptions } from "../host/host.ts";
 import { type LogOutline, outlineLog, type Unreadable } from "../log/log.ts";
-import type { Fault } from "../registry/parse.ts";
+import type { SyntaxViolation } from "../registry/parse.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
@@ -32,11 +32,11 @@ import { isAside } from "./gc.ts";
 import { maxDescriptorBytes } from "./workflows.ts";
 
 /**
- * Reads the whole store and names each fault of it; changes nothing and runs nothing.
+ * Reads the whole store and names each violation; changes nothing and runs nothing.
  *
  * The registry is read, every bundle hashed again, every descriptor and every thread's log read to
  * its end. Unknown files, links, what other users can reach, and bundles that a name or a thread needs
- * and that are missing, are named too. Threads that are being written are no fault.
+ * and that are missing, are named too. Threads that are being written are no violation.
  *
  * `onProgress` is called after each bundle and each thread; timers get their turn in between.
  */
@@ -88,9 +88,10 @@ async function missingBundles(root: Root): Promise<Problem[]> {
   try {
     registry = await readRegistry(root);
   } catch (error) {
-    const fault = error instanceof Error ? (error.cause as Partial<Fault> | undefined) : undefined;
-    const message = fault?.reason ?? messageOf(error);
-    problems.push({ path: registryPath(root), ...(fault?.line && { line: fault.line }), message });
+    const cause =
+      error instanceof Error ? (error.cause as Partial<SyntaxViolation> | undefined) : undefined;
+    const message = cause?.reason ?? messageOf(error);
+    problems.push({ path: registryPath(root), ...(cause?.line && { line: cause.line }), message });
   }
   for (const [name, workflow] of registry) {
     for (const { hash } of versionsOf(workflow)) needed.set(hash, `a version of ${name}`);
@@ -169,7 +170,7 @@ async function problemOf(path: string, act: () => Promise<string | void>): Promi
   }
 }
 
-/** A message without the path that it begins with, and the line that stands after the path. */
+/** A message without the path that it begins with, and the line that follows the path. */
 function placed(message: string, path: string): { line?: number; message: string } {
   if (!message.startsWith(`${path}:`)) return { message };
   const [, line, rest] = /^:(?:(\d+):\d+:)? (.*)$/.exec(message.slice(path.length)) ?? [];
@@ -182,7 +183,7 @@ type Rule = (name: string) => Kind | null;
 
 /**
  * Goes through every file of a storage root without opening one. Names what is none of ours, links
- * and special files in the place of ours, and what others than the owner can reach.
+ * and special files instead of ours, and what others than the owner can reach.
  */
 export function takeInventory(root: Root): Problem[] {
   const problems = [bundlesDir(root), runDir(root)].flatMap((folder) => look(folder, rules.flat));

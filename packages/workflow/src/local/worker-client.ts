@@ -110,7 +110,7 @@ function lost(hash: string, cause: unknown): WorkflowError {
       code: "WORKER_LOST",
       kind: "failed",
       message: `the worker of ${hash} ended before it answered`,
-      hint: "what was committed is kept; see how the thread stands: uncaged-workflow threads",
+      hint: "what was committed is kept; see the status of the thread: uncaged-workflow threads",
     },
     { cause },
   );
@@ -132,7 +132,7 @@ const syncsAtOnce = 32;
 const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
 
-/** A worker process that was started, and may find another in its place. */
+/** A worker process that was started, and may find another that holds the lock. */
 export type Candidate = {
   readonly exitCode: number | null;
   readonly signalCode: string | number | null;
@@ -227,9 +227,9 @@ export async function askWorker<T>(
 // A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
-  const holder = readWorkerInfo(workerInfoPath(root, hash));
-  if (!holder || holder.drove || !isAlive(holder.identity)) return null;
-  endGroup(holder.identity.pid);
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (!worker || worker.drove || !isAlive(worker.identity)) return null;
+  endGroup(worker.identity.pid);
   return new WorkflowError({
     code: "BUNDLE_LOAD_FAILED",
     kind: "failed",

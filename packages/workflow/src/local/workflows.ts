@@ -72,7 +72,7 @@ export async function historyOf(root: Root, name: string): Promise<VersionRow[]>
 
 /**
  * Moves a name back to the version registered before its current one, or to the one that `version`
- * (a hash, or its unique beginning) names, which may be a later one too. Threads keep their bundle.
+ * (a hash, or its unique prefix) names, which may be a later one too. Threads keep their bundle.
  *
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
  * (usage), `NOTHING_TO_ROLL_BACK`, `BUNDLE_MISSING`, and those of `changeRegistry`.
@@ -102,7 +102,7 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
 }
 
 /**
- * What a stored bundle says of itself; null when that can't be read: a list is for finding one's way, in
+ * The descriptor of a stored bundle; null when that can't be read: a list is for finding one's way, in
  * a damaged store too.
  */
 export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
@@ -204,7 +204,7 @@ export async function storeBundle(
 }
 
 /**
- * Stores a bundle that has been judged and makes it the name's current version. The bundle is on the
+ * Stores a bundle that has been checked and makes it the name's current version. The bundle is on the
  * disk before the registry names it: a crash in between leaves a bundle that `gc` collects.
  *
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`, `HASH_COLLISION`, and those of `changeRegistry`.
@@ -228,7 +228,7 @@ export async function registerBundle(
 export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
 
 /**
- * Builds a source into a bundle and judges it as `addWorkflow` does. The bundle's top level runs, in
+ * Builds a source into a bundle and checks it as `addWorkflow` does. The bundle's top level runs, in
  * a process apart; nothing is written.
  *
  * @throws WorkflowError `NOT_A_SOURCE` (usage), and those of `prepareBundle`.

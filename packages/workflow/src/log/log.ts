@@ -24,7 +24,7 @@ const newline = 10;
 /** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
 export type Break = { line: number; offset: number; reason: string };
 
-/** What a log says of its thread's status. */
+/** What a log shows of its thread's status. */
 export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
 
 /** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
@@ -155,7 +155,7 @@ export type LogLast =
 
 /**
  * The last whole line of a log. Only as much of the file's end is read as that line and a torn one behind
- * it take. What stands before it may be broken all the same.
+ * it take. What precedes it may be broken all the same.
  */
 export function readLast(path: string): LogLast {
   const [line] = new LineFile(path).backward();

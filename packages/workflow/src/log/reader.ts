@@ -32,7 +32,7 @@ export function positionOf(cursor: string | undefined): Position {
   return { data: Number(data), info: Number(info) };
 }
 
-/** What stands in a thread's files, with the position behind it. Steps are counted from 1. */
+/** What a thread's files hold, with the position behind it. Steps are counted from 1. */
 export type LogItem = { position: Position } & (
   | { kind: "start"; start: StartRecord }
   | { kind: "step"; number: number; step: Step }
@@ -47,7 +47,7 @@ export type ReaderOptions = { data: string; info?: string; from?: Position };
  * Reads a thread's log and its events as one stream that can be left and continued at any item's position,
  * also by another process: what comes behind a position is what was not given before it.
  *
- * Each event comes before the step that it led to: it stands in the debug log before that step stands in
+ * Each event comes before the step that it led to: it is written to the debug log before that step is written to
  * the log, and carries its number. No file is held open between two reads.
  */
 export class LogReader {
@@ -69,12 +69,12 @@ export class LogReader {
     return this.#position;
   }
 
-  /** How many steps stand before the position. */
+  /** How many steps precede the position. */
   get steps(): number {
     return this.#fold.steps;
   }
 
-  /** What the log says of the thread's status up to the position. */
+  /** What the log shows of the thread's status up to the position. */
   get facts(): LogFacts {
     return this.#fold;
   }
@@ -93,7 +93,7 @@ export class LogReader {
 
   /** The position behind all that is whole in the files now. */
   newest(): Position {
-    // The log first: an event stands in its file before the step that it led to stands in the log.
+    // The log first: an event is in its file before the step that it led to is in the log.
     const data = this.#data.end();
     return { data, info: this.#info?.end() ?? 0 };
   }
@@ -125,7 +125,7 @@ export class LogReader {
       }
       if (events && fold.lines > 0 && end === null)
         yield* this.#events(events, fold.steps + 1, to.info);
-      // What stands behind an end breaks the log, and it has none.
+      // A record behind an end breaks the log, and it has none.
       if (end) fold.take(end.value, () => 0);
       const record = fold.take(line.value, () => line.start);
       if (record === null) {

@@ -82,7 +82,7 @@ export function violationOfRecord(value: unknown): string | null {
 /** Whether a sound record is the end of its thread. */
 export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
 
-/** A record as it stands in a log, without its newline. */
+/** A record as a line of a log, without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
 /** A checked step's text with its timestamp and its attempt's id put at its end. */

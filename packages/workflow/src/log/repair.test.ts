@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { readLog } from "./log.ts";
-import { cutTail } from "./writer.ts";
+import { truncateTail } from "./writer.ts";
 
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 let folder: string;
@@ -31,7 +31,7 @@ describe("cutting a torn tail", () => {
       writeFileSync(path, Buffer.concat([whole, tail.subarray(0, cut)]));
       const log = readLog(path);
       if (log.kind !== "thread") throw new Error(log.kind);
-      const done = cutTail(path, threadId, log.size, log.torn);
+      const done = truncateTail(path, threadId, log.size, log.torn);
       expect(done).toEqual({
         bytes: cut,
         keptIn: join(folder, `${threadId}.torn-${whole.length}`),
@@ -47,7 +47,7 @@ describe("cutting a torn tail", () => {
     writeFileSync(path, bytes);
     const size = bytes.length - 4;
     const long = "x".repeat(250);
-    expect(() => cutTail(path, long, size, 4)).toThrow("can't");
+    expect(() => truncateTail(path, long, size, 4)).toThrow("can't");
     expect(readFileSync(path)).toEqual(bytes);
     expect(readdirSync(folder).sort()).toEqual([`${threadId}.data.jsonl`]);
   });
@@ -55,7 +55,7 @@ describe("cutting a torn tail", () => {
   test("follows no symbolic link", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
-    expect(() => cutTail(path, threadId, 0, 8)).toThrow("there is a symbolic link");
+    expect(() => truncateTail(path, threadId, 0, 8)).toThrow("there is a symbolic link");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
   });
 });

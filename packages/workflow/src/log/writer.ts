@@ -200,7 +200,7 @@ export class LogWriter {
   }
 }
 
-// What was acknowledged is on the disk already: an error in closing says nothing of it.
+// What was acknowledged is on the disk already: an error in closing does not concern it.
 function closeQuietly(disk: Disk, fd: number): void {
   try {
     disk.close(fd);
@@ -217,7 +217,7 @@ function refusal(code: string, message: string, hint: string): WorkflowError {
 export type Disk = {
   /** Opens a file of ours for appending; `fresh` makes it and fails when it is there. */
   open(path: string, fresh: boolean): number;
-  /** Writes some of the bytes and says how many. */
+  /** Writes some of the bytes and returns how many. */
   write(fd: number, bytes: Uint8Array, from: number): number;
   sync(fd: number): void;
   syncLater(fd: number): Promise<void>;
@@ -284,17 +284,17 @@ export class Syncer {
   }
 }
 
-/** What was cut off a log, and where it is kept. */
-export type Cut = { bytes: number; keptIn: string };
+/** What was truncated, and where it is kept. */
+export type TornTail = { bytes: number; keptIn: string };
 
 /**
- * Cuts what stands after the first `size` bytes of a log: a record that a crash left half written
+ * Truncates what follows the first `size` bytes of a log: a record that a crash left half written
  * and that was never acknowledged. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
  *
  * Only the process that holds the hash's lock may call this.
- * @throws WorkflowError when the disk refuses; the log then stands as it was.
+ * @throws WorkflowError when the disk refuses; the log is then as it was.
  */
-export function cutTail(path: string, threadId: string, size: number, torn: number): Cut {
+export function truncateTail(path: string, threadId: string, size: number, torn: number): TornTail {
   const keptIn = join(dirname(path), `${threadId}.torn-${size}`);
   let fd: number | null = null;
   try {
@@ -307,7 +307,7 @@ export function cutTail(path: string, threadId: string, size: number, torn: numb
     syncDir(dirname(path));
     return { bytes: length, keptIn };
   } catch (error) {
-    throw diskError(error, "cut the torn tail of", path);
+    throw diskError(error, "truncate the torn tail of", path);
   } finally {
     if (fd !== null) closeSync(fd);
   }

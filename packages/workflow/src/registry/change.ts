@@ -46,7 +46,7 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
   }
 }
 
-// Polled and not waited for: the holder may be this very process, which a blocking wait would stop.
+// Polled and not waited for: its owner may be this very process, which a blocking wait would stop.
 async function waitForLock(root: Root): Promise<Lock> {
   const deadline = performance.now() + waitMs;
   for (;;) {

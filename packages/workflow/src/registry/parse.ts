@@ -11,15 +11,15 @@ import {
 } from "./registry.ts";
 
 /** Where a registry is wrong, counted from 1. */
-export type Fault = { line: number; column: number; reason: string };
+export type SyntaxViolation = { line: number; column: number; reason: string };
 
 /**
  * A registry as it was read. `unknown` is the first key that this version does not know: the file may
- * be read, but writing it again would lose what stands there.
+ * be read, but writing it again would lose it.
  */
 export type Parsed =
-  | { kind: "registry"; registry: Registry; unknown: Fault | null }
-  | { kind: "broken"; fault: Fault };
+  | { kind: "registry"; registry: Registry; unknown: SyntaxViolation | null }
+  | { kind: "broken"; violation: SyntaxViolation };
 
 /** The longest text that the YAML library is given, in characters: it needs seconds for more. */
 export const maxYamlLength = 2 * 1024 * 1024;
@@ -43,9 +43,10 @@ export async function parseRegistry(text: string): Promise<Parsed> {
   try {
     return parse(yaml, text);
   } catch (error) {
-    if (error instanceof RangeError) return { kind: "broken", fault: faultAt(text, 0, tooDeep) };
+    if (error instanceof RangeError)
+      return { kind: "broken", violation: violationAt(text, 0, tooDeep) };
     if (!(error instanceof Refusal)) throw error;
-    return { kind: "broken", fault: faultAt(text, error.offset, error.message) };
+    return { kind: "broken", violation: violationAt(text, error.offset, error.message) };
   }
 }
 
@@ -61,7 +62,10 @@ function parse(yaml: Yaml, text: string): Parsed {
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem) throw new Refusal(problem.pos[0], sentence(problem));
   if (/[0-9]$/.test(text)) {
-    throw new Refusal(text.length - 1, "the last line has no end, so the file may have been cut");
+    throw new Refusal(
+      text.length - 1,
+      "the last line has no end, so the file may have been truncated",
+    );
   }
   const reader = new Reader(yaml);
   const registry = reader.registry(document.contents);
@@ -69,7 +73,7 @@ function parse(yaml: Yaml, text: string): Parsed {
   return {
     kind: "registry",
     registry,
-    unknown: unknown && faultAt(text, unknown.offset, unknown.message),
+    unknown: unknown && violationAt(text, unknown.offset, unknown.message),
   };
 }
 
@@ -78,7 +82,7 @@ function sentence({ code, message }: YAMLError): string {
   return message.startsWith("Maximum call stack") ? tooDeep : messageOf(message);
 }
 
-function faultAt(text: string, offset: number, reason: string): Fault {
+function violationAt(text: string, offset: number, reason: string): SyntaxViolation {
   const lines = text.slice(0, offset).split("\n");
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1, reason };
 }
@@ -109,14 +113,14 @@ class Reader {
     }
     const seen = new Set([current.hash]);
     const history = list.items.map((item): Version => {
-      const place = offsetOf(item, at);
+      const offset = offsetOf(item, at);
       const what = `a version in the history of ${name}`;
       const version = this.version(
-        this.fields(item, place, what, ["hash", "timestamp"]),
-        place,
+        this.fields(item, offset, what, ["hash", "timestamp"]),
+        offset,
         what,
       );
-      if (seen.has(version.hash)) throw new Refusal(place, `${name} has ${version.hash} twice`);
+      if (seen.has(version.hash)) throw new Refusal(offset, `${name} has ${version.hash} twice`);
       seen.add(version.hash);
       return version;
     });
@@ -166,7 +170,7 @@ class Reader {
   private map(node: unknown, at: number, what: string): YAMLMap {
     if (this.yaml.isMap(node)) return this.withoutRepeats(node);
     if (this.yaml.isAlias(node))
-      throw new Refusal(offsetOf(node, at), "an alias has no place here");
+      throw new Refusal(offsetOf(node, at), "an alias is not allowed here");
     throw new Refusal(offsetOf(node, at), `${what} is no map of keys and values`);
   }
 
@@ -175,7 +179,8 @@ class Reader {
     const seen = new Set<unknown>();
     for (const { key } of map.items) {
       const value = this.scalar(key);
-      if (seen.has(value)) throw new Refusal(offsetOf(key), `${show(String(value))} stands twice`);
+      if (seen.has(value))
+        throw new Refusal(offsetOf(key), `${show(String(value))} is there twice`);
       seen.add(value);
     }
     return map;

@@ -2,11 +2,11 @@ import { lstatSync } from "node:fs";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
-import { type Fault, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
+import { type SyntaxViolation, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
 import { firstOddLine, maxRegistryBytes, readCanonical, type Registry } from "./registry.ts";
 
 /** The registry as it lay on the disk. `text` is null when there is no file yet. */
-export type Found = { registry: Registry; text: string | null; unknown: Fault | null };
+export type Found = { registry: Registry; text: string | null; unknown: SyntaxViolation | null };
 
 /** The copy of the registry as it was before its last change. */
 export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
@@ -31,7 +31,7 @@ export async function findRegistry(root: Root): Promise<Found> {
     return { registry: new Map(), text: null, unknown: null };
   }
   const parsed = await parseBytes(bytes);
-  if (parsed.kind === "broken") throw broken(root, parsed.fault);
+  if (parsed.kind === "broken") throw broken(root, parsed.violation);
   return { registry: parsed.registry, text: parsed.text, unknown: parsed.unknown };
 }
 
@@ -41,10 +41,10 @@ type ParsedBytes =
 
 async function parseBytes(bytes: Uint8Array): Promise<ParsedBytes> {
   const text = decode(bytes);
-  if (text === null) return { kind: "broken", fault: badByte(bytes) };
+  if (text === null) return { kind: "broken", violation: badByte(bytes) };
   const registry = readCanonical(text);
   if (registry) return { kind: "registry", registry, unknown: null, text };
-  if (text.length > maxYamlLength) return { kind: "broken", fault: tooLong(text) };
+  if (text.length > maxYamlLength) return { kind: "broken", violation: tooLong(text) };
   const parsed = await parseRegistry(text);
   return parsed.kind === "broken" ? parsed : { ...parsed, text };
 }
@@ -58,19 +58,19 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-function tooLong(text: string): Fault {
+function tooLong(text: string): SyntaxViolation {
   const reason = "a registry of this size must be exactly in the form that is written here";
   return { line: firstOddLine(text), column: 1, reason };
 }
 
-function badByte(bytes: Uint8Array): Fault {
+function badByte(bytes: Uint8Array): SyntaxViolation {
   const lines = Buffer.from(bytes).toString("latin1").split("\n");
   const bad = lines.findIndex((line) => decode(Buffer.from(line, "latin1")) === null);
   return { line: bad + 1, column: 1, reason: "the line is no UTF-8" };
 }
 
-function broken(root: Root, fault: Fault): WorkflowError {
-  const { line, column, reason } = fault;
+function broken(root: Root, violation: SyntaxViolation): WorkflowError {
+  const { line, column, reason } = violation;
   const copy = exists(backupPath(root))
     ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
     : "correct it; there is no older copy";
@@ -80,7 +80,7 @@ function broken(root: Root, fault: Fault): WorkflowError {
     message: `${registryPath(root)}:${line}:${column}: ${reason}`,
     hint: copy,
   };
-  return new WorkflowError(record, { cause: fault });
+  return new WorkflowError(record, { cause: violation });
 }
 
 function lost(root: Root): WorkflowError {

@@ -18,11 +18,11 @@ export const maxRegistryBytes = 16 * 1024 * 1024;
 /** The last millisecond that a date can show. */
 export const maxTimestamp = 8.64e15;
 
-/** Whether a value can stand as a version's timestamp. */
+/** Whether a value can be a version's timestamp. */
 export const isTimestamp = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTimestamp;
 
-/** Whether a text can stand as a version's hash. The RFC's own example has a letter that no hash has. */
+/** Whether a text can be a version's hash. The RFC's own example has a letter that no hash has. */
 export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
 
 /** Words that some reader of YAML 1.1 or 1.2 takes for something else than a string. */

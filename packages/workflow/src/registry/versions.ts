@@ -1,6 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkWorkflowName, isHash, isHashBeginning } from "../storage/paths.ts";
+import { checkWorkflowName, isHash, isHashPrefix } from "../storage/paths.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
@@ -62,7 +62,7 @@ const looksLikeHash = (name: string): WorkflowError =>
 
 /**
  * The registry with the name's pointer moved: to the version registered before the current one, or to
- * the one that `version` (a hash, or its unique beginning) names. No version and no timestamp changes.
+ * the one that `version` (a hash, or its unique prefix) names. No version and no timestamp changes.
  *
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.
@@ -98,12 +98,12 @@ export function workflowOf(registry: Registry, name: string): Workflow {
 
 /** The error that there is no such workflow. */
 export function workflowNotFound(registry: Registry, name: string): WorkflowError {
-  const meant = casePair(registry, name);
+  const similar = casePair(registry, name);
   return new WorkflowError({
     code: "WORKFLOW_NOT_FOUND",
     kind: "missing",
     message: `there is no workflow ${show(name)}`,
-    hint: meant ? `did you mean ${meant}?` : "list them: uncaged-workflow list",
+    hint: similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list",
   });
 }
 
@@ -118,7 +118,7 @@ export function versionsOf({ hash, timestamp, history }: Workflow): Version[] {
 }
 
 /**
- * The version of a workflow that a hash, or its unique beginning, names.
+ * The version of a workflow that a hash, or its unique prefix, names.
  * @throws WorkflowError `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
  */
 export function versionOf(name: string, workflow: Workflow, text: string): Version {
@@ -139,7 +139,7 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
   });
 }
 
-/** The error that a beginning of a hash fits several. */
+/** The error that a prefix fits several hashes. */
 export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   const shown = hashes.slice(0, 5).join(", ");
   const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
@@ -181,13 +181,13 @@ function timeIsUp(name: string): WorkflowError {
   });
 }
 
-/** What is run: a bundle, and the name that its threads bear. */
+/** What is run: a bundle, and the name that its threads have. */
 export type Resolved = { name: string; hash: string };
 
 /**
  * What a text means: a registered name, `name@hash` for one of its versions, or a hash; a hash may be
- * any unique beginning of it, in any case, of at least 4 digits when it stands alone. A name goes
- * before a hash. A bundle that no name points to bears its hash as its name.
+ * any unique prefix of it, in any case, of at least 4 digits when it stands alone. A name goes
+ * before a hash. A bundle that no name points to has its hash as its name.
  *
  * `stored` gives the hashes of the bundles that are there, and is asked only for a lone hash.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
@@ -201,10 +201,10 @@ export function resolve(registry: Registry, text: string, stored: () => string[]
     const { hash } = versionOf(name, workflowOf(registry, name), text.slice(at + 1));
     return { name, hash };
   }
-  const beginning = text.toUpperCase();
-  if (!isHashBeginning(beginning)) throw workflowNotFound(registry, text);
+  const prefix = text.toUpperCase();
+  if (!isHashPrefix(prefix)) throw workflowNotFound(registry, text);
   const known = new Set([...hashesOf(registry), ...stored()]);
-  const found = [...known].filter((hash) => hash.startsWith(beginning)).sort();
+  const found = [...known].filter((hash) => hash.startsWith(prefix)).sort();
   const [only] = found;
   if (!only) throw workflowNotFound(registry, text);
   if (found.length > 1) throw ambiguousHash(text, found);

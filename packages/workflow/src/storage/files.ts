@@ -41,7 +41,7 @@ export function removeQuietly(path: string): void {
   }
 }
 
-/** The name that a file bears while it is being written. */
+/** The name that a file has while it is being written. */
 export function asideName(path: string): string {
   return join(dirname(path), `.${basename(path)}.${crypto.randomUUID().slice(0, 8)}.tmp`);
 }
@@ -50,7 +50,7 @@ export function asideName(path: string): string {
  * Replaces a file so that a reader, or a crash, sees the old bytes or the new ones and nothing
  * between: written aside with mode 0600, synced, renamed, and the folder synced.
  *
- * @throws WorkflowError when the disk refuses; the old file then stands as it was.
+ * @throws WorkflowError when the disk refuses; the old file is then as it was.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;

@@ -12,7 +12,7 @@ const held = new Set<Database>();
 export type Lock = { release(): void };
 
 /**
- * Takes the lock that the file stands for, or returns null when another process still holds it after
+ * Takes the lock that the file represents, or returns null when another process still holds it after
  * `waitMs` milliseconds. The lock is an exclusive SQLite transaction: SQLite knows each platform's
  * file locks, and they go with the process however it ends, so no stale lock can exist.
  *

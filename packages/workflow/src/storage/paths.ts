@@ -7,7 +7,7 @@ import { diskError, systemCode } from "./disk-error.ts";
 /** An absolute path that `openRoot` has checked. */
 export type Root = string & { readonly __root: true };
 
-/** Where each file of a storage root lies. Ids and hashes must have been checked (`names.ts`). */
+/** Where each file of a storage root is. Ids and hashes must have been checked. */
 export const registryPath = (root: Root) => join(root, "workflow.yaml");
 export const bundlesDir = (root: Root) => join(root, "bundles");
 export const bundlePath = (root: Root, hash: string) => join(root, "bundles", `${hash}.esm.js`);
@@ -41,20 +41,20 @@ const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names that Windows keeps for devices, with or without an ending. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 const hashPattern = /^[0-9A-HJKMNP-TV-Z]{13}$/;
-const hashBeginning = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
+const hashPrefix = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
 /** A ULID in its canonical upper case. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 /** Whether the text is a bundle hash: 13 digits of Crockford Base32. */
 export const isHash = (text: string): boolean => hashPattern.test(text);
 
-/** Whether the text, standing alone, may be the beginning of a hash, or a whole one: 4 digits or more. */
-export const isHashBeginning = (text: string): boolean => hashBeginning.test(text);
+/** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
+export const isHashPrefix = (text: string): boolean => hashPrefix.test(text);
 
 /** Whether the text is a thread id. */
 export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
 
-/** The name, when a workflow may bear it; else throws `BAD_NAME` (usage). */
+/** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {
   if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
   throw new WorkflowError({

@@ -9,7 +9,7 @@ import type { ThreadRef } from "./thread.ts";
 const mostCandidates = 5;
 
 /**
- * The thread that a text means: a whole id, a unique beginning or ending in any case, or `@last`, the newest.
+ * The thread that a text selects: a whole id, a unique prefix or suffix in any case, or `@last`, the newest.
  *
  * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
  */
@@ -108,10 +108,10 @@ function checkCount(steps: readonly Step[], count: number): number {
 }
 
 function checkList(steps: readonly Step[], list: number[]): number[] {
-  for (const [place, index] of list.entries()) {
-    const before = list[place - 1] ?? -1;
+  for (const [at, index] of list.entries()) {
+    const before = list[at - 1] ?? -1;
     if (!Number.isInteger(index) || index <= before || index >= steps.length) {
-      throw missing("NO_SUCH_STEP", `${index} can't stand in the list of steps to keep`, steps);
+      throw missing("NO_SUCH_STEP", `${index} can't be in the list of steps to keep`, steps);
     }
   }
   return list;
@@ -132,7 +132,7 @@ export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | unde
   return typeof id === "string" ? id : undefined;
 }
 
-/** The ids of the requests whose answers stand among these steps. */
+/** The ids of the requests whose answers are among these steps. */
 export const takenIds = (steps: readonly Step[]): string[] =>
   steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));
 

@@ -102,11 +102,11 @@ export type LiveRow = {
   elapsedMs: number;
 };
 
-/** What a live worker says of a thread that it drives. */
+/** What a live worker reports of a thread that it drives. */
 export type LiveFacts = { status: LiveStatus; pid: number };
 
 /**
- * The status of a thread: what its log says first, then what its live worker says (null when no worker
+ * The status of a thread: its log decides first, then what its live worker reports (null when no worker
  * answers for it). It is never stored.
  */
 export function statusOf({ broken, end, last }: LogFacts, live: LiveFacts | null): ThreadStatus {

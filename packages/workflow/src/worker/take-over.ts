@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { type Break, readLog, type ThreadLog } from "../log/log.ts";
 import type { EndRecord } from "../log/record.ts";
-import { type Cut, cutTail, LogWriter, type Writing } from "../log/writer.ts";
+import { type TornTail, truncateTail, LogWriter, type Writing } from "../log/writer.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { notFound } from "../thread/selection.ts";
 
 /** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
-export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: Cut | null };
+export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | null };
 
 /**
  * Opens the log of a thread that nobody drives, to continue where it ends.
@@ -23,7 +23,7 @@ export function takeOver(root: Root, hash: string, threadId: string, writing: Wr
   if (log.kind === "headless") throw corrupt(path, log.broken);
   if (log.broken) throw corrupt(path, log.broken);
   if (log.end) throw ended(threadId, log.end);
-  const cut = log.torn > 0 ? cutTail(path, threadId, log.size, log.torn) : null;
+  const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
   return { log, writer: LogWriter.open(path, log.size, writing), cut };
 }
 
