@@ -1,3 +1,4 @@
+import type { Attempts } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext } from "../context/context.ts";
 import { type Answered, type EngineEvent, type Handler, Run } from "../context/run.ts";
@@ -25,6 +26,8 @@ export type InterpretOptions = {
   errorStrategy?: ParallelErrorStrategy;
   maxConcurrency?: number;
   clientRunToken?: string;
+  /** What records the attempts at the steps: a commit and an event carry the id of theirs. */
+  attempts?: Attempts;
 };
 
 /**

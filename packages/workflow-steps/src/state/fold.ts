@@ -16,7 +16,7 @@ import {
   answerKey,
   type ChildRun,
   type Commit,
-  History,
+  WriteHistory,
   newState,
   type PathPart,
   type PauseAnswer,
@@ -36,7 +36,7 @@ export type FindWorkflow = (child: ChildRun) => Workflow;
 export class Fold {
   readonly #workflow: Workflow;
   readonly #state: RunState;
-  readonly #history: History;
+  readonly #history: WriteHistory;
   readonly #findWorkflow: FindWorkflow;
   readonly #children = new Map<RunState, Fold>();
 
@@ -44,7 +44,7 @@ export class Fold {
   constructor(workflow: Workflow, state: RunState, findWorkflow: FindWorkflow) {
     this.#workflow = workflow;
     this.#state = state;
-    this.#history = new History(state.variables);
+    this.#history = new WriteHistory(state.variables);
     this.#findWorkflow = findWorkflow;
     for (const { run, child } of runsIn(state.position)) {
       this.#children.set(run, new Fold(findWorkflow(child), run, findWorkflow));

@@ -230,7 +230,7 @@ type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean 
  * order than they wrote: a write that comes late is put where it belongs, and the variable is made
  * again from the last time that it was written whole.
  */
-export class History {
+export class WriteHistory {
   readonly #variables: Record<string, unknown>;
   // What the writes below have made: values themselves are shared with the log.
   readonly #owned = new WeakSet<object>();
