@@ -82,7 +82,8 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
     const tally = parts.map(([, part]) => part).reduce(addTally, noTally);
     if (tally.tokens === 0 && tally.cost === 0) continue;
     const { attempt: id, step, model } = attempt;
-    const role = [attempt, ...above].find((one) => one.role !== null)?.role ?? "agent";
+    const named = [attempt, ...above].find((one) => one.role !== null);
+    const role = named?.role ?? attempt.stepID ?? "agent";
     ledger.attempts.push({ ...tally, attempt: id, step, role, model, kind });
     if (kind === "saved") {
       ledger.saved = addTally(ledger.saved, tally);
