@@ -40,7 +40,7 @@ export const packages: Package[] = [
   {
     // What a bundle does not use stays out of it, so they know little of each other.
     home: "packages/workflow-agents/src/",
-    cycles: 0,
+    cycles: 4,
     layers: {
       run: 0,
       child: 1,

@@ -79,8 +79,8 @@ const privateWords =
 const left: Record<string, number> = {
   "apps/server": 3,
   "apps/web": 1,
-  docs: 13,
-  "packages/workflow-agents": 114,
+  docs: 1,
+  "packages/workflow-agents": 70,
   test: 6,
 };
 
