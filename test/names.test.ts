@@ -79,9 +79,6 @@ const privateWords =
 const left: Record<string, number> = {
   "apps/server": 3,
   "apps/web": 1,
-  docs: 1,
-  "packages/workflow-agents": 70,
-  test: 6,
 };
 
 /** What a file belongs to: a package with its tests, a folder, or a document at the top. */

@@ -51,7 +51,7 @@ describe("the quickstart", () => {
     const { stdout } = quickstart("some repo", "--root", root);
     const printed = stdout.slice(stdout.indexOf("Try next")).split("\n").slice(1, 5);
     const [serve, ...others] = printed;
-    // It would not end by itself; what it serves is tested where the server is.
+    // It would not end; what it serves is tested where the server is.
     expect(serve).toMatch(/uncaged-workflow serve --open --root /);
     const [read, verify, begin] = others.map((line) => perform(["sh", "-c", line]));
     expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining("# Review of commit") });

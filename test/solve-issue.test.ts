@@ -128,8 +128,8 @@ function claudeCodeFolder(): string {
 }
 
 /** What the server has reported, the interrupted answer included. */
-function reportedBy(came: readonly { told: Counted }[]) {
-  const sum = (name: keyof Counted) => came.reduce((all, { told }) => all + told[name], 0);
+function reportedBy(came: readonly { reported: Counted }[]) {
+  const sum = (name: keyof Counted) => came.reduce((all, { reported }) => all + reported[name], 0);
   return {
     input_tokens: sum("input"),
     output_tokens: sum("output"),

@@ -16,10 +16,10 @@ type Body = {
 
 /** Calls the tool that is its own of each thread once, and then answers with whatever fits the schema. */
 export function obliging(body: Body): Reply {
-  const told = JSON.stringify(body.messages.at(-1)).includes("tool_result");
+  const reported = JSON.stringify(body.messages.at(-1)).includes("tool_result");
   const tools = (body.tools ?? []) as { name: string; input_schema: Schema }[];
   const tool = tools.find(({ name }) => name === "version" || name === "docs__add");
-  if (tool && !told) return { text: "I look.", tools: [callOf(tool)] };
+  if (tool && !reported) return { text: "I look.", tools: [callOf(tool)] };
   const wanted = schemaOf(body.output_config?.format);
   if (wanted) return { text: JSON.stringify(fitting(wanted)) };
   const [, schema] = /JSON Schema:\\n(\{.*\})"/.exec(JSON.stringify(body.system)) ?? [];

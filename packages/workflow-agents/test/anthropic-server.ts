@@ -73,7 +73,7 @@ function protocol(
       event({ type: "error", error: { type, message: says } }),
     ping: event({ type: "ping" }),
     document: whole,
-    *events(body, reply, { counted, told }, nth) {
+    *events(body, reply, { counted, reported }, nth) {
       const { content, usage, stop_reason, stop_details, ...head } = whole(
         body,
         reply,
@@ -87,13 +87,13 @@ function protocol(
         stop_reason: null,
         usage: { ...input, output_tokens: 1 },
       };
-      Object.assign(told, counted, { output: 1, thinking: 0 });
+      Object.assign(reported, counted, { output: 1, thinking: 0 });
       yield event({ type: "message_start", message: start });
       yield event({ type: "ping" });
       for (const [index, block] of content.entries()) yield* blockEvents(index, block, reply);
       const delta = { stop_reason, stop_sequence: null, stop_details };
       const total = { ...input, output_tokens, output_tokens_details };
-      Object.assign(told, counted);
+      Object.assign(reported, counted);
       yield event({ type: "message_delta", delta, usage: total });
       yield event({ type: "message_stop" });
     },

@@ -32,8 +32,8 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const { error } = run;
     if (!(error instanceof ProviderError))
       throw new Error("it did not fail by name", { cause: error });
-    const told = JSON.stringify([error.message, error.hint, error.cause, run.events]);
-    expect(told).not.toContain(secret);
+    const reported = JSON.stringify([error.message, error.hint, error.cause, run.events]);
+    expect(reported).not.toContain(secret);
     expect(error.message).toMatch(/^[^\n]+$/);
     expect(error.hint).toBeTruthy();
     const { code, type, retryable, message } = error;
@@ -137,12 +137,13 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.retryable).toBe(true);
     // What the server reported before: the one at the beginning, the other only at the end.
     const { input, cacheRead, cacheWrite } = server.counted;
-    const told = {
+    const reported = {
       input_tokens: input,
       cache_read_tokens: cacheRead,
       cache_write_tokens: cacheWrite,
     };
-    const expected = model.name === "anthropic" ? [{ usage: { ...told, output_tokens: 1 } }] : [];
+    const expected =
+      model.name === "anthropic" ? [{ usage: { ...reported, output_tokens: 1 } }] : [];
     expect(spent).toMatchObject(expected);
     expect(spent).toHaveLength(expected.length);
   });

@@ -6,7 +6,7 @@ import { type Model, models } from "./models.ts";
 import { until } from "./processes.ts";
 import type { Counted, Reply, WireServer } from "./wire.ts";
 
-/* What an answer that broke off had cost: told alike by all commands, and what its server has told. */
+/* What an answer that broke off had cost: reported alike by all commands, and what its server has reported. */
 const store = new Store();
 let server: WireServer<{ model: string }>;
 
@@ -23,8 +23,9 @@ const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
 const grouped = (tokens: number) => tokens.toLocaleString("en-US");
 
 /** What the server has reported of its answers, whole or not. */
-function told() {
-  const sum = (name: keyof Counted) => server.came.reduce((all, one) => all + one.told[name], 0);
+function reported() {
+  const sum = (name: keyof Counted) =>
+    server.came.reduce((all, one) => all + one.reported[name], 0);
   return {
     input_tokens: sum("input"),
     output_tokens: sum("output"),
@@ -77,7 +78,7 @@ describe.each(models)("with $name", (model) => {
     await streaming(id, 2);
     await store.ok(["kill", id]);
     const ledger = await agreed(id);
-    expect(ledger.total.usage).toEqual(told());
+    expect(ledger.total.usage).toEqual(reported());
     expect(ledger.unknown).toBe(1);
     expect(ledger.lost.tokens > 0).toBe(tellsAtOnce);
     expect(ledger.attempts.map(({ kind, step }) => [kind, step])).toEqual(
@@ -100,7 +101,7 @@ describe.each(models)("with $name", (model) => {
     const { id } = await start(model, [{ text: "done" }, cut]);
     await store.until<View>(id, "failed");
     const ledger = await agreed(id);
-    expect(ledger.total.usage).toEqual(told());
+    expect(ledger.total.usage).toEqual(reported());
     expect(ledger.unknown).toBe(1);
     expect(ledger.lost.tokens > 0).toBe(tellsAtOnce);
   }, 120_000);
@@ -110,7 +111,7 @@ describe.each(models)("with $name", (model) => {
     const { id, env } = await start(model, [{ text: "done" }, { fault }, { text: "done again" }]);
     const { steps } = await store.until<View>(id, "failed");
     const ledger = await agreed(id);
-    expect(ledger.total.usage).toEqual(told());
+    expect(ledger.total.usage).toEqual(reported());
     expect([ledger.lost.tokens, ledger.unknown]).toEqual([0, 0]);
 
     // It stands by its name in the record and in the log, with what to do, and retry goes on there.
@@ -142,6 +143,6 @@ describe.each(models)("with $name", (model) => {
     await store.ok(["kill", id]);
     const ended = await agreed(id);
     expect(ended.unknown).toBe(2);
-    expect(ended.total.usage).toEqual(told());
+    expect(ended.total.usage).toEqual(reported());
   }, 120_000);
 });

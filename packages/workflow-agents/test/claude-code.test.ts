@@ -72,22 +72,22 @@ const run = (
 
 describe("Claude Code", () => {
   test("works with its own tools, and publishes what it thinks, writes, calls and costs", async () => {
-    const bash = { command: "echo mended > sum.txt; cat sum.txt", description: "Mends it" };
+    const bash = { command: "echo fixed > sum.txt; cat sum.txt", description: "Fixes it" };
     const at = await serve((messages) =>
       messages.includes("tool_result")
-        ? { text: "The sum is mended." }
-        : { thinking: "hm", text: "I mend it.", tools: [{ name: "Bash", input: bash }] },
+        ? { text: "The sum is fixed." }
+        : { thinking: "hm", text: "I fix it.", tools: [{ name: "Bash", input: bash }] },
     );
     const memory: Sessions = {};
     const observedRun = await run(at, memory);
     expect(observedRun.error).toBeNull();
-    expect(observedRun.text).toBe("The sum is mended.");
-    expect(readFileSync(join(cwd, "sum.txt"), "utf8")).toBe("mended\n");
-    const told = typesOf(observedRun).filter((type) => type !== "tool_message");
+    expect(observedRun.text).toBe("The sum is fixed.");
+    expect(readFileSync(join(cwd, "sum.txt"), "utf8")).toBe("fixed\n");
+    const reported = typesOf(observedRun).filter((type) => type !== "tool_message");
     const order = "llm_thinking llm_token llm_tool_use llm_tool_result llm_token llm_done";
-    expect(told).toEqual(order.split(" "));
+    expect(reported).toEqual(order.split(" "));
     expect(payloadOf(observedRun, "llm_tool_use")).toMatchObject({ name: "Bash", input: bash });
-    expect(payloadOf(observedRun, "llm_tool_result")).toMatchObject({ content: "mended" });
+    expect(payloadOf(observedRun, "llm_tool_result")).toMatchObject({ content: "fixed" });
     expect(memory.sessions?.[0]?.session).toMatch(/^[0-9a-f-]{36}$/);
     const { usage, cost } = observedRun.spent[0] ?? {};
     expect(observedRun.spent).toHaveLength(1);
@@ -104,7 +104,7 @@ describe("Claude Code", () => {
   }, 60_000);
 
   test("goes on with a copy of its session, and gets only what is new", async () => {
-    const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I mended it." }));
+    const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I fixed it." }));
     const memory: Sessions = {};
     await run(at, memory);
     const first = memory.sessions?.[0]?.session;
@@ -114,7 +114,7 @@ describe("Claude Code", () => {
     ] as ThreadContext["steps"];
     const before = { ...at.counted };
     const second = await run(at, memory, { steps }, undefined, 0);
-    expect(second.text).toBe("I mended it.");
+    expect(second.text).toBe("I fixed it.");
     expect(memory.sessions?.[0]?.session).not.toBe(first);
     const { messages = [] } = at.came[1]?.body ?? {};
     expect(messages.map((message) => message.role)).toContain("assistant");

@@ -109,11 +109,11 @@ describe("a command agent", () => {
   test("is understood line by line, and what is no JSON is a note", async () => {
     const run = await observe("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
-    const told = agentEventsOf(run).map(({ type, payload }) => [
+    const reported = agentEventsOf(run).map(({ type, payload }) => [
       type,
       payload.delta ?? payload.message,
     ]);
-    expect(told.slice(0, 4)).toEqual([
+    expect(reported.slice(0, 4)).toEqual([
       ["tool_message", "not JSON"],
       ["llm_thinking", "hm"],
       ["llm_token", "par"],
@@ -162,8 +162,8 @@ describe("a command agent", () => {
     const play = (lines: object[], exitCode: number) => {
       const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line));
         process.exitCode = ${exitCode};`;
-      const told = commandAgent({ argv: ["node", "-e", script], output: counts });
-      return observed(() => told(threadOf({ cwd, env }), ""));
+      const reported = commandAgent({ argv: ["node", "-e", script], output: counts });
+      return observed(() => reported(threadOf({ cwd, env }), ""));
     };
     const answers = [
       { answer: "a", tokens: 1 },

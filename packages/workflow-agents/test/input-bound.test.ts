@@ -100,7 +100,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(0);
   });
 
-  test("with a picture is always counted: its bytes do not tell", async () => {
+  test("with a picture is always counted: its bytes do not determine its tokens", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     const source = { type: "url", url: "https://example.com/a.png" };

@@ -109,10 +109,10 @@ describe("an MCP server by stdio", () => {
       await until(() => JSON.stringify(events).includes("the token is"));
       return "";
     });
-    const told = JSON.parse(content) as { cwd: string; env: Record<string, string> };
-    expect(told.cwd).toBe(cwd);
-    expect(told.env.SUMS_TOKEN).toBe(env.SUMS_TOKEN);
-    expect(told.env.API_KEY).toBeUndefined();
+    const reported = JSON.parse(content) as { cwd: string; env: Record<string, string> };
+    expect(reported.cwd).toBe(cwd);
+    expect(reported.env.SUMS_TOKEN).toBe(env.SUMS_TOKEN);
+    expect(reported.env.API_KEY).toBeUndefined();
     const said = events.filter(({ type }) => type === "tool_message").map((one) => one.payload);
     expect(said).toEqual([
       { name: "sums", level: "info", message: "ready to add", data: null },

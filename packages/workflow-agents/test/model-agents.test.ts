@@ -113,10 +113,10 @@ describe.each(models)("the $name agent", (model) => {
     expect(tools.ran).toEqual(["nothing {}"]);
     const results = run.events.filter(({ type }) => type === "llm_tool_result");
     expect(results.map(({ payload }) => payload.is_error)).toEqual([true, true, true]);
-    const told = JSON.stringify(server.came[1]?.body);
-    expect(told).toContain("there is no tool nothing");
-    expect(told).toContain("its arguments are no JSON");
-    expect(told).toContain("its arguments are JSON, but no object");
+    const reported = JSON.stringify(server.came[1]?.body);
+    expect(reported).toContain("there is no tool nothing");
+    expect(reported).toContain("its arguments are no JSON");
+    expect(reported).toContain("its arguments are JSON, but no object");
   });
 
   test("reports the tokens that the server counted, call by call", async () => {
@@ -162,13 +162,13 @@ describe.each(models)("the $name agent", (model) => {
       "claude-opus-5-5",
       "claude-opus-5-5",
     ]);
-    const told = run.events.filter(({ type }) => type === "llm_usage");
-    const whole = told.filter(({ payload }) => payload.state === "whole");
+    const reported = run.events.filter(({ type }) => type === "llm_usage");
+    const whole = reported.filter(({ payload }) => payload.state === "whole");
     expect(whole.map(({ payload }) => payload.call_id)).toEqual(ids);
     expect(whole.map(({ payload }) => payload.usage)).toEqual(run.spent.map(({ usage }) => usage));
     expect(whole.map(({ payload }) => payload.cost_usd)).toEqual([0.5, 0.5]);
-    expect(told.length).toBeGreaterThan(2);
-    const [first] = told;
+    expect(reported.length).toBeGreaterThan(2);
+    const [first] = reported;
     expect(first?.payload.state).toBe("open");
   });
 

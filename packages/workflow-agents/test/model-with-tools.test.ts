@@ -38,7 +38,7 @@ test.each(models.map((model) => [model.name, model] as const))(
   async (_, model) => {
     writeFileSync(join(cwd, "sum.ts"), "const sum = (a, b) => a - b;\n");
     const replies = calls.map((tools) => ({ text: "Now.", tools }));
-    const at = await model.serve([...replies, { text: "The sum is mended." }]);
+    const at = await model.serve([...replies, { text: "The sum is fixed." }]);
     const sums = mcpTools({ name: "sums", command: process.execPath, args: [server, "stdio"] });
     const tools = toolRegistry([readFile, editFile, runCommand(), sums]);
     const abort = new AbortController();
@@ -49,7 +49,7 @@ test.each(models.map((model) => [model.name, model] as const))(
     abort.abort();
     await at.stop();
     expect(run.error).toBeNull();
-    expect(run.text).toContain("The sum is mended.");
+    expect(run.text).toContain("The sum is fixed.");
     expect(readFileSync(join(cwd, "sum.ts"), "utf8")).toBe("const sum = (a, b) => a + b;\n");
     const results = run.events.filter(({ type }) => type === "llm_tool_result");
     const shown = results.map(({ payload }) => String(payload.content)).toSorted();

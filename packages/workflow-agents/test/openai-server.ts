@@ -44,7 +44,7 @@ function protocol(): Protocol<ChatCompletionCreateParams> {
       const choice = { index: 0, message, finish_reason: finishOf(reply), logprobs: null };
       return { ...head(body, nth), object: "chat.completion", choices: [choice], usage };
     },
-    *events(body, reply, { counted, told }, nth) {
+    *events(body, reply, { counted, reported }, nth) {
       const usage = count(body, reply, counted, seen);
       const chunk = (delta: object, finish_reason: string | null = null) =>
         event({
@@ -68,7 +68,7 @@ function protocol(): Protocol<ChatCompletionCreateParams> {
       }
       yield chunk({}, finishOf(reply));
       if (body.stream_options?.include_usage) {
-        Object.assign(told, counted);
+        Object.assign(reported, counted);
         yield event({ ...head(body, nth), object: "chat.completion.chunk", choices: [], usage });
       }
       yield "data: [DONE]\n\n";

@@ -28,7 +28,7 @@ async function play(agent: AgentFn, name: string, lines: string, memory = {}): P
 }
 
 const argv = () => JSON.parse(readFileSync(join(cwd, "argv.json"), "utf8")) as string[];
-const told = (run: Observed) =>
+const reported = (run: Observed) =>
   agentEventsOf(run).map(({ type, payload }) => {
     const { delta, tool_use_id, name, input, content, is_error } = payload;
     return [type, delta ?? { tool_use_id, name, input, content, is_error }];
@@ -38,7 +38,7 @@ describe("Codex", () => {
   test("is run without its screen, and its lines are understood", async () => {
     const memory = {};
     const run = await play(codex({ model: "gpt-5.5-codex" }), "codex", "codex.jsonl", memory);
-    expect(run.text).toBe("The sum is mended.");
+    expect(run.text).toBe("The sum is fixed.");
     expect(argv()).toEqual([
       "exec",
       "--json",
@@ -52,7 +52,7 @@ describe("Codex", () => {
     const session = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     expect(memory).toEqual({ sessions: [{ command: "codex", session, steps: 0 }] });
     const result = { content: "sum.ts\n", is_error: false };
-    expect(told(run).slice(0, -1)).toMatchObject([
+    expect(reported(run).slice(0, -1)).toMatchObject([
       ["llm_thinking", "**Looking for the sum**\n"],
       ["llm_tool_use", { tool_use_id: "item_1", name: "command" }],
       ["llm_tool_result", { tool_use_id: "item_1", ...result }],
@@ -60,7 +60,7 @@ describe("Codex", () => {
       ["llm_tool_result", { tool_use_id: "item_2", content: "completed", is_error: false }],
       ["llm_tool_use", { tool_use_id: "item_3", name: "docs__find", input: { q: "sum" } }],
       ["llm_tool_result", { content: { message: "offline" }, is_error: true }],
-      ["llm_token", "The sum is mended.\n"],
+      ["llm_token", "The sum is fixed.\n"],
     ]);
     const usage = { input_tokens: 315, cache_read_tokens: 24448, output_tokens: 122 };
     expect(run.spent).toMatchObject([{ model: "gpt-5.5-codex", usage, cost: null }]);
@@ -86,17 +86,17 @@ describe("Cursor", () => {
   test("is run without its screen, and its lines are understood", async () => {
     const memory = { sessions: [{ command: "cursor-agent", session: "before", steps: 0 }] };
     const run = await play(cursor(), "cursor-agent", "cursor.jsonl", memory);
-    expect(run.text).toBe("I'll read it. The sum is mended.");
+    expect(run.text).toBe("I'll read it. The sum is fixed.");
     const options = "--print --output-format stream-json --force --resume before --";
     expect(argv()).toEqual([...options.split(" "), "You code.\n\nfix the sum"]);
     expect(memory.sessions[0]?.session).toBe("c6b62c6f-7ead-4fd6-9922-e952131177ff");
     const read = { content: "a - b", totalLines: 1 };
-    expect(told(run).slice(0, -1)).toMatchObject([
+    expect(reported(run).slice(0, -1)).toMatchObject([
       ["llm_token", "I'll read it. "],
       ["llm_tool_use", { tool_use_id: "call_1", name: "read", input: { path: "sum.ts" } }],
       ["llm_tool_result", { tool_use_id: "call_1", content: read, is_error: false }],
       ["llm_tool_use", { tool_use_id: "call_2", name: "lint", input: "{}" }],
-      ["llm_token", "The sum is mended."],
+      ["llm_token", "The sum is fixed."],
     ]);
     expect(run.spent).toEqual([]);
   });

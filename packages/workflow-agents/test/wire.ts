@@ -55,7 +55,7 @@ export type Came<Body> = {
   body: Body;
   headers: IncomingMessage["headers"];
   counted: Counted;
-  told: Counted;
+  reported: Counted;
   closed: Promise<void>;
   /** Whether the whole answer had been sent when the connection closed. */
   readonly finished: boolean;
@@ -74,7 +74,7 @@ export type WireServer<Body> = {
 };
 
 /** What is counted of an answer, and what its events have reported of it. */
-export type Sums = { counted: Counted; told: Counted };
+export type Sums = { counted: Counted; reported: Counted };
 
 /** How a server writes the protocol that it speaks. */
 export type Protocol<Body> = {
@@ -127,7 +127,7 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     response.on("close", closed.resolve);
     const nth = came.length;
     const finished = () => response.writableFinished;
-    const sums = { counted: { ...nothing }, told: { ...nothing } };
+    const sums = { counted: { ...nothing }, reported: { ...nothing } };
     const { counted: own } = sums;
     came.push({
       path,

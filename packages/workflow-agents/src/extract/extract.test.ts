@@ -1,3 +1,4 @@
+// @alone: it measures the time of half a million fences.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonIn } from "./extract.ts";

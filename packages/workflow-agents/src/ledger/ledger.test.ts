@@ -133,8 +133,8 @@ class Events {
 
   call(attempt: string, input: number, state = "whole", call_id = `${attempt}${input}`): this {
     const call = { call_id, model: "m" };
-    const told = { ...call, usage: used(input), cost_usd: input / 100, state };
-    return this.add(attempt, "llm_start", call).add(attempt, "llm_usage", told);
+    const reported = { ...call, usage: used(input), cost_usd: input / 100, state };
+    return this.add(attempt, "llm_start", call).add(attempt, "llm_usage", reported);
   }
 
   step(number: number, role: string, attempt: string, meta: Record<string, unknown> = {}): this {
@@ -191,7 +191,7 @@ describe("of attempts", () => {
     expect(events.step(1, "coder", "a").ledger.total.tokens).toBe(8);
   });
 
-  test("children count by themselves, unless the step above records what all have spent", () => {
+  test("children count on their own, unless the step above records what all have spent", () => {
     const team = () =>
       new Events()
         .start("a", "team")

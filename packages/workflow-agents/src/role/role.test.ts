@@ -57,7 +57,7 @@ const reads = (...answers: unknown[]): Extractor & { problems: (string | null)[]
   return Object.assign(extractor, { problems });
 };
 
-const told = (fields: unknown, missing: string[] = []) => ({ missing, fields });
+const reported = (fields: unknown, missing: string[] = []) => ({ missing, fields });
 const spends =
   (text: string, model = "claude-haiku-4-5") =>
   async () => {
@@ -86,7 +86,7 @@ group("a role's step", () => {
   test("counts what its calls spent, at the list's prices", async () => {
     const one = planner({
       agent: spends("It is a.ts."),
-      extract: reads(told({ files: ["a.ts"] })),
+      extract: reads(reported({ files: ["a.ts"] })),
     });
     const { steps } = await runThread(twice(one));
     expect(steps[0]?.meta).toEqual({
@@ -100,7 +100,7 @@ group("a role's step", () => {
   test("reports its models apart, and no cost when one has no known price", async () => {
     const extract: Extractor = async () => {
       await spends("", "house-model")();
-      return told({ files: [] });
+      return reported({ files: [] });
     };
     const { steps } = await runThread(twice(planner({ agent: spends("a"), extract })));
     expect(steps[0]?.meta).toMatchObject({
@@ -162,7 +162,7 @@ group("extraction", () => {
   });
 
   test("shows what did not fit, and takes the answer that does", async () => {
-    const extract = reads("prose", told({ files: "a.ts" }), told({ files: ["a.ts"] }));
+    const extract = reads("prose", reported({ files: "a.ts" }), reported({ files: ["a.ts"] }));
     const one = planner({ agent: scriptedAgent(["It is a.ts."]), extract });
     const { steps } = await runThread(twice(one));
     expect(steps[0]).toMatchObject({ content: "It is a.ts.", meta: { files: ["a.ts"] } });
@@ -172,7 +172,7 @@ group("extraction", () => {
   });
 
   test("ends after its repairs, and the record keeps the raw text", async () => {
-    const extract = reads(told({ files: "a.ts" }));
+    const extract = reads(reported({ files: "a.ts" }));
     const one = planner({ agent: spends("It is a.ts."), extract, repairs: 1 });
     const failed = await failureOf(one);
     expect(extract.problems).toHaveLength(2);
@@ -193,12 +193,12 @@ group("extraction", () => {
   });
 
   test("does not ask again for what the text does not state: it would be made up", async () => {
-    const extract = reads(told(null, ["files"]), told({ files: ["invented.ts"] }));
+    const extract = reads(reported(null, ["files"]), reported({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);
     expect(failed.message).toContain("the text does not state: files");
     expect(
-      (await failureOf(planner({ agent: async () => "Hm.", extract: reads(told(null)) }))).code,
+      (await failureOf(planner({ agent: async () => "Hm.", extract: reads(reported(null)) }))).code,
     ).toBe("EXTRACTION_FAILED");
   });
 
@@ -210,7 +210,7 @@ group("extraction", () => {
   });
 
   test("makes nothing of an empty answer", async () => {
-    const extract = reads(told({ files: ["invented.ts"] }));
+    const extract = reads(reported({ files: ["invented.ts"] }));
     expect((await failureOf(planner({ agent: async () => " \n", extract }))).code).toBe(
       "EMPTY_ANSWER",
     );
