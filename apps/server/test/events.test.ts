@@ -92,7 +92,7 @@ test("steps and events come as they are made, and statuses when they change", as
   const sent = await following;
   expect(names(own(logged(sent)))).toEqual(["start", "step", "step", "step", "end"]);
   const last = sent.findLast(({ name }) => name === "step")?.data;
-  expect(last).toMatchObject({ role: "told", meta: { value: { yes: true } } });
+  expect(last).toMatchObject({ role: "heard", meta: { value: { yes: true } } });
   expect(names(sent)).toContain("status");
 });
 

@@ -166,7 +166,7 @@ test("an answer reaches a waiting thread once", async () => {
   expect(await refusal(`/api/threads/${id}/input`, {})).toBe("400 BAD_REQUEST");
   await serving.ok(`/api/threads/${id}/input`, { content: "[1,2]" });
   const { last } = await serving.until(id, "completed");
-  expect(last).toMatchObject({ role: "told", content: "[1,2]", meta: { value: [1, 2] } });
+  expect(last).toMatchObject({ role: "heard", content: "[1,2]", meta: { value: [1, 2] } });
   expect(await refusal(`/api/threads/${id}/input`, { content: "late" })).toBe("409 THREAD_ENDED");
 });
 

@@ -4,7 +4,6 @@ import { parse, serialize } from "hono/utils/cookie";
 
 const tokenBytes = 32;
 
-/** A new token: 256 random bits. */
 export const newToken = (): string => randomBytes(tokenBytes).toString("base64url");
 
 /** The name of the cookie: browsers separate cookies by host and not by port. */

@@ -87,7 +87,6 @@ const remove = createRoute({
   responses: answers("They are gone.", controlledSchema),
 });
 
-/** The routes that start threads and act on them. */
 export function controlRoutes({ host, env, cwd }: Context) {
   return routes()
     .openapi(start, async (c) => {

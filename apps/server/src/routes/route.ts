@@ -50,12 +50,10 @@ export const sends = (description: string, type: string, schema: z.ZodType) => (
   200: { description, content: { [type]: { schema } } },
 });
 
-/** A required body. */
 export const body = <Schema extends z.ZodType>(schema: Schema) => ({
   body: { content: json(schema), required: true },
 });
 
-/** An optional body. */
 export const optionalBody = <Schema extends z.ZodType>(schema: Schema) => ({
   body: { content: json(schema) },
 });

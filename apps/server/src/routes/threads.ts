@@ -107,7 +107,6 @@ function linkToNext(url: string, before: string): string {
   return `<${pathname}?${searchParams.toString()}>; rel="next"`;
 }
 
-/** The routes that read threads. */
 export function threadRoutes({ host, spendings }: Context) {
   return routes()
     .openapi(list, async (c) => {

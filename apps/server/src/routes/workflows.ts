@@ -123,7 +123,6 @@ const source = createRoute({
   responses: sends("The text.", "text/plain", z.string()),
 });
 
-/** The routes of workflows, and of their versions. */
 export function workflowRoutes({ host }: Context) {
   return routes()
     .openapi(list, async (c) => c.json(await host.workflows(), 200))
@@ -162,7 +161,6 @@ export function workflowRoutes({ host }: Context) {
     });
 }
 
-/** What a form that starts a thread of a version must ask for. */
 function formOf(version: VersionView) {
   const { workflow, hash } = version;
   const { description = "", input = null } = version.descriptor ?? {};

@@ -69,6 +69,8 @@ export class ThreadFeed {
   close(): void {
     this.over = true;
     this.#abort.abort();
+    // Where nothing is read now it would stay suspended, with the files that it watches.
+    void this.#items.return(undefined);
     this.#announce();
   }
 
