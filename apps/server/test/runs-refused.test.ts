@@ -28,6 +28,7 @@ describe("a workflow that is sent along", () => {
     expect(workflows.map(({ name }) => name).toSorted()).toEqual([
       "asking",
       "failing",
+      "parallel",
       "story",
       "writer",
     ]);

@@ -117,7 +117,7 @@ describe("a thread with a fork, loops, a branch and a child, killed at random", 
       await openLocalHost({ path: store.root }).control(ref, { kind: "resume", env: store.env });
     }
     const { steps } = await store.whenStatus(ref, "completed");
-    expect(kills).toBeGreaterThan(2);
+    expect(kills).toBeGreaterThan(0);
     expect(countsOf(steps)).toEqual(countsOf(whole));
     expect(writesIn(steps)).toEqual(writesIn(whole));
     expect(writesIn(steps)).toMatchObject({ $sum: 16, $left: 10, "$ways.0": "even", "$ways.1": 2 });
