@@ -36,6 +36,7 @@ export class AttemptLog {
   readonly lines: EventRecord[] = [];
   readonly #saved: number;
   readonly #entries = new Map<string, Entry>();
+  readonly #open = new Set<Entry>();
   readonly #ended: Attempt[] = [];
 
   /** @param saved How many of the first steps a fork has copied. */
@@ -45,10 +46,8 @@ export class AttemptLog {
 
   /** All attempts, in the order in which they ended; those that have not ended come last, as they began. */
   get attempts(): readonly Attempt[] {
-    const open = [...this.#entries.values()].filter(({ attempt }) => attempt.endedAt === null);
-    return open.length === 0
-      ? this.#ended
-      : [...this.#ended, ...open.map(({ attempt }) => attempt)];
+    if (this.#open.size === 0) return this.#ended;
+    return [...this.#ended, ...Array.from(this.#open, ({ attempt }) => attempt)];
   }
 
   /** The attempt with this id. */
@@ -102,17 +101,14 @@ export class AttemptLog {
       entry.report(kept);
       entry.attempt.role ??= isRecord(kept) ? textOr(kept.role, null) : null;
     }
-    for (const entry of this.#entries.values()) {
-      if (entry.attempt.endedAt !== null) continue;
+    for (const entry of this.#open) {
       const uncommitted = entry.attempt.attempt === failed ? "failed" : "cancelled";
       this.#end(entry, end === null ? "lost" : uncommitted, entry.lastAt);
     }
   }
 
   #lose(): void {
-    for (const entry of this.#entries.values()) {
-      if (entry.attempt.endedAt === null) this.#end(entry, "lost", entry.lastAt);
-    }
+    for (const entry of this.#open) this.#end(entry, "lost", entry.lastAt);
   }
 
   #end(
@@ -122,6 +118,7 @@ export class AttemptLog {
     event?: Extract<KnownEvent, { type: "attempt_end" }>,
   ): void {
     const { attempt } = entry;
+    this.#open.delete(entry);
     attempt.version += 1;
     // What failed and was caught is committed too; it has failed all the same.
     const isFirst = attempt.endedAt === null;
@@ -141,6 +138,7 @@ export class AttemptLog {
     if (known) return known;
     const entry = new Entry(id, startedAt);
     this.#entries.set(id, entry);
+    this.#open.add(entry);
     return entry;
   }
 }
