@@ -178,14 +178,14 @@ export type SourceKind = {
 };
 
 /**
- * What a file that the user named is, with a sentence for each way in which it is none.
+ * Checks that a path names a file with content, with a message for each way in which it does not.
  *
  * @throws WorkflowError `NO_SUCH_FILE` (missing), `NOT_A_FILE`, `BAD_PATH` (usage), `EMPTY_FILE`, and
  * what the disk refuses.
  */
-export async function statSource(path: string): Promise<Stats> {
+export async function statSource(path: string): Promise<void> {
   try {
-    return checkStats(path, await stat(path));
+    checkStats(path, await stat(path));
   } catch (error) {
     throw pathError(path, error);
   }

@@ -220,7 +220,7 @@ export function parseLine(line: Buffer): unknown {
 }
 
 /** Where each whole line begins, and last where the line after them would. */
-export function lineOffsets(bytes: Buffer): number[] {
+export function lineOffsets(bytes: Uint8Array): number[] {
   const offsets = [0];
   for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
     offsets.push(at + 1);

@@ -114,7 +114,7 @@ export const readLog = (path: string): ThreadLog | Unreadable =>
   withFile(path, (fd) => collect(windowsOf(fd)));
 
 /** Reads a log as {@link readLog} does, all of its bytes at once, and gives them too. */
-export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Buffer } {
+export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Uint8Array } {
   return withFile(path, (fd) => {
     const buffer = Buffer.allocUnsafe(fstatSync(fd).size);
     const bytes = buffer.subarray(0, readFully(fd, buffer, 0));

@@ -55,8 +55,8 @@ export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   existsSync(dataPath(root, hash, checkThreadId(threadId)));
 
-type Source = { log: ThreadLog; bytes: Buffer; keep: number[] };
-type Copied = { steps: Step[]; bytes: Buffer[] };
+type Source = { log: ThreadLog; bytes: Uint8Array; keep: number[] };
+type Copied = { steps: Step[]; bytes: Uint8Array[] };
 
 // A bundle shares this process: what it does to Date later must not reach a log.
 const { now: wallClock } = Date;
@@ -124,7 +124,7 @@ function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): 
   };
 }
 
-const lineOf = (step: Step): Buffer => Buffer.from(`${textOf(step)}\n`);
+const lineOf = (step: Step): Uint8Array => Buffer.from(`${textOf(step)}\n`);
 
 const definedOf = (edit: NonNullable<ForkRequest["edit"]>) =>
   Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
@@ -135,9 +135,9 @@ function inputStep({ content, value, meta }: InputRequest): Step {
 }
 
 // Step n, from 0, stands on line n + 1, from 0. Neighbours are copied in one piece.
-function piecesOf(bytes: Buffer, keep: number[]): Buffer[] {
+function piecesOf(bytes: Uint8Array, keep: number[]): Uint8Array[] {
   const offsets = lineOffsets(bytes);
-  const pieces: Buffer[] = [];
+  const pieces: Uint8Array[] = [];
   let from = 0;
   for (let place = 1; place <= keep.length; place += 1) {
     const previous = keep[place - 1] as number;
