@@ -32,7 +32,11 @@ const quietMs = 50;
 export class InfoBatch {
   readonly #mask: Mask;
   readonly #streams = new Map<string | null, Stream>();
-  readonly #starts = new Map<string, () => EventEntry>();
+  readonly #startEntry: (id: string, payload: unknown) => EventEntry;
+  readonly #starts = new Map<string, unknown>();
+  // Most attempts are committed before another begins: theirs never gets into the map.
+  #lastId: string | null = null;
+  #lastPayload: unknown;
   #entries: Entry[] = [];
 
   /** About how many characters are in the batch. */
@@ -40,13 +44,15 @@ export class InfoBatch {
   /** Whether it holds an event that belongs before the next step. */
   hasEvents = false;
 
-  constructor(mask: Mask) {
+  /** @param startEntry Makes the entry of an attempt's start when it is written: most never are. */
+  constructor(mask: Mask, startEntry: (id: string, payload: unknown) => EventEntry) {
     this.#mask = mask;
+    this.#startEntry = startEntry;
   }
 
   /** Whether nothing is in it, the starts of attempts aside, or with them. */
   get isEmpty(): boolean {
-    return this.#entries.length === 0 && this.#starts.size === 0;
+    return this.#entries.length === 0 && this.#lastId === null && this.#starts.size === 0;
   }
 
   add(entry: Exclude<Entry, TextEntry>): void {
@@ -58,14 +64,18 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds the start of an attempt. Most are never written, so the entry is made when one is. */
-  addStart(id: string, entry: () => EventEntry): void {
-    this.#starts.set(id, entry);
+  /** Adds the start of an attempt. */
+  addStart(id: string, payload: unknown): void {
+    this.#keepLast();
+    this.#lastId = id;
+    this.#lastPayload = payload;
   }
 
   /** Takes the start of an attempt back, if nothing of that attempt was added since. */
   takeBack(id: string): boolean {
-    return this.#starts.delete(id);
+    if (id !== this.#lastId) return this.#starts.delete(id);
+    this.#lastId = null;
+    return true;
   }
 
   /** Adds text that a stream brings. */
@@ -89,6 +99,7 @@ export class InfoBatch {
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     if (whole) for (const key of this.#streams.keys()) this.#end(key);
     else this.#cutAll();
+    this.#keepLast();
     for (const id of this.#starts.keys()) {
       if (now === undefined || now - (attemptTime(id) ?? 0) >= quietMs) this.#release(id);
     }
@@ -99,11 +110,16 @@ export class InfoBatch {
     return entries;
   }
 
+  #keepLast(): void {
+    if (this.#lastId !== null) this.#starts.set(this.#lastId, this.#lastPayload);
+    this.#lastId = null;
+  }
+
   #release(id: string | undefined): void {
-    const start = id === undefined ? undefined : this.#starts.get(id);
-    if (id === undefined || start === undefined) return;
+    this.#keepLast();
+    if (id === undefined || !this.#starts.has(id)) return;
+    const entry = this.#startEntry(id, this.#starts.get(id));
     this.#starts.delete(id);
-    const entry = start();
     this.#push(entry, entry.json.length);
   }
 

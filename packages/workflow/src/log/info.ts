@@ -10,6 +10,8 @@ import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 /** An event to be recorded. */
 export type NewEvent = Source & { tag: string; payload: unknown };
 
+/** The tag of what workflows publish, and of their attempts. */
+export const eventTag = "QK4DX8TM";
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
 // What a call has cost until its worker is killed: no step will record it.
@@ -29,12 +31,22 @@ export class InfoLog {
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
+  #nextStep: () => number = () => 1;
 
   /** `mask` takes secrets out of what is written; what is cut goes to `valuesPath`, if given, in full. */
   constructor(path: string, mask: Mask = noMask, valuesPath: string | null = null) {
     this.#file = new InfoFile(path);
     this.#mask = mask;
-    this.#batch = new InfoBatch(mask);
+    this.#batch = new InfoBatch(mask, (id, payload) => ({
+      kind: "event",
+      tag: eventTag,
+      timestamp: attemptTime(id) ?? Date.now(),
+      type: "attempt_start",
+      stepID: null,
+      step: this.#nextStep(),
+      attempt: id,
+      json: payloadJson(payload, this.#mask, this.#keep),
+    }));
     const values = valuesPath === null ? null : new ValuesFile(valuesPath);
     this.#keep = (json) => values?.keep(json) ?? null;
   }
@@ -62,13 +74,10 @@ export class InfoLog {
   }
 
   /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
-  start(id: string, event: () => NewEvent): void {
+  start(id: string, payload: unknown, nextStep: () => number): void {
     if (this.#closed) return;
-    this.#batch.addStart(id, () => {
-      const { payload, ...source } = event();
-      const json = payloadJson(payload, this.#mask, this.#keep);
-      return { kind: "event", timestamp: attemptTime(id) ?? Date.now(), ...source, json };
-    });
+    this.#nextStep = nextStep;
+    this.#batch.addStart(id, payload);
     this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
   }
 

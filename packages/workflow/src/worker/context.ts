@@ -4,7 +4,7 @@ import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
 import type { StackMapper } from "../bundle/stack.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
-import type { InfoLog, NewEvent } from "../log/info.ts";
+import { eventTag, type InfoLog } from "../log/info.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
@@ -46,15 +46,19 @@ function currentAttempt(): string | null {
 /** How the attempts of a thread are recorded: in its debug log, before what they publish. */
 export function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
   const { info } = context;
-  const lineOf = (type: string, attempt: string, payload: object): NewEvent => {
-    const step = context.engine().steps + 1;
-    return { tag: "QK4DX8TM", type, stepID: null, payload, step, attempt };
-  };
+  const nextStep = () => context.engine().steps + 1;
   return {
-    onStart: (id, payload) => info.start(id, () => lineOf("attempt_start", id, payload)),
+    onStart: (id, payload) => info.start(id, payload, nextStep),
     onEnd: (id, { outcome, error }) => {
       const rewritten = error && { error: stacks.rewrite(error) };
-      info.event(lineOf("attempt_end", id, { outcome, ...rewritten }));
+      info.event({
+        tag: eventTag,
+        type: "attempt_end",
+        stepID: null,
+        payload: { outcome, ...rewritten },
+        step: nextStep(),
+        attempt: id,
+      });
     },
     takeBack: (id) => info.takeBack(id),
     enter: (id, fn) => runInAttempt(context, id, fn),
@@ -82,7 +86,7 @@ function record(message: unknown): void {
   const isNamed = typeof attempt === "string" && attemptTime(attempt) !== null;
   const id = isNamed ? attempt : currentAttempt();
   context.info.event({
-    tag: "QK4DX8TM",
+    tag: eventTag,
     type,
     stepID: typeof stepID === "string" ? stepID : null,
     payload,
