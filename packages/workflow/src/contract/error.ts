@@ -35,6 +35,21 @@ export class WorkflowError extends Error {
     this.details = record.details;
     Object.defineProperty(this, brand, { value: true });
   }
+
+  /** What was asked for can't be done as things are. */
+  static failed(code: string, message: string, hint?: string): WorkflowError {
+    return new WorkflowError({ code, kind: "failed", message, hint });
+  }
+
+  /** The call is wrong: it must be made otherwise. */
+  static usage(code: string, message: string, hint?: string): WorkflowError {
+    return new WorkflowError({ code, kind: "usage", message, hint });
+  }
+
+  /** What was named does not exist. */
+  static missing(code: string, message: string, hint?: string): WorkflowError {
+    return new WorkflowError({ code, kind: "missing", message, hint });
+  }
 }
 
 /** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
