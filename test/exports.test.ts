@@ -198,14 +198,11 @@ describe("the exported names", () => {
       hostContract
       replayEverywhere
       runThread
-      scriptedAgent
       settableClock
       type HostRule
       type HostUnderTest
       type ReplayFinding
       type RunThreadOptions
-      type Script
-      type ScriptedAgent
       type TestAnswer
       type TestClock
       type ThreadOutcome"
@@ -296,15 +293,14 @@ describe("the exported names of the agents", () => {
       type ToolAnswer
       type ToolContext
       type ToolDefinition
+      type ToolExecution
       type ToolLimits
       type ToolOutcome
       type ToolRegistry
-      type ToolResultBlock
+      type ToolResult
       type ToolRunner
-      type ToolRuntime
       type ToolSource
       type ToolUse
-      type ToolUseBlock
       type WriteOptions
       withRun
       writeConfined

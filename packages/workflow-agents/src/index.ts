@@ -56,9 +56,8 @@ export type {
   Stop,
   Surroundings,
   Thinking,
-  ToolResultBlock,
+  ToolResult,
   ToolUse,
-  ToolUseBlock,
 } from "./llm/provider.ts";
 export type { Access } from "./llm/access.ts";
 
@@ -80,7 +79,7 @@ export {
   type ToolLimits,
   type ToolRegistry,
   type ToolRunner,
-  type ToolRuntime,
+  type ToolExecution,
   type ToolSource,
 } from "./tools/tools.ts";
 

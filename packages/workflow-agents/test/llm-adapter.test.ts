@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { modelClient, type ModelClientOptions } from "../src/llm/client.ts";
-import type { ToolResultBlock, ToolUseBlock } from "../src/llm/provider.ts";
+import type { ToolResult, ToolUse } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
 import { models } from "./models.ts";
 import { failureOf } from "./published.ts";
@@ -56,7 +56,7 @@ describe.each(models)("the adapter over $name", (model) => {
 
   test("hands tool calls to who called it when it has no tools of its own", async () => {
     const { llm } = await adapter([{ tools: [{ name: "add", input: { a: 1 } }] }]);
-    const uses: ToolUseBlock[] = [];
+    const uses: ToolUse[] = [];
     const result = await llm.call({ messages, tools: [tool] }, undefined, {
       onToolUse: (use) => uses.push(use),
     });
@@ -73,7 +73,7 @@ describe.each(models)("the adapter over $name", (model) => {
         run: async () => ({ content: "3", is_error: false }),
       } satisfies ToolRunner,
     });
-    const results: ToolResultBlock[] = [];
+    const results: ToolResult[] = [];
     const result = await llm.call({ messages }, undefined, {
       onToolResult: (one) => results.push(one),
     });

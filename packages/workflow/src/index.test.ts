@@ -91,7 +91,6 @@ test("the entry points have these values and no others", () => {
     "hostContract",
     "replayEverywhere",
     "runThread",
-    "scriptedAgent",
     "settableClock",
   ]);
 });

@@ -19,4 +19,3 @@ export type { HostUnderTest } from "./host/host-trial.ts";
 
 // Stand-ins
 export { settableClock, type TestClock } from "./testing/clock.ts";
-export { type Script, type ScriptedAgent, scriptedAgent } from "./testing/scripted-agent.ts";

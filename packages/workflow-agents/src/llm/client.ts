@@ -7,8 +7,8 @@ import type {
   ModelAnswer,
   ModelProvider,
   ModelRequest,
-  ToolResultBlock,
-  ToolUseBlock,
+  ToolResult,
+  ToolUse,
 } from "./provider.ts";
 
 /** One call of a model, as the step workflows make it. */
@@ -35,8 +35,8 @@ export type ModelResult = {
   stop_reason?: string;
   /** `input_tokens` are all of the request's, those of the provider's cache included. */
   usage: { input_tokens: number; output_tokens: number; thinking_tokens?: number };
-  tool_calls?: ToolUseBlock[];
-  tool_use?: ToolUseBlock[];
+  tool_calls?: ToolUse[];
+  tool_use?: ToolUse[];
   thinking?: string;
 };
 
@@ -44,8 +44,8 @@ export type ModelResult = {
 export type ModelCallbacks = {
   onToken?: (delta: string) => void;
   onThinking?: (delta: string) => void;
-  onToolUse?: (toolUse: ToolUseBlock) => void;
-  onToolResult?: (toolResult: ToolResultBlock) => void;
+  onToolUse?: (toolUse: ToolUse) => void;
+  onToolResult?: (toolResult: ToolResult) => void;
 };
 
 /** Calls a model as a step of a workflow does. */

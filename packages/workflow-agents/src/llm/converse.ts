@@ -11,14 +11,14 @@ import {
   type ModelRequest,
   type ModelSink,
   type Surroundings,
-  type ToolResultBlock,
+  type ToolResult,
   type ToolUse,
 } from "./provider.ts";
 
 /** What a conversation reports while it goes on. */
 export type Observer = ModelSink & {
   onToolUse: (use: ToolUse) => void;
-  onToolResult: (result: ToolResultBlock) => void;
+  onToolResult: (result: ToolResult) => void;
   onAnswer: (answer: ModelAnswer) => void;
 };
 
@@ -123,7 +123,7 @@ function check(name: string, answer: ModelAnswer, { allowTruncated }: Bounds): v
   }
 }
 
-const resultBlock = (result: ToolResultBlock): Block => ({ type: "tool_result", ...result });
+const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
 
 const outputIfUnbounded = 16_384;
 
@@ -201,8 +201,8 @@ export type Toolbox = { runner: ToolRunner; context: ToolContext };
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,
-  onResult: (result: ToolResultBlock) => void,
-): Promise<ToolResultBlock[]> {
+  onResult: (result: ToolResult) => void,
+): Promise<ToolResult[]> {
   const { signal } = context;
   signal.throwIfAborted();
   const runs = uses.map(async ({ id, name, input, broken }) => {

@@ -2,15 +2,15 @@ import type { Usage } from "@uncaged/workflow";
 import type { ToolDefinition } from "../tools/tools.ts";
 import type { PartialUsage } from "./error.ts";
 
-/** A model's request to run a tool. */
-export type ToolUseBlock = { id: string; name: string; input: object };
+/** A model's request to run a tool. `broken`: why its arguments are no JSON object. */
+export type ToolUse = { id: string; name: string; input: object; broken?: string };
 
-/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUseBlock} that asked for it. */
-export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
+/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it. */
+export type ToolResult = { tool_use_id: string; content: string; is_error?: boolean };
 
 /**
- * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUseBlock}`,
- * `{type: "tool_result", …ToolResultBlock}`, or one of the provider's own, which is handed back as it
+ * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`,
+ * `{type: "tool_result", …ToolResult}`, or one of the provider's own, which is handed back as it
  * came (`thinking` with its signature).
  */
 export type Block = { type: string; [field: string]: unknown };
@@ -77,9 +77,6 @@ export type Stop =
   | "refused"
   | "context_full"
   | "unknown";
-
-/** A tool call as the model made it. `broken`: why its arguments are no JSON object. */
-export type ToolUse = ToolUseBlock & { broken?: string };
 
 /** A model's whole answer to one request. */
 export type ModelAnswer = {

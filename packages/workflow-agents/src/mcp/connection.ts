@@ -14,7 +14,7 @@ import { allowed } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { failure, oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
-import type { ToolContext, ToolRuntime } from "../tools/tools.ts";
+import type { ToolContext, ToolExecution } from "../tools/tools.ts";
 import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
 
@@ -93,7 +93,7 @@ export class Connection {
   async call(
     name: string,
     input: Record<string, unknown>,
-    runtime: ToolRuntime,
+    runtime: ToolExecution,
   ): Promise<CallToolResult> {
     this.#inAttempt = AsyncLocalStorage.snapshot();
     clearTimeout(this.#idle);

@@ -5,7 +5,7 @@ import * as z from "zod";
 import * as mini from "zod/mini";
 import { toolRegistry } from "./registry.ts";
 import { runTool } from "./run.ts";
-import { type Tool, tool, type ToolContext, type ToolRuntime } from "./tools.ts";
+import { type Tool, tool, type ToolContext, type ToolExecution } from "./tools.ts";
 
 // Held: Bun forgets the subscribers of a channel that nobody holds.
 const published = channel(eventsChannel);
@@ -23,9 +23,9 @@ const here = (signal = new AbortController().signal): ToolContext => {
   return { signal, cwd: "/", env: {} };
 };
 const types = () => events.map(({ type }) => type);
-const returning = (execute: (input: unknown, runtime: ToolRuntime) => unknown): Tool =>
+const returning = (execute: (input: unknown, runtime: ToolExecution) => unknown): Tool =>
   tool({ name: "try_it", description: "Tries it.", input: z.object({}), execute });
-const answer = (execute: (input: unknown, runtime: ToolRuntime) => unknown, limits = {}) =>
+const answer = (execute: (input: unknown, runtime: ToolExecution) => unknown, limits = {}) =>
   toolRegistry([returning(execute)], limits).run("try_it", {}, here());
 
 describe("a registry", () => {

@@ -5,7 +5,7 @@ import { allowed } from "../child/child.ts";
 import { HeadAndTail } from "../child/output.ts";
 import { failure } from "../run/error.ts";
 import { confinedPath, pathError } from "./path.ts";
-import { type Tool, tool, type ToolRuntime } from "./tools.ts";
+import { type Tool, tool, type ToolExecution } from "./tools.ts";
 
 /**
  * `env` names the variables that commands get besides those that hold no secret (`PATH`, `HOME`, …).
@@ -76,7 +76,7 @@ function argvOf(call: { argv?: string[]; command?: string }): string[] {
 
 type Call = { timeoutMs?: number; cwd?: string; input?: string };
 
-async function run(args: string[], call: Call, settings: Settings, runtime: ToolRuntime) {
+async function run(args: string[], call: Call, settings: Settings, runtime: ToolExecution) {
   const { path } = await confinedPath(runtime.cwd, call.cwd ?? ".");
   const timeoutMs = Math.min(call.timeoutMs ?? settings.timeoutMs, settings.longestMs);
   if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");

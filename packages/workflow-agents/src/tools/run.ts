@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
-import type { ReadyTool, ToolContext, ToolRegistry, ToolRuntime } from "./tools.ts";
+import type { ReadyTool, ToolContext, ToolRegistry, ToolExecution } from "./tools.ts";
 
 /**
  * How a tool's run ended. `content` is what a model is shown. `toolResult` is what the tool returned
@@ -132,7 +132,7 @@ function messageOf(thrown: unknown): string {
 function startRuntime(
   name: string,
   context: ToolContext,
-): { runtime: ToolRuntime; stop: () => void } {
+): { runtime: ToolExecution; stop: () => void } {
   const abort = new AbortController();
   // What it reports may come from another async context: a connection that several attempts share.
   const inThisAttempt = AsyncLocalStorage.snapshot();
@@ -142,7 +142,7 @@ function startRuntime(
     inThisAttempt(() => publish("tool_message", payload));
   };
   const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
-  const runtime: ToolRuntime = {
+  const runtime: ToolExecution = {
     ...context,
     signal: abort.signal,
     emit: (type, payload = {}) => {

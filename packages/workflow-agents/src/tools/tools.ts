@@ -14,7 +14,7 @@ export type ToolContext = {
  * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up.
  * The rest reports progress: each is a `tool_message` event, and nothing once the tool is done.
  */
-export type ToolRuntime = ToolContext & {
+export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
   text(message: string, meta?: unknown): void;
   info(message: string, data?: unknown): void;
@@ -35,7 +35,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   description: string;
   input: Schema;
   timeoutMs?: number;
-  execute(input: output<Schema>, runtime: ToolRuntime): unknown;
+  execute(input: output<Schema>, runtime: ToolExecution): unknown;
 };
 
 /**
@@ -61,7 +61,7 @@ export type ToolDefinition = {
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
-  execute(input: unknown, runtime: ToolRuntime): unknown;
+  execute(input: unknown, runtime: ToolExecution): unknown;
 };
 
 /** Tools that are known only once a thread runs, as those of an MCP server. */
