@@ -52,6 +52,17 @@ export class WorkflowError extends Error {
   }
 }
 
+type Make = (code: string, message: string, hint: string, cause?: unknown) => WorkflowError;
+
+const ofKind =
+  (kind: ErrorKind): Make =>
+  (code, message, hint, cause) =>
+    new WorkflowError({ code, kind, message, hint }, cause === undefined ? undefined : { cause });
+
+export const failedError: Make = /* @__PURE__ */ ofKind("failed");
+export const usageError: Make = /* @__PURE__ */ ofKind("usage");
+export const missingError: Make = /* @__PURE__ */ ofKind("missing");
+
 /** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
 export function isWorkflowError(value: unknown): value is WorkflowError {
   return typeof value === "object" && value !== null && brand in value;

@@ -6,7 +6,7 @@ import {
   type Step,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./halt.ts";
@@ -110,12 +110,11 @@ export const notWaiting = (thread: Named) =>
   refused("NOT_WAITING", thread, "the thread waits for no answer, or has got one");
 
 function refused(code: string, { threadId }: Named, message: string): WorkflowError {
-  return new WorkflowError({
+  return failedError(
     code,
-    kind: "failed",
     message,
-    hint: `see the question and the steps: uncaged-workflow thread ${threadId}`,
-  });
+    `see the question and the steps: uncaged-workflow thread ${threadId}`,
+  );
 }
 
 /** Who is notified of a refused answer. `stepID` is that of the question, when it has one. */

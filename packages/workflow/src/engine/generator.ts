@@ -1,5 +1,5 @@
 import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf, failedError } from "../contract/error.ts";
 import { sleep } from "./halt.ts";
 
 /** What closing a generator needs of the engine's surroundings. */
@@ -20,12 +20,11 @@ export function beginGenerator(
 ): ReturnType<WorkflowFn> {
   const generator = run(input, options);
   if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
-  throw new WorkflowError({
-    code: "NO_GENERATOR",
-    kind: "failed",
-    message: "run did not return an async generator",
-    hint: "write it as: export const run = async function* (input, options) { … }",
-  });
+  throw failedError(
+    "NO_GENERATOR",
+    "run did not return an async generator",
+    "write it as: export const run = async function* (input, options) { … }",
+  );
 }
 
 /**

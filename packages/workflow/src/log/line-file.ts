@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, constants, fstatSync, readSync, watch } from "node:fs";
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, failedError } from "../contract/error.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import { openOwnFile } from "../storage/files.ts";
 
@@ -105,12 +105,11 @@ export class LineFile {
   }
 
   #replaced(): WorkflowError {
-    return new WorkflowError({
-      code: "LOG_REPLACED",
-      kind: "failed",
-      message: `${this.path} is shorter than what was read of it`,
-      hint: "read it again from the start",
-    });
+    return failedError(
+      "LOG_REPLACED",
+      `${this.path} is shorter than what was read of it`,
+      "read it again from the start",
+    );
   }
 }
 

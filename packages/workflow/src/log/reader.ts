@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { END, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, usageError } from "../contract/error.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
 import { show } from "../contract/show.ts";
 import { FileWatch, type Line, LineFile } from "./line-file.ts";
@@ -221,10 +221,9 @@ const isEndRecord = (value: unknown): boolean =>
   violationOfRecord(value) === null;
 
 function badPosition(cursor: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_POSITION",
-    kind: "usage",
-    message: `${show(cursor)} is no position in this thread`,
-    hint: "give the id of an event that this thread's stream has sent, or none to read from the start",
-  });
+  return usageError(
+    "BAD_POSITION",
+    `${show(cursor)} is no position in this thread`,
+    "give the id of an event that this thread's stream has sent, or none to read from the start",
+  );
 }

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { WorkflowError, failedError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
@@ -210,7 +210,7 @@ function closeQuietly(disk: Disk, fd: number): void {
 }
 
 function refusal(code: string, message: string, hint: string): WorkflowError {
-  return new WorkflowError({ code, kind: "failed", message, hint });
+  return failedError(code, message, hint);
 }
 
 /** What a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */

@@ -1,4 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, failedError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
 import { type Lock, takeLock } from "../storage/lock.ts";
 import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
@@ -58,28 +58,25 @@ async function waitForLock(root: Root): Promise<Lock> {
 }
 
 function locked(root: Root): WorkflowError {
-  return new WorkflowError({
-    code: "REGISTRY_LOCKED",
-    kind: "failed",
-    message: `${registryPath(root)} is being changed by another process`,
-    hint: "try again; the lock goes with the process that holds it",
-  });
+  return failedError(
+    "REGISTRY_LOCKED",
+    `${registryPath(root)} is being changed by another process`,
+    "try again; the lock goes with the process that holds it",
+  );
 }
 
 function newer(root: Root, at: { line: number; column: number; reason: string }): WorkflowError {
-  return new WorkflowError({
-    code: "REGISTRY_NEWER",
-    kind: "failed",
-    message: `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, and writing would lose it`,
-    hint: "use the version of uncaged-workflow that wrote the file, or remove the key",
-  });
+  return failedError(
+    "REGISTRY_NEWER",
+    `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, and writing would lose it`,
+    "use the version of uncaged-workflow that wrote the file, or remove the key",
+  );
 }
 
 function full(root: Root): WorkflowError {
-  return new WorkflowError({
-    code: "REGISTRY_FULL",
-    kind: "failed",
-    message: `${registryPath(root)} would have more than ${maxRegistryBytes} bytes`,
-    hint: "remove workflows that you no longer need",
-  });
+  return failedError(
+    "REGISTRY_FULL",
+    `${registryPath(root)} would have more than ${maxRegistryBytes} bytes`,
+    "remove workflows that you no longer need",
+  );
 }

@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError, failedError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
 import { type SyntaxViolation, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
@@ -84,12 +84,11 @@ function broken(root: Root, violation: SyntaxViolation): WorkflowError {
 }
 
 function lost(root: Root): WorkflowError {
-  return new WorkflowError({
-    code: "REGISTRY_BROKEN",
-    kind: "failed",
-    message: `${registryPath(root)} is gone, but there was one`,
-    hint: `copy ${backupPath(root)} there, or remove that file too to begin anew`,
-  });
+  return failedError(
+    "REGISTRY_BROKEN",
+    `${registryPath(root)} is gone, but there was one`,
+    `copy ${backupPath(root)} there, or remove that file too to begin anew`,
+  );
 }
 
 function exists(path: string): boolean {

@@ -1,4 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, failedError, missingError, usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkWorkflowName, isHash, isHashPrefix } from "../storage/paths.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
@@ -44,21 +44,19 @@ export function checkNewName(registry: Registry, name: string): void {
   if (!registry.has(name) && isHash(name.toUpperCase())) throw looksLikeHash(name);
   const other = registry.has(name) ? undefined : casePair(registry, name);
   if (other === undefined) return;
-  throw new WorkflowError({
-    code: "NAME_TAKEN",
-    kind: "usage",
-    message: `${name} differs only by case from the workflow ${other}`,
-    hint: `use ${other}, or a name that is easier to distinguish from it`,
-  });
+  throw usageError(
+    "NAME_TAKEN",
+    `${name} differs only by case from the workflow ${other}`,
+    `use ${other}, or a name that is easier to distinguish from it`,
+  );
 }
 
 const looksLikeHash = (name: string): WorkflowError =>
-  new WorkflowError({
-    code: "BAD_NAME",
-    kind: "usage",
-    message: `${name} has the form of a bundle's hash`,
-    hint: "use a name of another length than 13, or one with a dash",
-  });
+  usageError(
+    "BAD_NAME",
+    `${name} has the form of a bundle's hash`,
+    "use a name of another length than 13, or one with a dash",
+  );
 
 /**
  * The registry with the name's pointer moved: to the version registered before the current one, or to
@@ -99,12 +97,11 @@ export function workflowOf(registry: Registry, name: string): Workflow {
 /** The error that there is no such workflow. */
 export function workflowNotFound(registry: Registry, name: string): WorkflowError {
   const similar = casePair(registry, name);
-  return new WorkflowError({
-    code: "WORKFLOW_NOT_FOUND",
-    kind: "missing",
-    message: `there is no workflow ${show(name)}`,
-    hint: similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list",
-  });
+  return missingError(
+    "WORKFLOW_NOT_FOUND",
+    `there is no workflow ${show(name)}`,
+    similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list",
+  );
 }
 
 /**
@@ -131,36 +128,33 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
       text,
       found.map(({ hash }) => hash),
     );
-  throw new WorkflowError({
-    code: "VERSION_NOT_FOUND",
-    kind: "missing",
-    message: `${name} has no version ${show(text)}`,
-    hint: `list them: uncaged-workflow history ${name}`,
-  });
+  throw missingError(
+    "VERSION_NOT_FOUND",
+    `${name} has no version ${show(text)}`,
+    `list them: uncaged-workflow history ${name}`,
+  );
 }
 
 /** The error that a prefix fits several hashes. */
 export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   const shown = hashes.slice(0, 5).join(", ");
   const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
-  return new WorkflowError({
-    code: "VERSION_AMBIGUOUS",
-    kind: "usage",
-    message: `${show(text)} is the beginning of ${hashes.length} hashes`,
-    hint: `give more of the hash: ${shown}${more}`,
-  });
+  return usageError(
+    "VERSION_AMBIGUOUS",
+    `${show(text)} is the beginning of ${hashes.length} hashes`,
+    `give more of the hash: ${shown}${more}`,
+  );
 }
 
 function versionBefore(name: string, workflow: Workflow): Version {
   const versions = versionsOf(workflow);
   const before = versions[versions.findIndex(({ hash }) => hash === workflow.hash) + 1];
   if (before) return before;
-  throw new WorkflowError({
-    code: "NOTHING_TO_ROLL_BACK",
-    kind: "failed",
-    message: `${name} is at its first version ${workflow.hash}`,
-    hint: `to go forward name a version: uncaged-workflow history ${name}`,
-  });
+  throw failedError(
+    "NOTHING_TO_ROLL_BACK",
+    `${name} is at its first version ${workflow.hash}`,
+    `to go forward name a version: uncaged-workflow history ${name}`,
+  );
 }
 
 function put(registry: Registry, name: string, workflow: Workflow): Registry {
@@ -173,12 +167,11 @@ function casePair(registry: Registry, name: string): string | undefined {
 }
 
 function timeIsUp(name: string): WorkflowError {
-  return new WorkflowError({
-    code: "REGISTRY_BROKEN",
-    kind: "failed",
-    message: `${name} has a version from the end of time: no later timestamp exists`,
-    hint: "correct the timestamp in workflow.yaml",
-  });
+  return failedError(
+    "REGISTRY_BROKEN",
+    `${name} has a version from the end of time: no later timestamp exists`,
+    "correct the timestamp in workflow.yaml",
+  );
 }
 
 /** What is run: a bundle, and the name that its threads have. */

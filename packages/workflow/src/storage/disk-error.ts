@@ -1,4 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, failedError } from "../contract/error.ts";
 
 type Cause = { code: string; message: string; hint: string };
 
@@ -76,23 +76,12 @@ export function diskError(error: unknown, doing: string, path: string): Workflow
   const system = systemCode(error);
   const known = system === null ? undefined : causes[system];
   if (known) {
-    return new WorkflowError(
-      {
-        code: known.code,
-        kind: "failed",
-        message: `can't ${doing} ${path}: ${known.message}`,
-        hint: known.hint,
-      },
-      { cause: error },
-    );
+    return failedError(known.code, `can't ${doing} ${path}: ${known.message}`, known.hint, error);
   }
-  return new WorkflowError(
-    {
-      code: "DISK_ERROR",
-      kind: "failed",
-      message: `can't ${doing} ${path}: ${system ?? String(error)}`,
-      hint: "run uncaged-workflow doctor",
-    },
-    { cause: error },
+  return failedError(
+    "DISK_ERROR",
+    `can't ${doing} ${path}: ${system ?? String(error)}`,
+    "run uncaged-workflow doctor",
+    error,
   );
 }

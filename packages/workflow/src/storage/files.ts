@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { WorkflowError, failedError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
@@ -134,10 +134,5 @@ function statOf(fd: number): { size: number; uid: number; isFile: boolean } {
 }
 
 function refuse(code: string, message: string): WorkflowError {
-  return new WorkflowError({
-    code,
-    kind: "failed",
-    message,
-    hint: "move it away if you did not make it",
-  });
+  return failedError(code, message, "move it away if you did not make it");
 }

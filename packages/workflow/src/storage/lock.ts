@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, constants, lstatSync, openSync, type Stats, statSync } from "node:fs";
-import { WorkflowError } from "../contract/error.ts";
+import { WorkflowError, failedError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 const { O_CREAT, O_EXCL, O_RDWR } = constants;
@@ -85,10 +85,9 @@ function inodeOf(path: string): number | null {
 }
 
 function notALock(path: string): WorkflowError {
-  return new WorkflowError({
-    code: "NOT_A_LOCK",
-    kind: "failed",
-    message: `${path} is no lock of ours`,
-    hint: "remove the file when no worker runs",
-  });
+  return failedError(
+    "NOT_A_LOCK",
+    `${path} is no lock of ours`,
+    "remove the file when no worker runs",
+  );
 }

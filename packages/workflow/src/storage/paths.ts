@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
@@ -57,23 +57,21 @@ export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {
   if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
-  throw new WorkflowError({
-    code: "BAD_NAME",
-    kind: "usage",
-    message: `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
-    hint: "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
-  });
+  throw usageError(
+    "BAD_NAME",
+    `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
+    "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
+  );
 }
 
 /** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
 export function checkThreadId(id: string): string {
   if (isThreadId(id)) return id;
-  throw new WorkflowError({
-    code: "BAD_THREAD_ID",
-    kind: "usage",
-    message: `${show(id)} is no thread id`,
-    hint: "a thread id is a ULID: 26 digits and capital letters",
-  });
+  throw usageError(
+    "BAD_THREAD_ID",
+    `${show(id)} is no thread id`,
+    "a thread id is a ULID: 26 digits and capital letters",
+  );
 }
 
 const bundleEnding = ".esm.js";

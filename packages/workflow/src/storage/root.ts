@@ -1,6 +1,6 @@
 import { mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError, usageError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { syncDir } from "./files.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
@@ -45,12 +45,11 @@ function fromEnvironment(env: Environment): string {
   const named = env[rootVariable];
   if (named) return named;
   if (env.HOME) return join(env.HOME, ".uncaged", "workflow");
-  throw new WorkflowError({
-    code: "NO_HOME",
-    kind: "usage",
-    message: "there is no storage root: HOME is not set",
-    hint: `set ${rootVariable} to a folder`,
-  });
+  throw usageError(
+    "NO_HOME",
+    "there is no storage root: HOME is not set",
+    `set ${rootVariable} to a folder`,
+  );
 }
 
 function statOf(root: Root): Stats | null {
@@ -64,12 +63,7 @@ function statOf(root: Root): Stats | null {
 
 function checkRoot(root: Root, found: Stats): void {
   const refuse = (code: string, message: string, hint: string) =>
-    new WorkflowError({
-      code,
-      kind: "failed",
-      message: `the storage root ${root} ${message}`,
-      hint,
-    });
+    failedError(code, `the storage root ${root} ${message}`, hint);
   if (!found.isDirectory()) {
     throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `set ${rootVariable} to a folder`);
   }

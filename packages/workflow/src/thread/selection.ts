@@ -1,5 +1,5 @@
 import { INPUT, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, missingError, usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
 import { readLog } from "../log/log.ts";
@@ -37,23 +37,21 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
 
 /** The error that no thread has this id. */
 export function notFound(text: string): WorkflowError {
-  return new WorkflowError({
-    code: "THREAD_NOT_FOUND",
-    kind: "missing",
-    message: text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`,
-    hint: "list them: uncaged-workflow threads",
-  });
+  return missingError(
+    "THREAD_NOT_FOUND",
+    text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`,
+    "list them: uncaged-workflow threads",
+  );
 }
 
 function ambiguous(text: string, ids: string[]): WorkflowError {
   const shown = ids.sort().slice(0, mostCandidates).join(", ");
   const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
-  return new WorkflowError({
-    code: "THREAD_AMBIGUOUS",
-    kind: "usage",
-    message: `${show(text)} means ${ids.length} threads`,
-    hint: `give more of the id: ${shown}${more}`,
-  });
+  return usageError(
+    "THREAD_AMBIGUOUS",
+    `${show(text)} means ${ids.length} threads`,
+    `give more of the id: ${shown}${more}`,
+  );
 }
 
 /**
@@ -123,7 +121,7 @@ function missing(code: string, message: string, steps: readonly Step[]): Workflo
     roles.length === 0
       ? "the thread has no steps yet"
       : `its roles: ${roles.slice(0, 20).join(", ")}`;
-  return new WorkflowError({ code, kind: "missing", message, hint });
+  return missingError(code, message, hint);
 }
 
 /** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
 import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { missingError, usageError } from "../contract/error.ts";
 import { isPlainObject } from "../contract/show.ts";
 import {
   defaultMaxRounds,
@@ -70,12 +70,11 @@ function readSource(root: Root, fork: ForkRequest): Source {
   if (log.kind !== "thread") throw notFound(fork.threadId);
   const last = keep.at(-1) ?? -1;
   if (last < log.steps.length) return { log, bytes, keep };
-  throw new WorkflowError({
-    code: "NO_SUCH_STEP",
-    kind: "missing",
-    message: `the thread ${fork.threadId} has ${log.steps.length} steps, not ${last + 1}`,
-    hint: `see them: uncaged-workflow thread ${fork.threadId}`,
-  });
+  throw missingError(
+    "NO_SUCH_STEP",
+    `the thread ${fork.threadId} has ${log.steps.length} steps, not ${last + 1}`,
+    `see them: uncaged-workflow thread ${fork.threadId}`,
+  );
 }
 
 const count = (first: number): number[] => Array.from({ length: first }, (_, index) => index);
@@ -167,12 +166,11 @@ export async function checkParams(bundle: Bundle, request: StartRequest): Promis
   known.set(bundle, validate);
   const problem = (await validate)(params ?? {});
   if (problem === null) return;
-  throw new WorkflowError({
-    code: "PARAMS_INVALID",
-    kind: "usage",
-    message: problem.slice(0, 2000),
-    hint: `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`,
-  });
+  throw usageError(
+    "PARAMS_INVALID",
+    problem.slice(0, 2000),
+    `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`,
+  );
 }
 
 // A bundle that was added before this was checked may hold anything there.

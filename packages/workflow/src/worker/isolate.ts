@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf, failedError } from "../contract/error.ts";
 import { currentContext } from "./context.ts";
 import type { Threads } from "./threads.ts";
 
@@ -76,12 +76,11 @@ function once<T>(make: () => T): () => T {
 export function guardExit(): (code: number) => never {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    const error = new WorkflowError({
-      code: "BUNDLE_EXITED",
-      kind: "failed",
-      message: `the bundle called process.exit(${code ?? ""})`,
-      hint: "return {returnCode, summary} instead",
-    });
+    const error = failedError(
+      "BUNDLE_EXITED",
+      `the bundle called process.exit(${code ?? ""})`,
+      "return {returnCode, summary} instead",
+    );
     currentContext()?.fail(error);
     throw error;
   };

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
@@ -76,12 +76,11 @@ async function prepare(): Promise<Bundle> {
 // A top level that never ends must be an answer too, and come before the one who asked gives up.
 async function lateLoad(): Promise<never> {
   await Bun.sleep(loadTimeoutMs);
-  throw new WorkflowError({
-    code: "BUNDLE_LOAD_FAILED",
-    kind: "failed",
-    message: `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`,
-    hint: "its top level may wait for something: do the work in run",
-  });
+  throw failedError(
+    "BUNDLE_LOAD_FAILED",
+    `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`,
+    "its top level may wait for something: do the work in run",
+  );
 }
 
 /** Arms the idle timer anew while there is nothing to run. */

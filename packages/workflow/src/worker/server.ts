@@ -1,5 +1,11 @@
 import { rmSync } from "node:fs";
-import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
+import {
+  type ErrorKind,
+  toErrorRecord,
+  type WorkflowError,
+  failedError,
+  usageError,
+} from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import type {
   AnswerRequest,
@@ -96,19 +102,13 @@ async function answer(request: Request, threads: Threads): Promise<unknown> {
 }
 
 function noSuchRequest(method: string, path: string): WorkflowError {
-  return new WorkflowError({
-    code: "NO_SUCH_REQUEST",
-    kind: "usage",
-    message: `this worker knows no ${method} ${path}`,
-    hint: "the worker may be of another version: wait until its threads have ended",
-  });
+  return usageError(
+    "NO_SUCH_REQUEST",
+    `this worker knows no ${method} ${path}`,
+    "the worker may be of another version: wait until its threads have ended",
+  );
 }
 
 function workerClosing(): WorkflowError {
-  return new WorkflowError({
-    code: "WORKER_CLOSING",
-    kind: "failed",
-    message: "the worker is closing",
-    hint: "try again",
-  });
+  return failedError("WORKER_CLOSING", "the worker is closing", "try again");
 }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { WorkflowError } from "../contract/error.ts";
+import { type WorkflowError, failedError } from "../contract/error.ts";
 import { type Break, readLog, type ThreadLog } from "../log/log.ts";
 import type { EndRecord } from "../log/record.ts";
 import { type TornTail, truncateTail, LogWriter, type Writing } from "../log/writer.ts";
@@ -38,20 +38,18 @@ export function readWhole<T>(path: string, read: (path: string) => T): T {
 
 /** The error that a thread's log is broken, naming the place. */
 export function corrupt(path: string, { line, offset, reason }: Break): WorkflowError {
-  return new WorkflowError({
-    code: "LOG_CORRUPT",
-    kind: "failed",
-    message: `${path}:${line}: ${reason} (byte ${offset})`,
-    hint: "nothing was changed; put the file back from a backup, or fork the steps before that line",
-  });
+  return failedError(
+    "LOG_CORRUPT",
+    `${path}:${line}: ${reason} (byte ${offset})`,
+    "nothing was changed; put the file back from a backup, or fork the steps before that line",
+  );
 }
 
 function ended(threadId: string, { meta }: EndRecord): WorkflowError {
   const how = meta.reason === "returned" ? `returned ${meta.returnCode}` : meta.reason;
-  return new WorkflowError({
-    code: "THREAD_ENDED",
-    kind: "failed",
-    message: `${threadId} has ended (${how}), and an ended log is final`,
-    hint: `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
-  });
+  return failedError(
+    "THREAD_ENDED",
+    `${threadId} has ended (${how}), and an ended log is final`,
+    `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+  );
 }

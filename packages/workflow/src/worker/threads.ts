@@ -8,7 +8,7 @@ import {
   WAIT,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
@@ -346,25 +346,23 @@ function describe(outcome: Outcome): string {
 function refuse(code: string, threadId: string, what: string): WorkflowError {
   const hint = `see its state: uncaged-workflow thread ${threadId}`;
   const message = `${threadId} ${what}`;
-  return new WorkflowError({ code, kind: "failed", message, hint });
+  return failedError(code, message, hint);
 }
 
 function waits(threadId: string): WorkflowError {
-  return new WorkflowError({
-    code: "WAITING",
-    kind: "failed",
-    message: `${threadId} waits for an answer`,
-    hint: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
-  });
+  return failedError(
+    "WAITING",
+    `${threadId} waits for an answer`,
+    `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+  );
 }
 
 function notRunning(threadId: string): WorkflowError {
-  return new WorkflowError({
-    code: "NOT_RUNNING",
-    kind: "failed",
-    message: `${threadId} does not run`,
-    hint: "see what runs: uncaged-workflow ps",
-  });
+  return failedError(
+    "NOT_RUNNING",
+    `${threadId} does not run`,
+    "see what runs: uncaged-workflow ps",
+  );
 }
 
 /** Records in a thread's debug log that an answer was refused, before the step with this number. */
