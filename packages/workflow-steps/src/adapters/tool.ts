@@ -12,6 +12,7 @@ import {
   writeFile,
 } from "@uncaged/workflow-agents";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
+import { isPlain } from "../expression/value.ts";
 import { failure } from "../document/document.ts";
 import { houseName } from "./model.ts";
 
@@ -100,7 +101,7 @@ class Limit {
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(input: unknown, signal: AbortSignal) {
-    const ms = isRecord(input) ? input.timeout : undefined;
+    const ms = isPlain(input) ? input.timeout : undefined;
     this.#ms = typeof ms === "number" && ms > 0 ? Math.min(ms, longestTimer) : null;
     const late = new AbortController();
     this.signal = AbortSignal.any([signal, late.signal]);
@@ -134,13 +135,10 @@ const fields: Readonly<Record<string, string>> = {
 
 /** A built-in tool's arguments with the documented names of the fields as the tool has them. */
 function houseInput(input: unknown): unknown {
-  if (!isRecord(input)) return input;
+  if (!isPlain(input)) return input;
   const renamed = Object.entries(input).map(([name, value]) => {
     const house = Object.hasOwn(fields, name) ? (fields[name] ?? name) : name;
     return [Object.hasOwn(input, house) ? name : house, value];
   });
   return Object.fromEntries(renamed);
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -20,7 +20,8 @@ import {
   hasSource,
   registryRules,
 } from "./registry.ts";
-import { isRecord, quoted, shown } from "../document/form.ts";
+import { quoted, shown } from "../document/form.ts";
+import { isPlain } from "../expression/value.ts";
 import {
   type CheckedStep,
   type DocumentRule,
@@ -118,7 +119,7 @@ export function validate(
   { customTypes = [] }: { customTypes?: Iterable<string> } = {},
 ): Violation[] {
   const violations: Violation[] = [];
-  if (!isRecord(document)) {
+  if (!isPlain(document)) {
     const message = `a workflow must be an object, not ${shown(document)}`;
     return [{ severity: "error", stepID: null, path: [], message }];
   }

@@ -1,8 +1,9 @@
 import { isWorkflowError } from "@uncaged/workflow";
 import { namesIn, problemIn } from "../expression/expression.ts";
 import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
+import { isPlain } from "../expression/value.ts";
 import { hasField } from "../document/format.ts";
-import { isRecord, itemsOf, quoted, showPath, type ViolationPath } from "../document/form.ts";
+import { itemsOf, quoted, showPath, type ViolationPath } from "../document/form.ts";
 import type { CheckedStep, Subject } from "./subject.ts";
 
 /** An expression without its `=`, and its path. */
@@ -183,7 +184,7 @@ function targetsOf({ type, fields }: CheckedStep): Written[] {
   if (type === "Pause") add(fields.resumeResultTarget, ["resumeResultTarget"], "variable");
   if (type === "Write") add(fileIn(fields.target), ["target"], "file");
   if (hasField(type, "out")) {
-    if (isRecord(fields.out))
+    if (isPlain(fields.out))
       for (const key of Object.keys(fields.out)) add(key, ["out", key], null);
     else add(fields.out, ["out"], null);
   }

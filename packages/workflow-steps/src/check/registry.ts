@@ -7,16 +7,9 @@ import {
   parseServiceSignature,
   parseVariableDeclaration,
 } from "../registry/declaration.ts";
+import { isPlain } from "../expression/value.ts";
 import { registryFields } from "../document/format.ts";
-import {
-  isRecord,
-  itemsOf,
-  listed,
-  own,
-  quoted,
-  showPath,
-  violationsOf,
-} from "../document/form.ts";
+import { itemsOf, listed, own, quoted, showPath, violationsOf } from "../document/form.ts";
 import { aStep, type CheckedStep, type DocumentRule, nameIn, type Subject } from "./subject.ts";
 
 /** The rules for what a registry declares. */
@@ -140,7 +133,7 @@ export function hasOneSchema({ type, fields, error }: CheckedStep, { declared }:
   for (const [home, place] of placesOfInput(fields).slice(1)) {
     const config = own(home, "output_config");
     const format = own(config, "format");
-    const [flat, path] = isRecord(format)
+    const [flat, path] = isPlain(format)
       ? [format, [...place, "output_config", "format"]]
       : [config, [...place, "output_config"]];
     const ref = own(flat, "schemaRef");
@@ -170,7 +163,7 @@ function placesOfInput(
 ): [Readonly<Record<string, unknown>>, string[]][] {
   const name = fields.in === undefined ? "input" : "in";
   const input = fields[name];
-  return isRecord(input)
+  return isPlain(input)
     ? [
         [fields, []],
         [input, [name]],

@@ -1,5 +1,6 @@
 import { CUSTOM } from "../document/format.ts";
-import { isRecord, itemsOf, own, quoted, type ViolationPath } from "../document/form.ts";
+import { itemsOf, own, quoted, type ViolationPath } from "../document/form.ts";
+import { isPlain } from "../expression/value.ts";
 import { getStepType, type StepType } from "../document/document.ts";
 import type { RegistryDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
@@ -38,14 +39,14 @@ export function subjectOf(
   customTypes: ReadonlySet<string>,
   violations: Violation[],
 ): Subject {
-  const registry: RegistryFields = isRecord(document.registry) ? document.registry : {};
+  const registry: RegistryFields = isPlain(document.registry) ? document.registry : {};
   return {
     ...reportTo(violations),
     document,
     registry,
     declared: declaredIn(registry),
     steps: itemsOf(document.steps).flatMap((step, index) =>
-      isRecord(step) ? checkedStep(step, index, customTypes, violations) : [],
+      isPlain(step) ? checkedStep(step, index, customTypes, violations) : [],
     ),
     outline: outlineOf(document),
   };
@@ -133,7 +134,7 @@ function declaredIn(registry: Partial<Record<keyof RegistryDocument, unknown>>):
     services: names(registry.services),
     apis: names(registry.apis),
     components: names(registry.components),
-    schemas: new Set(isRecord(registry.schemas) ? Object.keys(registry.schemas) : []),
+    schemas: new Set(isPlain(registry.schemas) ? Object.keys(registry.schemas) : []),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { LLMAdapter } from "../adapter/adapter.ts";
 import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
-import { ExpressionEvaluator, type Scope } from "../expression/expression.ts";
+import { ExpressionEvaluator } from "../expression/expression.ts";
+import type { Scope } from "../expression/parse.ts";
 import type { Checkpoint } from "../state/checkpoint-form.ts";
 import { type Artifact, writable, type Write } from "../state/state.ts";
 import type { ResolvedTarget } from "../target/target.ts";

@@ -1,3 +1,5 @@
+import { isPlain } from "../expression/value.ts";
+
 /** The keys and indexes that lead from the document to a value in it. */
 export type ViolationPath = readonly (string | number)[];
 
@@ -29,7 +31,7 @@ export function showPath(path: ViolationPath): string {
  * The form of a value: those few keywords of JSON Schema that our formats need. The checks of documents
  * and checkpoints read it, and the published JSON Schema is made of it. `expected` replaces the keywords in messages.
  */
-export type Form = { readonly expected?: string } & (
+export type Form = { readonly expected?: string; readonly description?: string } & (
   | { readonly type?: undefined; readonly anyOf?: undefined }
   | { readonly type?: undefined; readonly anyOf: readonly Form[] }
   | { readonly type: "boolean" }
@@ -105,18 +107,14 @@ export function violationsOf(form: Form, value: unknown, path: ViolationPath): F
       violationsOf(form.prefixItems?.[index] ?? form.items ?? {}, item, [...path, index]),
     );
   }
-  if (form.type === "object" && isRecord(value)) return violationsOfObject(form, value, path);
+  if (form.type === "object" && isPlain(value)) return violationsOfObject(form, value, path);
   if (form.type === undefined && form.anyOf) return violationsOfAny(form, form.anyOf, value, path);
   return fits(form, value) ? [] : [violation(form, value, path)];
 }
 
-/** Whether a value is an object and no array. */
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The value of an object's own key; undefined when there is none, or no object. */
 export const own = (value: unknown, key: string): unknown =>
-  isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  isPlain(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 
 /** The items of an array; none of anything else. */
 export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

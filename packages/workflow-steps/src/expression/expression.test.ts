@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { evaluate, ExpressionEvaluator, namesIn, problemIn, remembered } from "./expression.ts";
-import { ExpressionError } from "./value.ts";
+import { ExpressionError } from "./parse.ts";
 
 const values: Record<string, unknown> = {
   $n: 3,

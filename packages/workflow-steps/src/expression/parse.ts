@@ -1,35 +1,55 @@
-import type { ExpressionProblem } from "./value.ts";
+import { WorkflowError } from "@uncaged/workflow";
+import { type Fail, negative, operations, type Operator, powers } from "./operator.ts";
+import { toBool } from "./value.ts";
 
 /**
- * An expression as a tree. Operators of one level, and keys, stand in a list: however many there are,
- * the tree is no deeper than the text's parentheses, brackets and signs.
+ * What a name stands for, undefined when it stands for nothing. Names come as they are written:
+ * `$plan`, `_item`, `SYSVAR`, `goal`.
  */
-export type Tree =
-  | { kind: "literal"; value: string | number | boolean | null }
-  | { kind: "name"; name: string }
-  | { kind: "path"; base: Tree; keys: Tree[] }
-  | { kind: "sign"; sign: "!" | "-"; operand: Tree; offset: number }
-  | { kind: "chain"; first: Tree; rest: Link[] };
+export type Scope = (name: string) => unknown;
 
-/** What follows in a chain: an operator, its position, and its right side. */
-export type Link = { operator: Operator; offset: number; operand: Tree };
+type Evaluate = (scope: Scope) => unknown;
 
-/** The operators with two sides, and how strongly each binds. */
-const powers = {
-  "||": 1,
-  "&&": 2,
-  "==": 3,
-  "!=": 3,
-  "<": 4,
-  "<=": 4,
-  ">": 4,
-  ">=": 4,
-  "+": 5,
-  "-": 5,
-  "*": 6,
-  "/": 6,
-} as const;
-export type Operator = keyof typeof powers;
+/** An expression that is ready to be evaluated, and the names that it uses, each once. */
+type Expression = { evaluate: Evaluate; names: ReadonlySet<string> };
+
+/**
+ * An expression that can't be read (`EXPRESSION_INVALID`) or has no value (`EXPRESSION_FAILED`). Its
+ * message shows the expression, shortened around the position.
+ */
+export class ExpressionError extends WorkflowError {
+  constructor(
+    code: "EXPRESSION_INVALID" | "EXPRESSION_FAILED",
+    /** The whole expression, without the leading `=`. */
+    readonly source: string,
+    /** What is wrong, without the expression. */
+    readonly problem: string,
+    /** Where in `source`, in UTF-16 units from 0. */
+    readonly offset: number,
+    hint: string,
+    cause?: unknown,
+  ) {
+    const message = `expression ${shown(source, offset)}, offset ${offset}: ${problem}`;
+    super({ code, kind: "failed", message, hint }, cause === undefined ? {} : { cause });
+    this.name = "ExpressionError";
+  }
+}
+
+const shownLength = 60;
+
+function shown(source: string, offset: number): string {
+  const end = Math.min(source.length, Math.max(offset + shownLength / 2, shownLength));
+  const start = Math.max(0, Math.min(offset, end) - shownLength);
+  const part = source.slice(start, end).toWellFormed();
+  return JSON.stringify(`${start > 0 ? "…" : ""}${part}${end < source.length ? "…" : ""}`);
+}
+
+const longest = 10_000;
+const deepest = 100;
+
+const grammarHint =
+  "an expression has names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
+const lengthHint = "take it apart over several steps";
 
 const words: ReadonlyMap<string, boolean | null> = new Map([
   ["true", true],
@@ -37,121 +57,164 @@ const words: ReadonlyMap<string, boolean | null> = new Map([
   ["null", null],
 ]);
 
-const longest = 10_000;
-const deepest = 100;
+/** Reads an expression. Throws an {@link ExpressionError} (`EXPRESSION_INVALID`). */
+export const parse = (source: string): Expression => new Parser(source).whole();
 
-/** Reads an expression. Throws a {@link SyntaxViolation}. */
-export function parse(source: string): Tree {
-  if (source.length > longest) {
-    const message = `it has ${source.length} characters, more than ${longest}`;
-    throw violation(message, longest, "take it apart over several steps");
-  }
-  return new Parser(tokensOf(source)).whole();
-}
-
-const violation = (message: string, offset: number, hint = grammarHint): SyntaxViolation =>
-  new SyntaxViolation({ message, offset, hint });
-
+/**
+ * Makes a function of each part as it is read. Operators of one power, and keys, are run in a loop:
+ * however many there are, calls are no deeper than the text's parentheses, brackets and signs.
+ */
 class Parser {
-  readonly #tokens: Token[];
+  readonly #source: string;
+  readonly #tokens: Token[] = [];
+  readonly #names = new Set<string>();
   #position = 0;
   #depth = 0;
 
-  constructor(tokens: Token[]) {
-    this.#tokens = tokens;
-  }
-
-  whole(): Tree {
-    const tree = this.#binary(0);
-    const { kind, text, offset } = this.#next();
-    if (kind === "end") return tree;
-    if (text === "(") throw violation("there are no functions to call", offset);
-    throw violation(`${JSON.stringify(text.toWellFormed())} is not expected here`, offset);
-  }
-
-  #binary(least: number): Tree {
-    let left = this.#signed();
-    let chain: Link[] = [];
-    let chained = 0;
-    for (;;) {
-      const { kind, text, offset } = this.#peek();
-      const power = kind === "operator" ? (powers[text as Operator] ?? 0) : 0;
-      if (power === 0 || power <= least) return left;
-      this.#next();
-      const operand = this.#binary(power);
-      if (power !== chained) {
-        chain = [];
-        chained = power;
-        left = { kind: "chain", first: left, rest: chain };
-      }
-      chain.push({ operator: text as Operator, offset, operand });
+  constructor(source: string) {
+    this.#source = source;
+    if (source.length > longest) {
+      const message = `it has ${source.length} characters, more than ${longest}`;
+      throw this.#invalid(message, longest, lengthHint);
     }
+    for (const { index: offset, groups } of source.matchAll(pattern)) {
+      const [kind, text] = Object.entries(groups ?? {}).find(([, one]) => one !== undefined) ?? [];
+      if (kind === undefined || text === undefined) continue;
+      if (kind === "sign" && !signs.has(text)) throw this.#invalid(foreignText(text), offset);
+      this.#tokens.push({ kind: kind as Token["kind"], text, offset });
+    }
+    this.#tokens.push({ kind: "end", text: "", offset: source.length });
   }
 
-  #signed(): Tree {
+  whole(): Expression {
+    const evaluate = this.#binary(0);
+    const { kind, text, offset } = this.#next();
+    if (kind === "end") return { evaluate, names: this.#names };
+    if (text === "(") throw this.#invalid("there are no functions to call", offset);
+    throw this.#invalid(`${JSON.stringify(text.toWellFormed())} is not expected here`, offset);
+  }
+
+  #binary(least: number): Evaluate {
+    let left = this.#signed();
+    for (let power = this.#power(); power > least; power = this.#power()) {
+      left = this.#chain(left, power);
+    }
+    return left;
+  }
+
+  /** How strongly the operator that comes next binds; 0 when none comes. */
+  #power(): number {
+    const { kind, text } = this.#peek();
+    return kind === "sign" ? (powers[text as Operator] ?? 0) : 0;
+  }
+
+  #chain(first: Evaluate, power: number): Evaluate {
+    const rest: { operator: Operator; operand: Evaluate; fail: Fail }[] = [];
+    while (this.#power() === power) {
+      const { text, offset } = this.#next();
+      const operand = this.#binary(power);
+      rest.push({ operator: text as Operator, operand, fail: this.#failAt(offset) });
+    }
+    if (power <= powers["&&"]) {
+      return choice(power === powers["||"], [first, ...rest.map(({ operand }) => operand)]);
+    }
+    const links = rest.map(({ operator, ...link }) => ({
+      operation: operations[operator as keyof typeof operations],
+      ...link,
+    }));
+    return (scope) => {
+      let value = first(scope);
+      for (const { operation, operand, fail } of links) {
+        value = operation(value, operand(scope), fail);
+      }
+      return value;
+    };
+  }
+
+  #signed(): Evaluate {
     const { kind, text, offset } = this.#peek();
-    if (kind !== "operator" || (text !== "!" && text !== "-")) return this.#path();
+    if (kind !== "sign" || (text !== "!" && text !== "-")) return this.#path();
     this.#next();
     const operand = this.#deeper(offset, () => this.#signed());
-    return { kind: "sign", sign: text, operand, offset };
+    if (text === "!") return (scope) => !toBool(operand(scope));
+    const fail = this.#failAt(offset);
+    return (scope) => negative(operand(scope), fail);
   }
 
-  #path(): Tree {
+  #path(): Evaluate {
     const base = this.#primary();
-    const keys: Tree[] = [];
+    const keys: Evaluate[] = [];
     for (;;) {
-      const { kind, text, offset } = this.#peek();
-      if (kind === "key") {
-        this.#next();
-        keys.push({ kind: "literal", value: text });
-      } else if (kind === "operator" && text === "[") {
-        keys.push(this.#enclosed("]", offset));
-      } else {
-        return keys.length > 0 ? { kind: "path", base, keys } : base;
-      }
+      const { kind, text } = this.#peek();
+      if (kind === "key") keys.push(constant(this.#next().text));
+      else if (kind === "sign" && text === "[") keys.push(this.#enclosed("]"));
+      else break;
     }
+    if (keys.length === 0) return base;
+    return (scope) => {
+      let value = base(scope);
+      for (const key of keys) value = read(value, key(scope));
+      return value;
+    };
   }
 
-  #primary(): Tree {
-    const token = this.#peek();
-    if (token.kind === "operator" && token.text === "(") return this.#enclosed(")", token.offset);
+  #primary(): Evaluate {
+    const { kind, text, offset } = this.#peek();
+    if (kind === "sign" && text === "(") return this.#enclosed(")");
     this.#next();
-    if (token.kind === "number") return { kind: "literal", value: token.value };
-    if (token.kind === "text") return { kind: "literal", value: token.text };
-    if (token.kind === "name") {
-      const value = words.get(token.text);
-      return value === undefined ? { kind: "name", name: token.text } : { kind: "literal", value };
+    if (kind === "number") {
+      const value = Number(text);
+      if (Number.isFinite(value)) return constant(value);
+      throw this.#invalid("the number is too large", offset, "write a number below 1e308");
     }
-    if (token.kind === "end") throw violation("a value is missing at the end", token.offset);
-    throw violation(`a value is missing before ${JSON.stringify(token.text)}`, token.offset);
+    if (kind === "text") return constant(this.#unescaped(text.slice(1, -1), offset + 1));
+    if (kind === "name") {
+      const value = words.get(text);
+      if (value !== undefined) return constant(value);
+      this.#names.add(text);
+      return (scope) => scope(text);
+    }
+    if (kind === "end") throw this.#invalid("a value is missing at the end", offset);
+    throw this.#invalid(`a value is missing before ${JSON.stringify(text)}`, offset);
   }
 
-  #enclosed(close: string, start: number): Tree {
-    const open = this.#next().text;
-    const tree = this.#deeper(start, () => this.#binary(0));
+  #enclosed(close: string): Evaluate {
+    const { text: open, offset: start } = this.#next();
+    const inner = this.#deeper(start, () => this.#binary(0));
     const { kind, text, offset } = this.#next();
-    if (kind === "operator" && text === close) return tree;
-    if (kind === "end") throw violation(`the "${open}" has no "${close}"`, start);
-    if (text === "(") throw violation("there are no functions to call", offset);
-    throw violation(`${JSON.stringify(text.toWellFormed())} stands where "${close}" must`, offset);
+    if (kind === "sign" && text === close) return inner;
+    if (kind === "end") throw this.#invalid(`the "${open}" has no "${close}"`, start);
+    if (text === "(") throw this.#invalid("there are no functions to call", offset);
+    const found = JSON.stringify(text.toWellFormed());
+    throw this.#invalid(`${found} stands where "${close}" must`, offset);
   }
 
-  #deeper(offset: number, inner: () => Tree): Tree {
+  #deeper(offset: number, inner: () => Evaluate): Evaluate {
     if (this.#depth >= deepest) {
-      throw violation(
-        `it has more than ${deepest} levels`,
-        offset,
-        "take it apart over several steps",
-      );
+      throw this.#invalid(`it has more than ${deepest} levels`, offset, lengthHint);
     }
     this.#depth += 1;
-    const tree = inner();
+    const evaluate = inner();
     this.#depth -= 1;
-    return tree;
+    return evaluate;
+  }
+
+  #unescaped(content: string, start: number): string {
+    return content.replace(
+      /\\(?:u([\da-fA-F]{4})|([^]))/g,
+      (all, code: string | undefined, one = "", at: number) => {
+        if (code) return String.fromCharCode(Number.parseInt(code, 16));
+        if ("\\/'\"".includes(one)) return one;
+        const plain = escapes[one];
+        if (plain) return plain;
+        const hint = "a text has the escapes of JSON and \\'; write \\\\ for a backslash";
+        throw this.#invalid(`${JSON.stringify(all.toWellFormed())} is no escape`, start + at, hint);
+      },
+    );
   }
 
   #peek(): Token {
-    return this.#tokens[this.#position] ?? this.#last();
+    return this.#tokens[this.#position] ?? { kind: "end", text: "", offset: this.#source.length };
   }
 
   #next(): Token {
@@ -160,32 +223,65 @@ class Parser {
     return token;
   }
 
-  #last(): Token {
-    return this.#tokens.at(-1) ?? { kind: "end", text: "", offset: 0 };
+  #invalid(message: string, offset: number, hint = grammarHint): ExpressionError {
+    return new ExpressionError("EXPRESSION_INVALID", this.#source, message, offset, hint);
+  }
+
+  #failAt(offset: number): Fail {
+    const source = this.#source;
+    return (message, hint, cause) => {
+      throw new ExpressionError("EXPRESSION_FAILED", source, message, offset, hint, cause);
+    };
   }
 }
 
-/** A word of an expression. `text` is a name, a key, an operator or a text's own characters. */
-type Token =
-  | { kind: "name" | "key" | "text" | "operator" | "end"; text: string; offset: number }
-  | { kind: "number"; text: string; value: number; offset: number };
+const constant =
+  (value: unknown): Evaluate =>
+  () =>
+    value;
 
-/** Thrown while an expression is read; it becomes an `ExpressionError` where the whole text is known. */
-export class SyntaxViolation extends Error {
-  constructor(readonly problem: ExpressionProblem) {
-    super(problem.message);
-  }
+/** The first operand whose truth is `wanted`, else the last one. */
+function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
+  return (scope) => {
+    let value: unknown;
+    for (const operand of operands) {
+      value = operand(scope);
+      if (toBool(value) === wanted) return value;
+    }
+    return value;
+  };
 }
 
-const grammarHint =
-  "an expression has names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
+/** The value of a key: an own property of an object, an array or a text; else undefined. */
+export function read(value: unknown, key: unknown): unknown {
+  if (typeof key !== "string" && typeof key !== "number") return undefined;
+  if (typeof value !== "string" && (typeof value !== "object" || value === null)) return undefined;
+  const fields = value as Record<string, unknown>;
+  return Object.hasOwn(fields, key) ? fields[key] : undefined;
+}
 
-const space = /\s*/y;
-const number = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const name = /[$_\p{ID_Start}][$\p{ID_Continue}]*/uy;
-const key = /\.\s*([$\p{ID_Continue}]+)/uy;
-const text = /'(?:[^'\\]|\\[^])*'|"(?:[^"\\]|\\[^])*"/y;
-const operator = /[=!]==|\|\||&&|[=!<>]=|[!<>+\-*/()[\]]/y;
+/** A word of an expression, as it is written; a key without its point. */
+type Token = {
+  kind: "name" | "number" | "text" | "key" | "sign" | "end";
+  text: string;
+  offset: number;
+};
+
+const pattern = new RegExp(
+  [
+    /\s+/,
+    /(?<name>[$_\p{ID_Start}][$\p{ID_Continue}]*)/u,
+    /(?<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/,
+    /(?<text>'(?:[^'\\]|\\[^])*'|"(?:[^"\\]|\\[^])*")/,
+    /\.\s*(?<key>[$\p{ID_Continue}]+)/u,
+    /(?<sign>[=!]==|\|\||&&|[=!<>]=|[^])/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gu",
+);
+
+const signs: ReadonlySet<string> = new Set([...Object.keys(powers), ..."!()[]"]);
 
 const escapes: Readonly<Record<string, string>> = {
   n: "\n",
@@ -208,74 +304,5 @@ const foreign: Readonly<Record<string, string>> = {
   ".": "a key must follow the point",
 };
 
-/** The words of a text, with an `end` as the last. Throws a {@link SyntaxViolation}. */
-function tokensOf(source: string): Token[] {
-  const tokens: Token[] = [];
-  let offset = 0;
-  const match = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = offset;
-    return pattern.exec(source);
-  };
-  for (;;) {
-    offset += match(space)?.[0].length ?? 0;
-    if (offset >= source.length) break;
-    const { token, length } = tokenAt(source, offset, match);
-    tokens.push(token);
-    offset += length;
-  }
-  tokens.push({ kind: "end", text: "", offset });
-  return tokens;
-}
-
-function tokenAt(
-  source: string,
-  offset: number,
-  match: (pattern: RegExp) => RegExpExecArray | null,
-): { token: Token; length: number } {
-  const word = match(name)?.[0];
-  if (word) return { token: { kind: "name", text: word, offset }, length: word.length };
-  const digits = match(number)?.[0];
-  if (digits) return { token: numberToken(digits, offset), length: digits.length };
-  const quoted = match(text)?.[0];
-  if (quoted) {
-    const plain = unescaped(quoted.slice(1, -1), offset + 1);
-    return { token: { kind: "text", text: plain, offset }, length: quoted.length };
-  }
-  const member = match(key);
-  if (member?.[1]) {
-    return { token: { kind: "key", text: member[1], offset }, length: member[0].length };
-  }
-  const sign = match(operator)?.[0];
-  if (sign && !foreign[sign]) {
-    return { token: { kind: "operator", text: sign, offset }, length: sign.length };
-  }
-  const found = sign ?? String.fromCodePoint(source.codePointAt(offset) ?? 0);
-  const message = foreign[found] ?? `${JSON.stringify(found.toWellFormed())} has no meaning`;
-  throw new SyntaxViolation({ message, offset, hint: grammarHint });
-}
-
-function numberToken(digits: string, offset: number): Token {
-  const value = Number(digits);
-  if (Number.isFinite(value)) return { kind: "number", text: digits, value, offset };
-  const message = "the number is too large";
-  throw new SyntaxViolation({ message, offset, hint: "write a number below 1e308" });
-}
-
-function unescaped(content: string, start: number): string {
-  if (!content.includes("\\")) return content;
-  return content.replace(
-    /\\(?:u([\da-fA-F]{4})|([^]))/g,
-    (all, code?: string, one?: string, at = 0) => {
-      if (code) return String.fromCharCode(Number.parseInt(code, 16));
-      const found = one ?? "";
-      if ("\\/'\"".includes(found)) return found;
-      const plain = escapes[found];
-      if (plain) return plain;
-      throw new SyntaxViolation({
-        message: `${JSON.stringify(all.toWellFormed())} is no escape`,
-        offset: start + Number(at),
-        hint: "a text has the escapes of JSON and \\'; write \\\\ for a backslash",
-      });
-    },
-  );
-}
+const foreignText = (sign: string): string =>
+  foreign[sign] ?? `${JSON.stringify(sign.toWellFormed())} has no meaning`;

@@ -6,7 +6,7 @@ import type { Run } from "../context/run.ts";
 import { failure, getStepType, WriteMode } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import type { RunEvent, RunEventType } from "../document/event.ts";
-import { read } from "../expression/expression.ts";
+import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
 import { type Called, untilAborted } from "../step/call.ts";
 import { outEntries, parseTarget, resolveTarget } from "../target/target.ts";

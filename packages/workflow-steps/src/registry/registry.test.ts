@@ -12,10 +12,6 @@ const registry = new Registry({
   ],
   vars: ["$plan(OBJECT)", "$list(ARRAY) = [1]", "$on(BOOL) = false"],
   services: ["Find(q(STRING)) RETURN r(INT)"],
-  apis: [{ id: "user", url: "https://example.org/u" }],
-  components: ["Chart", { id: "Table", rows: 3 }],
-  docs: { "12": "Guide" },
-  schemas: { plan: { type: "object" } },
 });
 
 function refusal(given: unknown) {
@@ -91,20 +87,8 @@ test("types are payloads by name", () => {
   expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
 });
 
-test("what a step names is found by its id, and nothing that is inherited", () => {
-  expect(registry.api("API_user")).toMatchObject({ id: "user" });
-  expect(registry.api("user")).toMatchObject({ id: "user" });
-  expect(registry.component("Component_Chart")).toEqual({ id: "Chart" });
-  expect(registry.component("Table")).toEqual({ id: "Table", rows: 3 });
+test("services are read by their signatures", () => {
   expect(registry.services[0]?.name).toBe("Find");
-  expect(registry.schema("plan")).toEqual({ type: "object" });
-  expect(registry.doc(12)).toBe("Guide");
-  expect([
-    registry.api("API_x"),
-    registry.component("x"),
-    registry.schema("toString"),
-    registry.doc("constructor"),
-  ]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
 test("a declaration that can't be read is an error that quotes it", () => {

@@ -9,7 +9,6 @@ import {
   type Call,
   type Called,
   fieldOf,
-  isRecord,
   pathFromRoot,
   plain,
   recordField,
@@ -18,6 +17,7 @@ import {
   timeoutField,
   untilAborted,
 } from "./call.ts";
+import { isPlain } from "../expression/value.ts";
 
 type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
@@ -142,7 +142,7 @@ function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
   const given = call.value(auth);
   if (given === undefined || given === null || given === "") return [];
   if (typeof given === "string") return [["authorization", expanded(call, given)]];
-  if (!isRecord(given)) throw badField(call, "the auth of its API is no text and no object");
+  if (!isPlain(given)) throw badField(call, "the auth of its API is no text and no object");
   const part = (name: string): string => {
     const text = call.value(given[name]);
     if (typeof text === "string") return expanded(call, text);

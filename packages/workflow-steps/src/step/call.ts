@@ -1,6 +1,7 @@
 import { truncated } from "@uncaged/workflow";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
+import { isPlain } from "../expression/value.ts";
 import { failure } from "../document/document.ts";
 import type { RegistryDocument, StepDocument } from "../document/format.ts";
 import type { Emit } from "../document/event.ts";
@@ -112,7 +113,7 @@ export function textField(call: Call, name: string): string | undefined {
  */
 export function recordField(call: Call, name: string): Record<string, unknown> | undefined {
   const record = fieldOf(call, name);
-  if (record === undefined || isRecord(record)) return record;
+  if (record === undefined || isPlain(record)) return record;
   throw badField(call, `its ${name} is no object`);
 }
 
@@ -232,7 +233,3 @@ function isDeeper(value: unknown, levels: number): boolean {
 
 const tooLarge = (message: string) =>
   failure("RESULT_TOO_LARGE", message, "write it to a file, and give the file's path");
-
-/** Whether a value is an object with names: no array, and not null. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

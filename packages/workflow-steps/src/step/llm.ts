@@ -8,15 +8,8 @@ import type {
   OutputConfig,
 } from "../adapter/adapter.ts";
 import { buildErrorMap, LLMError } from "../adapter/error.ts";
-import {
-  adapterOf,
-  type Call,
-  type Called,
-  isRecord,
-  plain,
-  surroundingsOf,
-  untilAborted,
-} from "./call.ts";
+import { adapterOf, type Call, type Called, plain, surroundingsOf, untilAborted } from "./call.ts";
+import { isPlain } from "../expression/value.ts";
 import { formed, formOf } from "./unzip.ts";
 
 /**
@@ -41,7 +34,8 @@ export async function callLLM(call: Call): Promise<Called> {
       llm.call(params, answering.onToken, answering.callbacks, around),
     );
     answering.end();
-    if (!isRecord(given)) throw new LLMError("internal_error", "the adapter llm gave no result");
+    if (typeof given !== "object" || given === null)
+      throw new LLMError("internal_error", "the adapter llm gave no result");
     result = { ...given, usage: usageOf(given) };
     const asked = hasToolUse(result) ? null : form;
     const content = formed(plain(result.content, "the model"), asked);
@@ -59,7 +53,7 @@ export async function callLLM(call: Call): Promise<Called> {
 
 const usageOf = ({ usage }: LLMResult): LLMUsage | undefined => {
   const counted = plain(usage, "the model");
-  return isRecord(counted) ? (counted as LLMUsage) : undefined;
+  return isPlain(counted) ? (counted as LLMUsage) : undefined;
 };
 
 const hasToolUse = ({ tool_calls, tool_use }: LLMResult): boolean =>
@@ -201,7 +195,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
   const given = listOf(call, "messages");
   const messages = (given ?? []).map((one): LLMMessage => {
-    if (isRecord(one) && typeof one.role === "string" && isGiven(one.content)) {
+    if (isPlain(one) && typeof one.role === "string" && isGiven(one.content)) {
       return one as LLMMessage;
     }
     throw bad(call, "has a message without a role or content");
@@ -242,7 +236,7 @@ function numberOf({ inputs, step }: Call, name: string): number {
 /** A tool may be named by its name alone. */
 function toolOf(tool: unknown, id: string): LLMTool {
   if (typeof tool === "string" && tool !== "") return { name: tool };
-  if (isRecord(tool) && typeof tool.name === "string") return tool as LLMTool;
+  if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
   throw badParams(`${id}: one of its tools has no name`);
 }
 

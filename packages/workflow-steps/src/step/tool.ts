@@ -7,13 +7,13 @@ import {
   type Call,
   type Called,
   type Executor,
-  isRecord,
   plain,
   shown as cut,
   summary,
   surroundingsOf,
   untilAborted,
 } from "./call.ts";
+import { isPlain } from "../expression/value.ts";
 import { callLLM } from "./llm.ts";
 import { callUnzip } from "./unzip.ts";
 
@@ -87,7 +87,7 @@ function runtimeOf(
   const runtime: ToolRuntime = {
     signal,
     emit: (type, payload) => {
-      const message = isRecord(payload) && typeof payload.message === "string";
+      const message = isPlain(payload) && typeof payload.message === "string";
       report(type, message ? payload.message : type, payload);
     },
     text: at("text"),
@@ -101,14 +101,14 @@ function runtimeOf(
 
 /** Why an envelope is a failure; null when it is none. */
 function failureOf(envelope: unknown): string | null {
-  if (!isRecord(envelope)) return null;
+  if (!isPlain(envelope)) return null;
   const { error = null } = envelope;
   if (error === null || error === false || error === "") return null;
   return error === true ? "the tool says that it failed" : messageOf(error);
 }
 
 const unwrapped = (envelope: unknown): unknown =>
-  isRecord(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
+  isPlain(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
 
 const toolError = (message: string) =>
   failure(
@@ -126,7 +126,7 @@ async function callService(call: Call): Promise<Called> {
   const around = surroundingsOf(call);
   const given = await untilAborted(signal, () => service.call(name, inputs, around));
   const answer = plain(given, `the service ${name}`);
-  return { locals: { _result: isRecord(answer) && answer.data ? answer.data : answer } };
+  return { locals: { _result: isPlain(answer) && answer.data ? answer.data : answer } };
 }
 
 /** Calls a component with the step's inputs. */

@@ -10,12 +10,12 @@ import {
   type Call,
   type Called,
   fieldOf,
-  isRecord,
   pathFromRoot,
   recordField,
   textField,
   untilAborted,
 } from "./call.ts";
+import { isPlain } from "../expression/value.ts";
 
 /**
  * Unpacks the archive at `source`. A file goes, with its folders in the archive, into the folder that
@@ -86,9 +86,9 @@ export function formOf(
   stepID: string,
 ): OutputConfig | null {
   if (config === undefined || config === null) return null;
-  const flat = isRecord(config) && isRecord(config.format) ? config.format : config;
+  const flat = isPlain(config) && isPlain(config.format) ? config.format : config;
   const bad = (what: string) => badForm(`${stepID}: output_config ${what}`);
-  if (!isRecord(flat)) throw bad("is no object");
+  if (!isPlain(flat)) throw bad("is no object");
   const { schemaRef } = flat;
   const { schema = schemaRef === undefined ? undefined : schemaOf(schemaRef, schemas, bad) } = flat;
   if (schemaRef !== undefined && flat.schema !== undefined) {
@@ -97,7 +97,7 @@ export function formOf(
   const { type = schema === undefined ? "text" : "json_schema" } = flat;
   if (type === "text" || type === "json_object") return { type };
   if (type !== "json_schema") throw bad(`has the unknown type ${JSON.stringify(type)}`);
-  if (!isRecord(schema)) throw bad("asks for a json_schema and has no schema");
+  if (!isPlain(schema)) throw bad("asks for a json_schema and has no schema");
   return { type, schema, ...(typeof schemaRef === "string" && { schemaRef }) };
 }
 

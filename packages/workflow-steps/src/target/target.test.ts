@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ExpressionError } from "../expression/value.ts";
+import { ExpressionError } from "../expression/parse.ts";
 import { expressionsIn, outEntries, parseTarget, resolveTarget, setPath } from "./target.ts";
 
 const values: Record<string, unknown> = {

@@ -1,5 +1,6 @@
 import { failure } from "../document/document.ts";
-import { evaluate, problemIn, remembered, type Scope } from "../expression/expression.ts";
+import { evaluate, problemIn, remembered } from "../expression/expression.ts";
+import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 
 /** A piece of a target: a literal text, or an expression whose value takes its place. */

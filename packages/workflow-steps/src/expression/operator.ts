@@ -1,0 +1,98 @@
+import { isPlain, numberIn, sameValue, toText } from "./value.ts";
+
+/** The operators with two sides, and how strongly each binds. */
+export const powers = {
+  "||": 1,
+  "&&": 2,
+  "==": 3,
+  "!=": 3,
+  "<": 4,
+  "<=": 4,
+  ">": 4,
+  ">=": 4,
+  "+": 5,
+  "-": 5,
+  "*": 6,
+  "/": 6,
+} as const;
+export type Operator = keyof typeof powers;
+
+/** Ends an evaluation with an error at the operator's position. */
+export type Fail = (message: string, hint: string, cause?: unknown) => never;
+
+type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
+
+/** The operators that always look at both sides. */
+export const operations: Readonly<Record<Exclude<Operator, "&&" | "||">, Operation>> = {
+  "==": equal,
+  "!=": (left, right) => !equal(left, right),
+  "<": ordered((a, b) => a < b),
+  "<=": ordered((a, b) => a <= b),
+  ">": ordered((a, b) => a > b),
+  ">=": ordered((a, b) => a >= b),
+  "+": (left, right, fail) =>
+    typeof left === "string" || typeof right === "string"
+      ? textFor(left, fail) + textFor(right, fail)
+      : finite(numberFor(left, fail) + numberFor(right, fail), fail),
+  "-": (left, right, fail) => finite(numberFor(left, fail) - numberFor(right, fail), fail),
+  "*": (left, right, fail) => finite(numberFor(left, fail) * numberFor(right, fail), fail),
+  "/": (left, right, fail) => {
+    const divisor = numberFor(right, fail);
+    if (divisor === 0)
+      fail("a division by zero", "test the divisor first, as in $n > 0 && $a / $n");
+    return finite(numberFor(left, fail) / divisor, fail);
+  },
+};
+
+export const negative = (value: unknown, fail: Fail): number => 0 - numberFor(value, fail);
+
+function equal(left: unknown, right: unknown): boolean {
+  if (typeof left === "number" && typeof right === "string") return isDecimalOf(left, right);
+  if (typeof left === "string" && typeof right === "number") return isDecimalOf(right, left);
+  return sameValue(left, right);
+}
+
+const isDecimalOf = (number: number, text: string): boolean =>
+  Number.isFinite(number) && String(number) === text;
+
+function ordered(test: (a: number | string, b: number | string) => boolean): Operation {
+  return (left, right) => {
+    if (typeof left === "string" && typeof right === "string") return test(left, right);
+    const a = typeof left === "boolean" ? Number(left) : numberIn(left);
+    const b = typeof right === "boolean" ? Number(right) : numberIn(right);
+    return a !== undefined && b !== undefined && test(a, b);
+  };
+}
+
+function numberFor(value: unknown, fail: Fail): number {
+  if (value === null || value === undefined) return 0;
+  const number = typeof value === "boolean" ? Number(value) : numberIn(value);
+  if (number !== undefined) return number;
+  return fail(
+    `${kindOf(value)} is no number`,
+    "- * / take numbers and numeric texts; + joins when a side is a text",
+  );
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === "string") {
+    const part = value.length > 40 ? `${value.slice(0, 40)}…` : value;
+    return `the text ${JSON.stringify(part.toWellFormed())}`;
+  }
+  if (Array.isArray(value)) return "an array";
+  return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
+}
+
+// 0 is added, for -0 would become 0 in JSON.
+function finite(value: number, fail: Fail): number {
+  if (Number.isFinite(value)) return value + 0;
+  return fail("the result is no finite number", "keep numbers below 1e308");
+}
+
+function textFor(value: unknown, fail: Fail): string {
+  try {
+    return toText(value);
+  } catch (error) {
+    return fail("a value has no JSON", "join texts, numbers and values that JSON can hold", error);
+  }
+}
