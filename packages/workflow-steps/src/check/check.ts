@@ -1,42 +1,41 @@
-import { BREAK, RETURN, StepType } from "../document/document.ts";
-import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
-import { documentRules, hasItsFields, hasNoIdleField, isInItsVersion } from "./field.ts";
-import {
-  breaksAreInLoops,
-  constructsDoNotContainThemselves,
-  flowRules,
-  hasElseLast,
-  hasNext,
-  hasTarget,
-  loopsOverOneThing,
-  namesEachChildOnce,
-  namesStepsThatExist,
-  warnsOfSourcesWrittenInLoops,
-} from "./flow.ts";
-import {
-  callsWhatIsDeclared,
-  hasModelName,
-  hasOneSchema,
-  hasSource,
-  registryRules,
-} from "./registry.ts";
-import { quoted, shown } from "../document/form.ts";
+import { minorOf, SUPPORTED_VERSIONS } from "../document/document.ts";
+import { itemsOf, shown, violationsOf } from "../document/form.ts";
+import { documentForm } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import {
-  type CheckedStep,
-  type DocumentRule,
-  type StepRule,
-  subjectOf,
-  type Violation,
-} from "./subject.ts";
+import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
+import { fieldRules } from "./field.ts";
+import { flowRules, hasNext, namesEachChildOnce, namesStepsThatExist } from "./flow.ts";
+import { callsWhatIsDeclared, registryRules } from "./registry.ts";
+import { type DocumentRule, type StepRule, subjectOf, type Violation } from "./subject.ts";
 
-const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
-const longestId = 200;
+const oldest = SUPPORTED_VERSIONS[0] ?? "";
+const newest = SUPPORTED_VERSIONS.at(-1) ?? "";
 
-/** The rules for a step's id and type. */
-const identityRules: readonly StepRule[] = [hasId, hasFreeId, hasPlainId, hasKnownType];
+const hasSupportedVersion: DocumentRule = ({ document: { version }, error }) => {
+  if (version === undefined) {
+    error([], `version is missing: give one from "${oldest}" to "${newest}"`);
+  } else if (typeof version !== "string") {
+    error(["version"], `version must be a text such as "${newest}", not ${shown(version)}`);
+  } else if (minorOf(version) === null) {
+    const known = `"${oldest}" to "${newest}" are`;
+    error(["version"], `version ${shown(version)} is not supported: ${known}`);
+  }
+};
 
-/** No two steps have one id. */
+const hasFields: DocumentRule = ({ document, error }) => {
+  for (const { path, text } of violationsOf(documentForm, document, [])) error(path, text);
+};
+
+const hasNoServiceInIDE: DocumentRule = ({ document, registry, steps, error }) => {
+  if (document.workflowType !== "IDE") return;
+  if (itemsOf(registry.services).length > 0) {
+    error(["registry", "services"], "a workflow of the type IDE has no services");
+  }
+  for (const step of steps) {
+    if (step.type === "Service") step.error([], "a workflow of the type IDE calls no service");
+  }
+};
+
 const idsAreUnique: DocumentRule = ({ steps }) => {
   const first = new Map<string, number>();
   for (const { id, index, error } of steps) {
@@ -47,63 +46,21 @@ const idsAreUnique: DocumentRule = ({ steps }) => {
   }
 };
 
-function hasId({ id, fields, error }: CheckedStep): void {
-  if (id !== null) return;
-  if (fields.id === undefined) error([], "id is missing");
-  else error(["id"], `id must be a text that is not empty, not ${shown(fields.id)}`);
-}
-
-function hasFreeId({ id, error }: CheckedStep): void {
-  if (id === null || (!reserved.has(id) && !id.startsWith("__"))) return;
-  error(["id"], "this id is reserved: RETURN, BREAK, ELSE and what begins with __ are");
-}
-
-// An id becomes a role, and a child's role is "<parent>/<child>"; it names folders too.
-function hasPlainId({ id, error }: CheckedStep): void {
-  if (id === null) return;
-  if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
-  if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
-  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(id)) error(["id"], "an id has no control characters");
-}
-
-function hasKnownType({ id, type, fields, error }: CheckedStep): void {
-  const explicit = fields.type;
-  if (explicit !== undefined && typeof explicit !== "string") {
-    error(["type"], `type must be a text, not ${shown(explicit)}`);
-  } else if (id !== null && explicit === undefined && !id.includes("_") && !reserved.has(id)) {
-    error(["id"], 'an id is a type, "_" and a name, such as LLM_Plan');
-  } else if (id !== null && type === null && !reserved.has(id) && !id.startsWith("__")) {
-    const name = explicit ?? id.split("_", 1)[0] ?? "";
-    const path = explicit === undefined ? ["id"] : ["type"];
-    error(path, `${quoted(name)} is no type of step: ${Object.keys(StepType).join(", ")} are`);
-  }
-}
+const documentRules: readonly DocumentRule[] = [
+  hasSupportedVersion,
+  hasFields,
+  hasNoServiceInIDE,
+  ...registryRules,
+];
 
 const stepRules: readonly StepRule[] = [
-  ...identityRules,
-  hasItsFields,
-  hasNoIdleField,
-  isInItsVersion,
+  ...fieldRules,
   namesStepsThatExist,
   namesEachChildOnce,
-  loopsOverOneThing,
-  hasElseLast,
-  hasTarget,
   callsWhatIsDeclared,
-  hasModelName,
-  hasOneSchema,
-  hasSource,
   hasGoodTargets,
   hasGoodExpressions,
   hasNext,
-];
-
-const wholeRules: readonly DocumentRule[] = [
-  idsAreUnique,
-  breaksAreInLoops,
-  constructsDoNotContainThemselves,
-  ...flowRules,
-  warnsOfSourcesWrittenInLoops,
 ];
 
 /**
@@ -124,8 +81,8 @@ export function validate(
     return [{ severity: "error", stepID: null, path: [], message }];
   }
   const subject = subjectOf(document, new Set(customTypes), violations);
-  for (const rule of [...documentRules, ...registryRules]) rule(subject);
+  for (const rule of documentRules) rule(subject);
   for (const step of subject.steps) for (const rule of stepRules) rule(step, subject);
-  for (const rule of wholeRules) rule(subject);
+  for (const rule of [idsAreUnique, ...flowRules]) rule(subject);
   return violations;
 }

@@ -1,10 +1,10 @@
 import { isWorkflowError } from "@uncaged/workflow";
-import { namesIn, problemIn } from "../expression/expression.ts";
-import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
-import { isPlain } from "../expression/value.ts";
-import { hasField } from "../document/format.ts";
 import { itemsOf, quoted, showPath, type ViolationPath } from "../document/form.ts";
-import type { CheckedStep, Subject } from "./subject.ts";
+import { hasField } from "../document/format.ts";
+import { namesIn, problemIn } from "../expression/expression.ts";
+import { isPlain } from "../expression/value.ts";
+import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
+import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
 /** An expression without its `=`, and its path. */
 type Found = { source: string; path: ViolationPath };
@@ -21,11 +21,10 @@ const known: ReadonlySet<string> = new Set(
 );
 
 /** Each expression can be read, and each name in it is declared. */
-export function hasGoodExpressions(step: CheckedStep, subject: Subject): void {
-  for (const place of expressionsOf(step)) checkExpression(place, step, subject);
-}
+export const hasGoodExpressions: StepRule = (step, subject) => {
+  for (const found of expressionsOf(step)) checkExpression(found, step, subject);
+};
 
-/** Reports what is wrong with one expression of a step. */
 function checkExpression(
   { source, path }: Found,
   { error, warning }: CheckedStep,
@@ -38,12 +37,10 @@ function checkExpression(
     return;
   }
   for (const name of namesIn(source)) {
+    const text = `${showPath(path)}: ${quoted(name)} is not declared in registry`;
     if (name.startsWith("$")) {
-      if (declared.vars.has(name)) continue;
-      error(path, `${showPath(path)}: ${quoted(name)} is not declared in registry.vars`);
-    } else if (!declared.params.has(name) && !known.has(name)) {
-      warning(path, `${showPath(path)}: ${quoted(name)} is not declared in registry.params`);
-    }
+      if (!declared.vars.has(name)) error(path, `${text}.vars`);
+    } else if (!declared.params.has(name) && !known.has(name)) warning(path, `${text}.params`);
   }
 }
 
@@ -56,8 +53,9 @@ function* expressionsOf(step: CheckedStep): Generator<Found> {
   for (const name of values) {
     if (hasField(type, name)) yield* expressionsWithin(fields[name], [name], step);
   }
-  if (type === "Write" || type === "Download")
+  if (type === "Write" || type === "Download") {
     yield* expressionsWithin(fields.target, ["target"], step);
+  }
   if (hasField(type, "out") && typeof fields.out === "object") {
     yield* expressionsWithin(fields.out, ["out"], step);
   }
@@ -68,66 +66,52 @@ function* expressionsOf(step: CheckedStep): Generator<Found> {
   }
 }
 
+// Here a text without "=" is an expression too.
+function* condition(value: unknown, path: ViolationPath): Generator<Found> {
+  if (typeof value !== "string" || value.startsWith("==")) return;
+  yield { source: value.replace(/^=/, ""), path };
+}
+
+/** A position inside a value: its key there, in what, and how deep. */
+type Spot = { key: string | number; within: Spot; depth: number } | null;
+
+const deepestValue = 1000;
+
+/**
+ * The expressions in a value, in order; not recursive, for a value may be deeper than the stack. An object
+ * that is in it twice is read once, so a cycle has an end.
+ */
 function* expressionsWithin(
   value: unknown,
   home: ViolationPath,
   step: CheckedStep,
 ): Generator<Found> {
-  for (const leaf of leavesIn(value)) {
-    if (leaf === null) {
-      step.error(home, `${showPath(home)} is nested more than ${deepestValue} deep`);
-      return;
-    }
-    if (/^=(?!=)/.test(leaf.text)) {
-      yield { source: leaf.text.slice(1), path: [...home, ...leaf.path()] };
-    }
-  }
-}
-
-// Here a text without "=" is an expression too.
-function* condition(value: unknown, path: ViolationPath): Generator<Found> {
-  if (typeof value !== "string" || value.startsWith("==")) return;
-  yield { source: value.startsWith("=") ? value.slice(1) : value, path };
-}
-
-/** A text inside a value, with the keys and indexes that lead to it. */
-type Leaf = { text: string; path: () => (string | number)[] };
-
-type Spot = { key: string | number; within: Spot | null };
-
-/** The deepest nesting that values in steps may have. */
-const deepestValue = 1000;
-
-/**
- * The texts in a value, in order. A value that is nested too deep gives null in place of the texts there.
- * An object that is in it twice is read once, so a cycle has an end.
- */
-function* leavesIn(value: unknown): Generator<Leaf | null> {
   const seen = new Set<object>();
-  const waiting: { value: unknown; place: Spot | null; depth: number }[] = [
-    { value, place: null, depth: 0 },
-  ];
+  const waiting: { inner: unknown; spot: Spot }[] = [{ inner: value, spot: null }];
   for (let one = waiting.pop(); one; one = waiting.pop()) {
-    const { value: inner, place, depth } = one;
-    if (typeof inner === "string") yield { text: inner, path: () => pathTo(place) };
+    const { inner, spot } = one;
+    if (typeof inner === "string" && /^=(?!=)/.test(inner)) {
+      yield { source: inner.slice(1), path: [...home, ...pathTo(spot)] };
+    }
     if (typeof inner !== "object" || inner === null || seen.has(inner)) continue;
     seen.add(inner);
+    const depth = spot?.depth ?? 0;
     if (depth >= deepestValue) {
-      yield null;
-      continue;
+      step.error(home, `${showPath(home)} is nested more than ${deepestValue} deep`);
+      return;
     }
     const items: [string | number, unknown][] = Array.isArray(inner)
       ? inner.map((item: unknown, index) => [index, item])
       : Object.entries(inner);
     for (const [key, item] of items.toReversed()) {
-      waiting.push({ value: item, place: { key, within: place }, depth: depth + 1 });
+      waiting.push({ inner: item, spot: { key, within: spot, depth: depth + 1 } });
     }
   }
 }
 
-function pathTo(place: Spot | null): (string | number)[] {
+function pathTo(spot: Spot): (string | number)[] {
   const path: (string | number)[] = [];
-  for (let one = place; one; one = one.within) path.push(one.key);
+  for (let one = spot; one; one = one.within) path.push(one.key);
   return path.toReversed();
 }
 
@@ -135,17 +119,16 @@ function pathTo(place: Spot | null): (string | number)[] {
 type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
 /** What a step writes to can be read, is what the field asks for, and is declared. */
-export function hasGoodTargets(step: CheckedStep, subject: Subject): void {
+export const hasGoodTargets: StepRule = (step, subject) => {
   for (const written of targetsOf(step)) checkTarget(written, step, subject);
-}
+};
 
 /** The variables that a step writes, by its own targets. */
-export function variablesWrittenBy(step: CheckedStep): string[] {
-  return targetsOf(step).flatMap(({ text }) => {
+export const variablesWrittenBy = (step: CheckedStep): string[] =>
+  targetsOf(step).flatMap(({ text }) => {
     const target = parsed(text);
     return typeof target === "object" && target.kind === "variable" ? [target.name] : [];
   });
-}
 
 function checkTarget({ text, path, kind }: Written, step: CheckedStep, subject: Subject): void {
   const where = showPath(path.slice(0, 1));
@@ -165,6 +148,7 @@ function checkTarget({ text, path, kind }: Written, step: CheckedStep, subject: 
   for (const source of expressionsIn(target)) checkExpression({ source, path }, step, subject);
 }
 
+/** A target, or what keeps a text from being one. */
 function parsed(text: string): Target | string {
   try {
     return parseTarget(text);
@@ -176,23 +160,19 @@ function parsed(text: string): Target | string {
 
 function targetsOf({ type, fields }: CheckedStep): Written[] {
   if (type === null) return [];
-  const found: Written[] = [];
-  const add = (text: unknown, path: ViolationPath, kind: Written["kind"]) => {
-    if (typeof text === "string" && text !== "") found.push({ text, path, kind });
-  };
-  if (type === "Set") add(fields.target, ["target"], "variable");
-  if (type === "Pause") add(fields.resumeResultTarget, ["resumeResultTarget"], "variable");
-  if (type === "Write") add(fileIn(fields.target), ["target"], "file");
-  if (hasField(type, "out")) {
-    if (isPlain(fields.out))
-      for (const key of Object.keys(fields.out)) add(key, ["out", key], null);
-    else add(fields.out, ["out"], null);
+  const { target, resumeResultTarget, out } = fields;
+  const found: { text: unknown; path: ViolationPath; kind: Written["kind"] }[] = [];
+  if (type === "Set") found.push({ text: target, path: ["target"], kind: "variable" });
+  if (type === "Pause") {
+    found.push({ text: resumeResultTarget, path: ["resumeResultTarget"], kind: "variable" });
   }
-  return found;
-}
-
-// A Write's target is a path or an expression that gives one; the path may do without its slash.
-function fileIn(target: unknown): string | null {
-  if (typeof target !== "string" || target === "" || /^=(?!=)/.test(target)) return null;
-  return /^[/$]/.test(target) ? target : `/${target}`;
+  // A Write's target may be an expression that gives one; a path may do without its slash.
+  if (type === "Write" && typeof target === "string" && !/^(=(?!=)|$)/.test(target)) {
+    const text = /^[/$]/.test(target) ? target : `/${target}`;
+    found.push({ text, path: ["target"], kind: "file" });
+  }
+  if (hasField(type, "out") && isPlain(out)) {
+    found.push(...Object.keys(out).map((key) => ({ text: key, path: ["out", key], kind: null })));
+  } else if (hasField(type, "out")) found.push({ text: out, path: ["out"], kind: null });
+  return found.filter((one): one is Written => typeof one.text === "string" && one.text !== "");
 }

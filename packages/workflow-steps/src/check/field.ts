@@ -1,97 +1,173 @@
-import { documentFields, fields, hasField, isField } from "../document/format.ts";
-import { minorOf, type StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
-import { itemsOf, shown, showPath, violationsOf } from "../document/form.ts";
-import {
-  aStep,
-  type CheckedStep,
-  type DocumentRule,
-  type StepRule,
-  type Subject,
-} from "./subject.ts";
+import { BREAK, minorOf, prefixOf, RETURN, StepType } from "../document/document.ts";
+import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
+import { fields, hasField, isField } from "../document/format.ts";
+import { isPlain } from "../expression/value.ts";
+import { aStep, type CheckedStep, type StepRule, type Subject } from "./subject.ts";
 
-/** The fields of a step have the form that its type asks for, and none is missing. */
-export const hasItsFields: StepRule = ({ type, fields: given, error }) => {
+const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
+const longestId = 200;
+
+const hasId: StepRule = ({ id, fields: { id: given }, error }) => {
+  if (given === undefined) error([], "id is missing");
+  else if (id === null) error(["id"], `id must be a text that is not empty, not ${shown(given)}`);
+};
+
+// An id becomes a role, and a child's role is "<parent>/<child>"; it names folders too.
+const hasPlainId: StepRule = ({ id, error }) => {
+  if (id === null) return;
+  if (reserved.has(id) || id.startsWith("__")) {
+    error(["id"], "this id is reserved: RETURN, BREAK, ELSE and what begins with __ are");
+  }
+  if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
+  if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(id)) error(["id"], "an id has no control characters");
+};
+
+const hasKnownType: StepRule = ({ id, type, fields: { type: explicit }, error }) => {
+  if (explicit !== undefined && typeof explicit !== "string") {
+    error(["type"], `type must be a text, not ${shown(explicit)}`);
+  } else if (id === null || reserved.has(id)) return;
+  else if (explicit === undefined && !id.includes("_")) {
+    error(["id"], 'an id is a type, "_" and a name, such as LLM_Plan');
+  } else if (type === null && !id.startsWith("__")) {
+    const name = quoted(explicit ?? prefixOf(id));
+    const known = Object.keys(StepType).join(", ");
+    error([explicit === undefined ? "id" : "type"], `${name} is no type of step: ${known} are`);
+  }
+};
+
+const hasItsFields: StepRule = ({ type, fields: given, error }) => {
   if (type === null) return;
   for (const { name, form, isRequired, on } of fields) {
     if (!on.has(type)) continue;
     const value = given[name];
     if (value !== undefined) {
       for (const { path, text } of violationsOf(form, value, [name])) error(path, text);
-    } else if (isRequired) error([], `${showPath([name])} is missing: ${aStep(type)} needs it`);
+    } else if (isRequired) error([], `${name} is missing: ${aStep(type)} needs it`);
   }
 };
 
-/** A field that steps of this type do not have has no effect. */
-export const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
+const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
   if (type === null) return;
   for (const name of Object.keys(given)) {
     if (hasField(type, name) || !isField(name)) continue;
-    if (type !== "Stop") warning([name], `${name} has no effect on ${aStep(type)}`);
-    else if (name === "next" || name === "children") {
+    if (type === "Stop" && (name === "next" || name === "children")) {
       error([name], `a Stop ends the run, so it has no ${name}`);
-    } else warning([name], `${name} has no effect on a Stop`);
+    } else warning([name], `${name} has no effect on ${aStep(type)}`);
   }
   if (given.in !== undefined && given.input !== undefined && hasField(type, "in")) {
     warning(["input"], "input has no effect beside in");
   }
 };
 
-const oldest = SUPPORTED_VERSIONS[0] ?? "";
-const newest = SUPPORTED_VERSIONS.at(-1) ?? "";
-
-/** The rules for a document's own fields, its steps' apart. */
-export const documentRules: readonly DocumentRule[] = [
-  hasSupportedVersion,
-  hasFields,
-  hasStepObjects,
-  hasNoServiceInIDE,
-];
-
-function hasSupportedVersion({ document: { version }, error }: Subject): void {
-  if (version === undefined)
-    error([], `version is missing: give one from "${oldest}" to "${newest}"`);
-  else if (typeof version !== "string") {
-    error(["version"], `version must be a text such as "${newest}", not ${shown(version)}`);
-  } else if (minorOf(version) === null) {
-    error(
-      ["version"],
-      `version ${shown(version)} is not supported: "${oldest}" to "${newest}" are`,
-    );
-  }
-}
-
-function hasFields({ document, error }: Subject): void {
-  const { version: _, ...others } = documentFields;
-  const required = ["name", "registry", "steps"];
-  const form = { type: "object", properties: others, required } as const;
-  for (const { path, text } of violationsOf(form, document, [])) error(path, text);
-}
-
-function hasStepObjects({ document, error }: Subject): void {
-  for (const [index, step] of itemsOf(document.steps).entries()) {
-    const form = { type: "object", expected: "a step" } as const;
-    for (const { path, text } of violationsOf(form, step, ["steps", index])) error(path, text);
-  }
-}
-
-function hasNoServiceInIDE({ document, registry, steps, error }: Subject): void {
-  if (document.workflowType !== "IDE") return;
-  if (itemsOf(registry.services).length > 0) {
-    error(["registry", "services"], "a workflow of the type IDE has no services");
-  }
-  for (const step of steps) {
-    if (step.type === "Service") step.error([], "a workflow of the type IDE calls no service");
-  }
-}
-
 /** The versions, by their minor numbers, that first had a type of steps. */
-const since: Partial<Record<StepType, number>> = { Tool: 17, Subflow: 17 };
+const since: Readonly<Record<string, number>> = { Tool: 17, Subflow: 17 };
 
-/** A document declares a version that has what it uses. The version changes nothing else. */
-export function isInItsVersion({ type, warning }: CheckedStep, { document }: Subject): void {
+const isInItsVersion: StepRule = ({ type, warning }, { document }) => {
   const declared = minorOf(document.version);
-  if (type === null || type === "custom") return;
-  const first = since[type];
-  if (declared === null || first === undefined || declared >= first) return;
+  const first = since[type ?? ""];
+  if (type === null || declared === null || first === undefined || declared >= first) return;
   warning([], `${aStep(type)} is of version 3.${first}, and the workflow says 3.${declared}`);
+};
+
+const loopsOverOneThing: StepRule = ({ type, fields: given, error }) => {
+  if (type !== "Loop") return;
+  if (given.while === undefined) {
+    if (given.source === undefined) error([], "a Loop needs source or while");
+    return;
+  }
+  if (given.source !== undefined) error(["while"], "a Loop has source or while, not both");
+  if (given.mode === "parallel") error(["mode"], "a Loop with while can't be parallel");
+  if (given.maxIterations === undefined) error([], "a Loop with while needs maxIterations");
+};
+
+const hasElseLast: StepRule = ({ type, fields: { cases }, error }) => {
+  const before = type === "Branch" ? itemsOf(cases).slice(0, -1) : [];
+  for (const [index, pair] of before.entries()) {
+    if (itemsOf(pair)[0] === "ELSE") error(["cases", index], "ELSE must be the last of the cases");
+  }
+};
+
+const hasTarget: StepRule = ({ type, fields: given, error, warning }) => {
+  if (type !== "Set" && type !== "Write") return;
+  const { target, value, out, children } = given;
+  if (target !== undefined) {
+    if (value === undefined) warning([], `value is missing, so ${shown(target)} gets nothing`);
+  } else if (out === undefined && (type === "Write" || children === undefined)) {
+    error([], `${aStep(type)} needs a target`);
+  } else if (value !== undefined) warning(["value"], "value has no effect without target");
+};
+
+/** Whether a value is a text that stands for itself. */
+const isLiteral = (value: unknown): value is string =>
+  typeof value === "string" && !value.startsWith("=");
+
+const hasModelName: StepRule = ({ type, fields: given, error }) => {
+  if (type !== "LLM") return;
+  const homes = inputsOf(given);
+  const hasProvider = homes.some(([home]) => own(home, "provider") !== undefined);
+  for (const [home, path] of homes) {
+    for (const name of ["model", "provider"]) {
+      const value = own(home, name);
+      if (!isLiteral(value)) continue;
+      const where = [...path, name];
+      const [, before, after = ""] = /^([^/]*)\/([^]*)$/.exec(value) ?? [];
+      const isHalf = before !== undefined && (before.trim() === "" || after.trim() === "");
+      if (value.trim() === "") error(where, `${showPath(where)} is empty`);
+      else if (name === "model" && isHalf && !hasProvider) {
+        error(where, `${showPath(where)} ${quoted(value)} has an empty side`);
+      }
+    }
+  }
+};
+
+const outputTypes = ["text", "json_object", "json_schema"];
+
+const hasOneSchema = ({ type, fields: given, error }: CheckedStep, { declared }: Subject) => {
+  if (type !== "LLM") return;
+  for (const [home, place] of inputsOf(given).slice(1)) {
+    const config = own(home, "output_config");
+    const isNested = isPlain(own(config, "format"));
+    const flat = isNested ? own(config, "format") : config;
+    const path = [...place, "output_config", ...(isNested ? ["format"] : [])];
+    const [ref, kind] = [own(flat, "schemaRef"), own(flat, "type")];
+    if (ref !== undefined && own(flat, "schema") !== undefined) {
+      error(path, `${showPath(path)} has a schema and a schemaRef`);
+    }
+    if (isLiteral(ref) && !declared.schemas.has(ref)) {
+      error([...path, "schemaRef"], `the schema ${quoted(ref)} is not in registry.schemas`);
+    }
+    if (isLiteral(kind) && !outputTypes.includes(kind)) {
+      error([...path, "type"], `${showPath(path)}.type must be ${listed(outputTypes)}`);
+    }
+  }
+};
+
+const hasSource: StepRule = ({ type, fields: given, error }) => {
+  if (type !== "Download" && type !== "Unzip") return;
+  if (inputsOf(given).some(([home]) => own(home, "source") !== undefined)) return;
+  error([], `${aStep(type)} needs source in its in`);
+};
+
+/** The step itself, then its inputs: where a call looks for its parameters, with the paths. */
+function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[]][] {
+  const name = given.in === undefined ? "input" : "in";
+  const input = given[name];
+  return [[given, []], ...(isPlain(input) ? [[input, [name]] as [typeof input, string[]]] : [])];
 }
+
+/** The rules for a step's own fields. */
+export const fieldRules: readonly StepRule[] = [
+  hasId,
+  hasPlainId,
+  hasKnownType,
+  hasItsFields,
+  hasNoIdleField,
+  isInItsVersion,
+  loopsOverOneThing,
+  hasElseLast,
+  hasTarget,
+  hasModelName,
+  hasOneSchema,
+  hasSource,
+];

@@ -1,77 +1,17 @@
 import { BREAK, RETURN } from "../document/document.ts";
+import { itemsOf, quoted, showPath } from "../document/form.ts";
 import { namesIn } from "../expression/expression.ts";
 import { type Outline, type Reference, referencesOf } from "../outline/outline.ts";
 import { variablesWrittenBy } from "./expression.ts";
-import { itemsOf, quoted, shown, showPath } from "../document/form.ts";
-import {
-  aStep,
-  type CheckedStep,
-  type DocumentRule,
-  type StepRule,
-  type Subject,
-} from "./subject.ts";
+import type { CheckedStep, DocumentRule, StepRule } from "./subject.ts";
 
 const deepestNesting = 100;
 
-/** The rules for the way that a run takes through a document. */
-export const flowRules: readonly DocumentRule[] = [
-  hasEntry,
-  reachesAll,
-  nestsNotTooDeep,
-  hasStop,
-  tellsCycles,
-];
-
-/** A chain declares where it goes on. */
 export const hasNext: StepRule = ({ type, fields, warning }) => {
   if (type === "Stop" || type === null || fields.next !== undefined) return;
   warning([], "next is missing, so the chain ends here, as with RETURN");
 };
 
-function hasEntry({ steps, outline, error }: Subject): void {
-  if (outline.steps.size === 0 || outline.entries.length > 0 || steps.length === 0) return;
-  error(
-    ["steps"],
-    "there is no entry: each step is named by another, so put a Noop before the first",
-  );
-}
-
-function reachesAll({ steps, outline }: Subject): void {
-  if (outline.entries.length === 0) return;
-  const reached = new Set(outline.entries);
-  for (const id of reached) {
-    for (const { to } of outline.referencesOf(id)) reached.add(to);
-  }
-  for (const { id, error } of steps) {
-    if (id !== null && !reached.has(id)) error([], "no way leads here from an entry");
-  }
-}
-
-function nestsNotTooDeep({ steps, outline }: Subject): void {
-  const tooDeep = steps.find(({ id }) => id !== null && outline.depthOf(id) > deepestNesting);
-  tooDeep?.error([], `it lies in more than ${deepestNesting} constructs`);
-}
-
-function hasStop({ steps, warning }: Subject): void {
-  if (steps.length === 0 || steps.some(({ type }) => type === "Stop")) return;
-  warning(["steps"], "no step is a Stop");
-}
-
-function tellsCycles({ steps, outline }: Subject): void {
-  const byId = new Map(steps.map((step): [string | null, CheckedStep] => [step.id, step]));
-  for (const cycle of outline.cycles) {
-    const [first = "", ...others] = cycle;
-    if (containsItself(cycle, outline)) continue;
-    const through = others.slice(0, 5).map((id) => quoted(id));
-    const more = others.length > 5 ? ", …" : "";
-    const way = through.length > 0 ? ` through ${through.join(", ")}${more}` : "";
-    byId
-      .get(first)
-      ?.warning(["next"], `it leads back to itself${way}: the limit on rounds alone bounds that`);
-  }
-}
-
-/** Each step that a step names is there. */
 export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) => {
   for (const { to, path } of referencesOf(fields)) {
     if (outline.steps.has(to)) continue;
@@ -81,7 +21,7 @@ export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) =>
   }
 };
 
-/** Children are identified by their ids. */
+// Children are identified by their ids.
 export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   const seen = new Set<unknown>();
   for (const [index, child] of itemsOf(fields.children).entries()) {
@@ -92,16 +32,20 @@ export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   }
 };
 
-/** A BREAK is in a loop: in what its children lead to. */
-export const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
-  const inLoop = new Set<string>();
-  for (const { id, type } of steps) {
-    if (id === null || type !== "Loop") continue;
-    for (const { kind, to } of outline.referencesOf(id)) if (kind === "child") inLoop.add(to);
-  }
-  for (const id of inLoop) {
-    for (const { to } of outline.referencesOf(id)) inLoop.add(to);
-  }
+/** Steps and all that can run after them or inside of them. */
+function reachedFrom(ids: Iterable<string>, outline: Outline): Set<string> {
+  const reached = new Set(ids);
+  for (const id of reached) for (const { to } of outline.referencesOf(id)) reached.add(to);
+  return reached;
+}
+
+const childrenOf = (id: string, outline: Outline): Reference[] =>
+  outline.referencesOf(id).filter(({ kind }) => kind === "child");
+
+const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
+  const loops = steps.flatMap(({ id, type }) => (id !== null && type === "Loop" ? id : []));
+  const bodies = loops.flatMap((id) => childrenOf(id, outline).map(({ to }) => to));
+  const inLoop = reachedFrom(bodies, outline);
   for (const { id, fields, error } of steps) {
     if (fields.next === BREAK && id !== null && !inLoop.has(id)) {
       error(["next"], "next: BREAK ends a loop, and this step is in none");
@@ -109,86 +53,73 @@ export const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** A step does not run inside of itself: only a Branch may lead back to where it was reached from. */
-export const constructsDoNotContainThemselves: DocumentRule = ({ steps, outline }) => {
-  const cycleOf = new Map<string, ReadonlySet<string>>();
-  for (const cycle of outline.cycles) {
-    const members = new Set(cycle);
-    for (const id of cycle) cycleOf.set(id, members);
-  }
+/** The children of a step that are of a cycle: with one the step would run inside itself. */
+const childrenAmong = (cycle: ReadonlySet<string>, id: string, outline: Outline): Reference[] =>
+  childrenOf(id, outline).filter(({ to }) => cycle.has(to));
+
+// Only a Branch may lead back to where it was reached from.
+const constructsDoNotContainThemselves: DocumentRule = ({ steps, outline }) => {
+  const sets = outline.cycles.map((cycle) => new Set(cycle));
+  const cycleOf = new Map(sets.flatMap((cycle) => [...cycle].map((id) => [id, cycle])));
   for (const { id, error } of steps) {
-    if (id === null) continue;
-    for (const { to, path } of childrenAmong(cycleOf.get(id), id, outline)) {
+    const cycle = cycleOf.get(id ?? "");
+    if (id === null || !cycle) continue;
+    for (const { to, path } of childrenAmong(cycle, id, outline)) {
       const why = `${quoted(to)} leads back here, so the step would run inside itself`;
       error(path, `${showPath(path)}: ${why}`);
     }
   }
 };
 
-/** Whether a step of a cycle runs inside another of it, or inside itself. */
-function containsItself(cycle: readonly string[], outline: Outline): boolean {
-  const members = new Set(cycle);
-  return cycle.some((id) => childrenAmong(members, id, outline).length > 0);
-}
+const hasEntry: DocumentRule = ({ steps, outline, error }) => {
+  if (outline.steps.size === 0 || outline.entries.length > 0 || steps.length === 0) return;
+  const remedy = "put a Noop before the first";
+  error(["steps"], `there is no entry: each step is named by another, so ${remedy}`);
+};
 
-const childrenAmong = (
-  members: ReadonlySet<string> | undefined,
-  id: string,
-  outline: Outline,
-): Reference[] =>
-  outline.referencesOf(id).filter(({ kind, to }) => kind === "child" && members?.has(to));
-
-/** A Loop goes over a `source` or runs `while`, and then it is serial and has a limit. */
-export function loopsOverOneThing({ type, fields, error }: CheckedStep): void {
-  if (type !== "Loop") return;
-  const { source, mode, maxIterations } = fields;
-  if (fields.while === undefined) {
-    if (source === undefined) error([], "a Loop needs source or while");
-    return;
+const reachesAll: DocumentRule = ({ steps, outline }) => {
+  if (outline.entries.length === 0) return;
+  const reached = reachedFrom(outline.entries, outline);
+  for (const { id, error } of steps) {
+    if (id !== null && !reached.has(id)) error([], "no way leads here from an entry");
   }
-  if (source !== undefined) error(["while"], "a Loop has source or while, not both");
-  if (mode === "parallel") error(["mode"], "a Loop with while can't be parallel");
-  if (maxIterations === undefined) error([], "a Loop with while needs maxIterations");
-}
+};
 
-/** `ELSE` is the last of the cases. */
-export function hasElseLast({ type, fields, error }: CheckedStep): void {
-  if (type !== "Branch") return;
-  const cases = itemsOf(fields.cases);
-  for (const [index, pair] of cases.entries()) {
-    if (itemsOf(pair)[0] !== "ELSE" || index === cases.length - 1) continue;
-    error(["cases", index], "ELSE must be the last of the cases");
-  }
-}
+const nestsNotTooDeep: DocumentRule = ({ steps, outline }) => {
+  const tooDeep = steps.find(({ id }) => id !== null && outline.depthOf(id) > deepestNesting);
+  tooDeep?.error([], `it lies in more than ${deepestNesting} constructs`);
+};
 
-/** A Set and a Write say where they write, unless something else is their work. */
-export function hasTarget({ type, fields, error, warning }: CheckedStep): void {
-  if (type !== "Set" && type !== "Write") return;
-  const { target, value, out, children } = fields;
-  const hasOther = out !== undefined || (type === "Set" && children !== undefined);
-  if (target === undefined) {
-    if (!hasOther) error([], `${aStep(type)} needs a target`);
-    else if (value !== undefined) warning(["value"], "value has no effect without target");
-  } else if (value === undefined) {
-    warning([], `value is missing, so ${shown(target)} gets nothing`);
+const hasStop: DocumentRule = ({ steps, warning }) => {
+  if (steps.length === 0 || steps.some(({ type }) => type === "Stop")) return;
+  warning(["steps"], "no step is a Stop");
+};
+
+const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
+  const byId = new Map(steps.map((step) => [step.id, step]));
+  for (const cycle of outline.cycles) {
+    const members = new Set(cycle);
+    if (cycle.some((id) => childrenAmong(members, id, outline).length > 0)) continue;
+    const [first = "", ...others] = cycle;
+    const through = others.slice(0, 5).map((id) => quoted(id));
+    const more = others.length > 5 ? ", …" : "";
+    const way = through.length > 0 ? ` through ${through.join(", ")}${more}` : "";
+    const text = `it leads back to itself${way}: the limit on rounds alone bounds that`;
+    byId.get(first)?.warning(["next"], text);
   }
-}
+};
 
 /** Loops that lie in each other could ask for their bodies again and again: past this nothing is reported. */
 const mostVisits = 200_000;
 
-/**
- * A loop whose body writes what it goes over: the source is evaluated again on resume, and would then be
- * another.
- */
-export function warnsOfSourcesWrittenInLoops({ steps, outline }: Subject): void {
+// A loop's source is evaluated again on resume: a body that writes it would make it another one.
+const warnsOfSourcesWrittenInLoops: DocumentRule = ({ steps, outline }) => {
   const written = new Map(steps.map((step) => [step.id ?? "", variablesWrittenBy(step)]));
   let visits = 0;
   for (const step of steps) {
     const names = new Set(sourceNames(step));
     if (names.size === 0 || step.id === null) continue;
-    const body = new Set<string>();
-    for (const { kind, to } of outline.referencesOf(step.id)) if (kind === "child") body.add(to);
+    const body = new Set(childrenOf(step.id, outline).map(({ to }) => to));
     for (const id of body) {
       if ((visits += 1) > mostVisits) return;
       const name = written.get(id)?.find((one) => names.has(one));
@@ -200,9 +131,21 @@ export function warnsOfSourcesWrittenInLoops({ steps, outline }: Subject): void 
       for (const { to } of outline.referencesOf(id)) if (to !== step.id) body.add(to);
     }
   }
-}
+};
 
 function sourceNames({ type, fields: { source } }: CheckedStep): string[] {
   if (type !== "Loop" || typeof source !== "string" || !/^=(?!=)/.test(source)) return [];
   return namesIn(source.slice(1)).filter((name) => name.startsWith("$"));
 }
+
+/** The rules for how the steps of a document hang together. */
+export const flowRules: readonly DocumentRule[] = [
+  breaksAreInLoops,
+  constructsDoNotContainThemselves,
+  hasEntry,
+  reachesAll,
+  nestsNotTooDeep,
+  hasStop,
+  warnsOfCycles,
+  warnsOfSourcesWrittenInLoops,
+];

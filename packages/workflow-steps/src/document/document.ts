@@ -1,49 +1,38 @@
 import { type ErrorKind, WorkflowError } from "@uncaged/workflow";
 
+/** Names as constants: `constants("a", "b").a` is `"a"`. */
+const constants = <const Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, name])) as { readonly [Each in Name]: Each };
+
 /** Whom a workflow is made for. `IDE` forbids services. */
-export const WorkflowType = {
-  IDE: "IDE",
-  Business: "Business",
-  Approval: "Approval",
-  Local: "Local",
-} as const;
-export type WorkflowType = (typeof WorkflowType)[keyof typeof WorkflowType];
+export const WorkflowType = constants("IDE", "Business", "Approval", "Local");
+export type WorkflowType = keyof typeof WorkflowType;
 
 /** The states of a run. */
-export const ExecutionStatus = {
-  running: "running",
-  completed: "completed",
-  failed: "failed",
-  stopped: "stopped",
-  paused: "paused",
-  cancelled: "cancelled",
-} as const;
-export type ExecutionStatus = (typeof ExecutionStatus)[keyof typeof ExecutionStatus];
+export const ExecutionStatus = constants(
+  "running",
+  "completed",
+  "failed",
+  "stopped",
+  "paused",
+  "cancelled",
+);
+export type ExecutionStatus = keyof typeof ExecutionStatus;
 
 /** How a Write treats a file that is there. */
-export const WriteMode = {
-  overwrite: "overwrite",
-  failIfExists: "failIfExists",
-  append: "append",
-  prepend: "prepend",
-} as const;
-export type WriteMode = (typeof WriteMode)[keyof typeof WriteMode];
+export const WriteMode = constants("overwrite", "failIfExists", "append", "prepend");
+export type WriteMode = keyof typeof WriteMode;
 
 /** Whether a loop's iterations run one after the other or concurrently. */
-export const LoopMode = { serial: "serial", parallel: "parallel" } as const;
-export type LoopMode = (typeof LoopMode)[keyof typeof LoopMode];
+export const LoopMode = constants("serial", "parallel");
+export type LoopMode = keyof typeof LoopMode;
 
 /**
  * What becomes of a fork when a child fails: the siblings are aborted and the run fails; the child is
  * dropped; or all end and then the run fails with every error.
  */
-export const ParallelErrorStrategy = {
-  fail_fast: "fail_fast",
-  continue: "continue",
-  collect: "collect",
-} as const;
-export type ParallelErrorStrategy =
-  (typeof ParallelErrorStrategy)[keyof typeof ParallelErrorStrategy];
+export const ParallelErrorStrategy = constants("fail_fast", "continue", "collect");
+export type ParallelErrorStrategy = keyof typeof ParallelErrorStrategy;
 
 /** What `next` may name instead of a step. */
 export const RETURN = "RETURN";
@@ -53,24 +42,24 @@ export const BREAK = "BREAK";
 export const ENTRY = "__entry__";
 
 /** The types of steps. Each is also the prefix of the ids that have it. */
-export const StepType = {
-  Service: "Service",
-  API: "API",
-  Component: "Component",
-  LLM: "LLM",
-  Set: "Set",
-  Write: "Write",
-  Download: "Download",
-  Unzip: "Unzip",
-  Pause: "Pause",
-  Branch: "Branch",
-  Loop: "Loop",
-  Stop: "Stop",
-  Noop: "Noop",
-  Tool: "Tool",
-  Subflow: "Subflow",
-} as const;
-export type StepType = (typeof StepType)[keyof typeof StepType];
+export const StepType = constants(
+  "Service",
+  "API",
+  "Component",
+  "LLM",
+  "Set",
+  "Write",
+  "Download",
+  "Unzip",
+  "Pause",
+  "Branch",
+  "Loop",
+  "Stop",
+  "Noop",
+  "Tool",
+  "Subflow",
+);
+export type StepType = keyof typeof StepType;
 
 /** Other names of types. */
 export const aliases: Readonly<Record<string, StepType>> = {
@@ -117,11 +106,9 @@ export function nameOf(id: string, known: readonly string[] = []): string {
   return rest.replace(/^\d+_(?=.)/, "");
 }
 
-const lastMinor = 18;
-
 /** The versions of the format that are understood: 3.0 to 3.18. */
 export const SUPPORTED_VERSIONS: readonly string[] = Array.from(
-  { length: lastMinor + 1 },
+  { length: 19 },
   (_, minor) => `3.${minor}`,
 );
 

@@ -29,57 +29,41 @@ export function showPath(path: ViolationPath): string {
 
 /**
  * The form of a value: those few keywords of JSON Schema that our formats need. The checks of documents
- * and checkpoints read it, and the published JSON Schema is made of it. `expected` replaces the keywords in messages.
+ * and checkpoints read it, and the published JSON Schema is made of it. `expected` replaces the keywords
+ * in messages.
  */
-export type Form = { readonly expected?: string; readonly description?: string } & (
-  | { readonly type?: undefined; readonly anyOf?: undefined }
-  | { readonly type?: undefined; readonly anyOf: readonly Form[] }
-  | { readonly type: "boolean" }
-  | {
-      readonly type: "string";
-      readonly minLength?: 1;
-      readonly enum?: readonly string[];
-      readonly pattern?: string;
-    }
-  | {
-      readonly type: "number" | "integer";
-      readonly minimum?: number;
-      readonly maximum?: number;
-      readonly exclusiveMinimum?: 0;
-    }
-  | ArrayForm
-  | ObjectForm
-);
-
-type ArrayForm = {
-  readonly type: "array";
-  readonly items?: Form;
-  readonly prefixItems?: readonly Form[];
-  readonly minItems?: number;
-  readonly maxItems?: number;
+export type Form = {
+  expected?: string;
+  description?: string;
+  type?: "boolean" | "string" | "number" | "integer" | "array" | "object";
+  anyOf?: readonly Form[];
+  enum?: readonly string[];
+  minLength?: 1;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: 0;
+  items?: Form;
+  prefixItems?: readonly Form[];
+  minItems?: number;
+  maxItems?: number;
+  properties?: Readonly<Record<string, Form>>;
+  required?: readonly string[];
+  additionalProperties?: Form;
 };
 
-type ObjectForm = {
-  readonly type: "object";
-  readonly properties?: Readonly<Record<string, Form>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: Form;
-};
+type Plain = { boolean: boolean; string: string; number: number; integer: number };
 
 /** The type of the values that have a form. */
 export type TypeOf<F> = F extends { readonly anyOf: readonly (infer Each)[] }
   ? TypeOf<Each>
-  : F extends { readonly type: "string" }
-    ? string
-    : F extends { readonly type: "number" | "integer" }
-      ? number
-      : F extends { readonly type: "boolean" }
-        ? boolean
-        : F extends { readonly type: "array" }
-          ? ItemsOf<F>
-          : F extends { readonly type: "object" }
-            ? RecordOf<F>
-            : unknown;
+  : F extends { readonly type: keyof Plain }
+    ? Plain[F["type"]]
+    : F extends { readonly type: "array" }
+      ? ItemsOf<F>
+      : F extends { readonly type: "object" }
+        ? RecordOf<F>
+        : unknown;
 
 type ItemsOf<F> = F extends { readonly prefixItems: infer Each }
   ? { -readonly [At in keyof Each]: TypeOf<Each[At]> }
@@ -102,14 +86,14 @@ type FormViolation = { path: ViolationPath; text: string };
 
 /** All places where a value has not its form. `path` leads to the value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
-  if (form.type === "array" && Array.isArray(value) && hasLength(form, value)) {
+  if (form.anyOf) return violationsOfAny(form, form.anyOf, value, path);
+  if (!fits(form, value)) return [violation(form, value, path)];
+  if (form.type === "array" && Array.isArray(value)) {
     return value.flatMap((item: unknown, index) =>
       violationsOf(form.prefixItems?.[index] ?? form.items ?? {}, item, [...path, index]),
     );
   }
-  if (form.type === "object" && isPlain(value)) return violationsOfObject(form, value, path);
-  if (form.type === undefined && form.anyOf) return violationsOfAny(form, form.anyOf, value, path);
-  return fits(form, value) ? [] : [violation(form, value, path)];
+  return form.type === "object" && isPlain(value) ? violationsOfObject(form, value, path) : [];
 }
 
 /** The value of an object's own key; undefined when there is none, or no object. */
@@ -120,7 +104,7 @@ export const own = (value: unknown, key: string): unknown =>
 export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function violationsOfObject(
-  { properties = {}, required = [], additionalProperties = {} }: ObjectForm,
+  { properties = {}, required = [], additionalProperties = {} }: Form,
   value: Readonly<Record<string, unknown>>,
   path: ViolationPath,
 ): FormViolation[] {
@@ -153,35 +137,32 @@ function fits(form: Form, value: unknown): boolean {
   switch (form.type) {
     case undefined:
       return true;
+    case "boolean":
+      return typeof value === "boolean";
     case "string":
       if (typeof value !== "string" || value.length < (form.minLength ?? 0)) return false;
       if (form.pattern !== undefined && !new RegExp(form.pattern).test(value)) return false;
       return form.enum?.includes(value) ?? true;
-    case "boolean":
-      return typeof value === "boolean";
     case "number":
     case "integer":
       if (typeof value !== "number" || !Number.isFinite(value)) return false;
       if (form.type === "integer" && !Number.isSafeInteger(value)) return false;
       if (value > (form.maximum ?? Infinity)) return false;
       return value >= (form.minimum ?? -Infinity) && value > (form.exclusiveMinimum ?? -Infinity);
-    default:
-      return false;
+    case "array": {
+      const { minItems = 0, maxItems = Infinity } = form;
+      return Array.isArray(value) && value.length >= minItems && value.length <= maxItems;
+    }
+    case "object":
+      return isPlain(value);
   }
 }
 
-const hasLength = ({ minItems = 0, maxItems = Infinity }: ArrayForm, value: readonly unknown[]) =>
-  value.length >= minItems && value.length <= maxItems;
-
-const violation = (form: Form, value: unknown, path: ViolationPath): FormViolation => ({
-  path,
-  text: `${showPath(path)} must be ${wordsFor(form)}, not ${actual(form, value)}`,
-});
-
-const actual = (form: Form, value: unknown): string =>
-  form.type === "array" && Array.isArray(value) && value.length === 0
-    ? "an empty array"
-    : shown(value);
+function violation(form: Form, value: unknown, path: ViolationPath): FormViolation {
+  const isEmpty = form.type === "array" && Array.isArray(value) && value.length === 0;
+  const actual = isEmpty ? "an empty array" : shown(value);
+  return { path, text: `${showPath(path)} must be ${wordsFor(form)}, not ${actual}` };
+}
 
 function wordsFor(form: Form): string {
   if (form.expected) return form.expected;

@@ -11,28 +11,25 @@ import type { Form, TypeOf } from "./form.ts";
 /** The type under which the table knows the steps of custom types. */
 export const CUSTOM = "custom";
 
-/** A field of a step: its form, and the types of steps that have it. */
+/** A field of a step: its form, and the types of steps that have it or can't do without it. */
 type Field = {
   readonly name: string;
   readonly on: ReadonlySet<string>;
   readonly form: Form;
-  /** Steps of these types can't do without it. */
   readonly isRequired?: true;
 };
 
 const anything = {} as const satisfies Form;
 const string = { type: "string" } as const satisfies Form;
+const named = { type: "string", minLength: 1 } as const satisfies Form;
 const object = { type: "object" } as const satisfies Form;
 const texts = { type: "array", items: string } as const satisfies Form;
 const choice = (values: Record<string, string>) =>
   ({ type: "string", enum: Object.values(values) }) as const satisfies Form;
 const stepId = { type: "string", expected: "the id of a step" } as const satisfies Form;
 const stepIds = { type: "array", items: stepId } as const satisfies Form;
-const target = {
-  type: "string",
-  minLength: 1,
-  expected: "a path such as $result",
-} as const satisfies Form;
+const path = (example: string) =>
+  ({ type: "string", minLength: 1, expected: `a path such as ${example}` }) as const satisfies Form;
 
 const types = (...names: StepType[]): ReadonlySet<string> => new Set(names);
 const all: ReadonlySet<string> = new Set([...Object.values(StepType), CUSTOM]);
@@ -84,16 +81,12 @@ const table = [
   { name: "maxIterations", on: types("Loop"), form: { type: "integer", minimum: 1 } },
   { name: "mode", on: types("Loop"), form: choice(LoopMode) },
   { name: "mode", on: types("Write"), form: choice(WriteMode) },
-  { name: "target", on: types("Set"), form: target },
+  { name: "target", on: types("Set"), form: path("$result") },
   { name: "target", on: types("Download"), form: anything },
-  {
-    name: "target",
-    on: types("Write"),
-    form: { type: "string", minLength: 1, expected: "a path such as /out/report.md" },
-  },
+  { name: "target", on: types("Write"), form: path("/out/report.md") },
   { name: "value", on: types("Set", "Write"), form: anything },
   { name: "reason", on: types("Pause", "Stop"), form: anything },
-  { name: "resumeResultTarget", on: types("Pause"), form: target, isRequired: true },
+  { name: "resumeResultTarget", on: types("Pause"), form: path("$result"), isRequired: true },
   {
     name: "timeout",
     on: types("Pause"),
@@ -112,8 +105,8 @@ const table = [
     },
   },
   { name: "onError", on: new Set([...calls, "Write"]), form: stepId },
-  { name: "tool", on: tools, form: { type: "string", minLength: 1 } },
-  { name: "toolName", on: tools, form: { type: "string", minLength: 1 } },
+  { name: "tool", on: tools, form: named },
+  { name: "toolName", on: tools, form: named },
   { name: "allowError", on: tools, form: { type: "boolean" } },
   { name: "continueOnError", on: tools, form: { type: "boolean" } },
   { name: "model", on: types("LLM"), form: string },
@@ -123,49 +116,53 @@ const table = [
 
 export const fields: readonly Field[] = table;
 
-const named = { type: "string", minLength: 1 } as const satisfies Form;
-
-/** The fields of a document. */
-export const documentFields = {
-  version: named,
-  name: named,
-  workflowType: choice(WorkflowType),
-  description: string,
-  registry: object,
-  steps: { type: "array", minItems: 1 },
-} as const satisfies Record<string, Form>;
-
-/** The fields of the registry. */
-export const registryFields = {
-  params: texts,
-  vars: texts,
-  services: texts,
-  apis: {
-    type: "array",
-    items: {
-      type: "object",
-      properties: {
-        id: named,
-        url: named,
-        method: named,
-        auth: anything,
-        headers: { type: "object", additionalProperties: string },
-        desc: string,
+/** What the steps may use. */
+export const registryForm = {
+  type: "object",
+  properties: {
+    params: texts,
+    vars: texts,
+    services: texts,
+    apis: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: {
+          id: named,
+          url: named,
+          method: named,
+          auth: anything,
+          headers: { type: "object", additionalProperties: string },
+          desc: string,
+        },
+        required: ["id", "url"],
       },
-      required: ["id", "url"],
+    },
+    components: {
+      type: "array",
+      items: { anyOf: [named, { type: "object", properties: { id: named }, required: ["id"] }] },
+    },
+    files: { type: "object", properties: { inputs: texts, artifacts: texts } },
+    docs: { type: "object", additionalProperties: string },
+    schemas: {
+      type: "object",
+      additionalProperties: { anyOf: [object, { type: "boolean" }], expected: "a JSON Schema" },
     },
   },
-  components: {
-    type: "array",
-    items: { anyOf: [named, { type: "object", properties: { id: named }, required: ["id"] }] },
+} as const satisfies Form;
+
+/** A document less its version; of its steps only that they are objects. */
+export const documentForm = {
+  type: "object",
+  properties: {
+    name: named,
+    workflowType: choice(WorkflowType),
+    description: string,
+    registry: registryForm,
+    steps: { type: "array", items: { type: "object", expected: "a step" }, minItems: 1 },
   },
-  files: { type: "object", properties: { inputs: texts, artifacts: texts } },
-  docs: { type: "object", additionalProperties: string },
-  schemas: {
-    type: "object",
-    additionalProperties: { anyOf: [object, { type: "boolean" }], expected: "a JSON Schema" },
-  },
-} as const satisfies Record<string, Form>;
+  required: ["name", "registry", "steps"],
+} as const satisfies Form;
 
 const namesByType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   [...all].map((type) => [
@@ -179,9 +176,7 @@ export const hasField = (type: string, name: string): boolean =>
   namesByType.get(type)?.has(name) ?? false;
 
 /** Whether steps of any type have a field. */
-export const isField = (name: string): boolean => fieldNames.has(name);
-
-const fieldNames: ReadonlySet<string> = new Set(fields.map(({ name }) => name));
+export const isField = (name: string): boolean => fields.some((field) => field.name === name);
 
 /** The fields of steps, each with the values of all types that have it. */
 type StepFields = {
@@ -198,7 +193,9 @@ export type StepDocument = StepFields & { id: string; type?: string; [field: str
 
 /** What the steps may use. Declarations are texts: `name(TYPE)`, `$name(TYPE) = 3`. */
 export type RegistryDocument = {
-  -readonly [Name in keyof typeof registryFields]?: TypeOf<(typeof registryFields)[Name]>;
+  -readonly [Name in keyof (typeof registryForm)["properties"]]?: TypeOf<
+    (typeof registryForm)["properties"][Name]
+  >;
 };
 
 /** `{id, method, url, auth, headers, desc}`, the endpoint of `API_<id>`. */

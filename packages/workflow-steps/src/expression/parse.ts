@@ -281,7 +281,7 @@ const pattern = new RegExp(
   "gu",
 );
 
-const signs: ReadonlySet<string> = new Set([...Object.keys(powers), ..."!()[]"]);
+const signs: ReadonlySet<string> = new Set([...Object.keys(powers), "!", "(", ")", "[", "]"]);
 
 const escapes: Readonly<Record<string, string>> = {
   n: "\n",

@@ -1,4 +1,4 @@
-import { documentFields, fields, registryFields } from "../document/format.ts";
+import { documentForm, fields, registryForm } from "../document/format.ts";
 import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 
@@ -30,19 +30,19 @@ const types = Object.values(StepType);
  * refuses the checker refuses too. It can't check what hangs together: references, expressions, names.
  */
 export function workflowSchema(): Schema {
-  const { version: _, registry: __, steps: ___, ...plain } = documentFields;
+  const { registry: _, steps, ...plain } = documentForm.properties;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Step workflow",
     description: "A workflow of steps, as uncaged-workflow runs it.",
     type: "object",
-    required: ["version", "name", "registry", "steps"],
+    required: ["version", ...documentForm.required],
     properties: {
       $schema: { type: "string", description: "The JSON Schema, for editors." },
       version: { enum: SUPPORTED_VERSIONS, description: documentTexts.version },
       ...formsOf(plain, documentTexts),
       registry: registrySchema(),
-      steps: { ...schemaOf(documentFields.steps, "steps", documentTexts), items: ref("step") },
+      steps: { ...schemaOf(steps, "steps", documentTexts), items: ref("step") },
     },
     if: { properties: { workflowType: { const: "IDE" } }, required: ["workflowType"] },
     // oxlint-disable-next-line no-thenable
@@ -59,7 +59,7 @@ const registrySchema = (): Schema => ({
   title: "Registry",
   description: documentTexts.registry,
   type: "object",
-  properties: formsOf(registryFields, documentTexts, "registry."),
+  properties: formsOf(registryForm.properties, documentTexts, "registry."),
 });
 
 function stepSchema(): Schema {
