@@ -1,48 +1,12 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Host, LogLine, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
-import { idPath, logQuery } from "../schema/request.ts";
+import { count, idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
-import { answers, type Context, routes, sends } from "./route.ts";
+import { allRead, type Context, Routes } from "./route.ts";
 
-const tags = ["Events"];
 const stream = z.string().openapi({ description: "Server-sent events: see docs/server.md." });
-
-const log = createRoute({
-  method: "get",
-  path: "/threads/{id}/log",
-  tags,
-  summary: "A page of a thread's debug log, its events among it",
-  request: { params: idPath, query: logQuery },
-  responses: answers("The lines.", logPageSchema),
-});
-
-const follow = createRoute({
-  method: "get",
-  path: "/threads/{id}/events",
-  tags,
-  summary: "Follow a thread: its steps and events, those there are and those to come",
-  request: {
-    params: idPath,
-    query: z.object({
-      from: z.string().optional().openapi({ description: "The id of an event: begins behind it." }),
-    }),
-    headers: z.object({ "last-event-id": z.string().optional() }),
-  },
-  responses: {
-    ...sends("start, step, event, status, end.", "text/event-stream", stream),
-    204: { description: "All up to the end was read: there is nothing to reconnect for." },
-  },
-});
-
-const watch = createRoute({
-  method: "get",
-  path: "/events",
-  tags,
-  summary: "Watch what changes: threads that are new or changed, removals, workflows",
-  responses: sends("reload, thread, removed, workflows.", "text/event-stream", stream),
-});
 
 const valuePath = idPath.extend({
   at: z
@@ -51,55 +15,72 @@ const valuePath = idPath.extend({
     .openapi({ description: "The `at` that an event has in place of a value that was too long." }),
 });
 
-const value = createRoute({
-  method: "get",
-  path: "/threads/{id}/values/{at}",
-  tags: tags,
-  summary: "A value that was too long for its event, in full",
-  request: { params: valuePath },
-  responses: sends(
-    "The value; its text has as many characters as the event names.",
-    "application/json",
-    z.unknown(),
-  ),
-});
-
 /** The routes that stream, and those that read the same page by page and value by value. */
 export function eventRoutes({ host, threadFeeds, changes, connections }: Context) {
-  return routes()
-    .openapi(log, async (c) => {
-      const ref = await host.find(c.req.valid("param").id);
-      const { limit, type, ...from } = c.req.valid("query");
+  const routes = new Routes("Events");
+  routes.add("GET /threads/{id}/log", {
+    summary: "A page of a thread's debug log, its events among it",
+    params: idPath,
+    query: z.object({
+      after: count(0, 1_000_000_000_000)
+        .default(0)
+        .openapi({ description: "The `next` of a page." }),
+      limit: count(1, 10_000).default(1000),
+      step: count(0, 1_000_000_000).optional().openapi({
+        description: "Only the events that come before this step, which counts from 1.",
+      }),
+      type: z.string().optional().openapi({ description: "Only the events of this type." }),
+    }),
+    answer: ["The lines.", logPageSchema],
+    async run({ params, query: { limit, type, ...from } }) {
+      const ref = await host.find(params.id);
       const only = type === undefined ? undefined : [type];
       const lines: LogLine["record"][] = [];
-      let next: number | null = null;
       for await (const { record, position } of host.log(ref, { ...from, only })) {
         lines.push(record);
-        if (lines.length < limit) continue;
-        next = position;
-        break;
+        if (lines.length === limit) return { threadId: ref.threadId, lines, next: position };
       }
-      return c.json({ threadId: ref.threadId, lines, next }, 200);
-    })
-    .openapi(follow, async (c) => {
-      const ref = await host.find(c.req.valid("param").id);
-      const last = c.req.header("last-event-id") || undefined;
-      const cursor = last ?? c.req.valid("query").from;
+      return { threadId: ref.threadId, lines, next: null };
+    },
+  });
+  routes.add("GET /threads/{id}/events", {
+    summary: "Follow a thread: its steps and events, those there are and those to come",
+    params: idPath,
+    query: z.object({
+      from: z.string().optional().openapi({ description: "The id of an event: begins behind it." }),
+    }),
+    headers: z.object({ "last-event-id": z.string().optional() }),
+    answer: ["start, step, event, status, end.", stream, "text/event-stream"],
+    others: allRead,
+    async run({ params, query }, { req }) {
+      const ref = await host.find(params.id);
+      const last = req.header("last-event-id") || undefined;
+      const cursor = last ?? query.from;
       const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
       // A browser reconnects whenever a stream ends, unless the answer is 204.
-      if (isAll && last !== undefined) return c.body(null, 204);
+      if (isAll && last !== undefined) return new Response(null, { status: 204 });
       connections.checkLimit();
       return connections.send(threadFeeds.listen(ref, threadSerializer, { cursor }));
-    })
-    .openapi(watch, () => {
+    },
+  });
+  routes.add("GET /events", {
+    summary: "Watch what changes: threads that are new or changed, removals, workflows",
+    answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
+    run() {
       connections.checkLimit();
       return connections.send(changes.listen());
-    })
-    .openapi(value, async (c) => {
-      const { id, at } = c.req.valid("param");
+    },
+  });
+  routes.add("GET /threads/{id}/values/{at}", {
+    summary: "A value that was too long for its event, in full",
+    params: valuePath,
+    answer: ["The value; its text has as many characters as the event names.", z.unknown()],
+    async run({ params: { id, at } }) {
       const json = await host.value(await host.find(id), Number(at));
-      return c.body(json, 200, { "Content-Type": "application/json" });
-    });
+      return new Response(json, { headers: { "Content-Type": "application/json" } });
+    },
+  });
+  return routes.app;
 }
 
 /** Whether a thread has ended and nothing of it comes after a cursor. @throws WorkflowError `BAD_POSITION`. */

@@ -1,5 +1,6 @@
-import { OpenAPIHono } from "@hono/zod-openapi";
+import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Host } from "@uncaged/workflow/host";
+import type { Context as Call } from "hono";
 import type { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
@@ -8,64 +9,6 @@ import type { ChangeFeed } from "../stream/changes.ts";
 import type { Connections } from "../stream/connections.ts";
 import type { ThreadFeeds } from "../stream/listener.ts";
 import type { Spendings } from "./spent.ts";
-
-const refusals = {
-  400: "The request is wrong.",
-  401: "The token is missing or wrong.",
-  403: "The Host or the Origin is not this server's.",
-  404: "There is no such thing.",
-  409: "It can't be done as things are.",
-  413: "The body is too large.",
-  429: "Too many at once.",
-} as const;
-
-const json = <Schema extends z.ZodType>(schema: Schema) => ({ "application/json": { schema } });
-
-const refused = Object.fromEntries(
-  Object.entries(refusals).map(([status, description]) => [
-    status,
-    { description, content: json(failureSchema) },
-  ]),
-);
-
-/** The responses of a route: on success, and its errors. */
-export const answers = <Schema extends z.ZodType>(
-  description: string,
-  schema: Schema,
-  headers?: z.ZodObject,
-) => ({
-  ...refused,
-  200: { description, content: json(schema), ...(headers && { headers }) },
-});
-
-/** As {@link answers}, for a route that creates something. */
-export const makes = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
-  ...refused,
-  201: { description, content: json(schema) },
-});
-
-/** As {@link answers}, for a route whose success is not JSON. */
-export const sends = (description: string, type: string, schema: z.ZodType) => ({
-  ...refused,
-  200: { description, content: { [type]: { schema } } },
-});
-
-export const body = <Schema extends z.ZodType>(schema: Schema) => ({
-  body: { content: json(schema), required: true },
-});
-
-export const optionalBody = <Schema extends z.ZodType>(schema: Schema) => ({
-  body: { content: json(schema) },
-});
-
-/** A group of routes; what does not match its schema, or is nested too deeply, is refused. */
-export const routes = (): OpenAPIHono =>
-  new OpenAPIHono({
-    defaultHook: (result) => {
-      if (!result.success) throw violation(result.target, result.error);
-      if (result.target === "json") checkDepth(result.data);
-    },
-  });
 
 /** What the routes share. All of it is a view of the storage root. */
 export type Context = {
@@ -80,3 +23,108 @@ export type Context = {
   connections: Connections;
   spendings: Spendings;
 };
+
+type Responses = RouteConfig["responses"];
+
+const json = (schema: z.ZodType) => ({ "application/json": { schema } });
+
+/** The error responses of a path, by their statuses. */
+export const refusals = (schema: z.ZodType, descriptions: Record<number, string>): Responses =>
+  Object.fromEntries(
+    Object.entries(descriptions).map(([status, description]) => [
+      status,
+      { description, content: json(schema) },
+    ]),
+  );
+
+const usualRefusals = refusals(failureSchema, {
+  400: "The request is wrong.",
+  401: "The token is missing or wrong.",
+  403: "The Host or the Origin is not this server's.",
+  404: "There is no such thing.",
+  409: "It can't be done as things are.",
+  413: "The body is too large.",
+  429: "Too many at once.",
+});
+
+/** The further response of a path that streams. */
+export const allRead: Responses = {
+  204: { description: "All up to the end was read: there is nothing to reconnect for." },
+};
+
+/** What a path takes, what it gives, and what it does. */
+type Endpoint<Params, Query, Body, Answer> = {
+  summary: string;
+  params?: Params;
+  query?: Query;
+  headers?: z.ZodObject;
+  body?: Body;
+  /** A body that may be left out: it is empty then. */
+  optionalBody?: Body;
+  /** Any other body, as the document has it. */
+  upload?: NonNullable<RouteConfig["request"]>["body"];
+  /** What the answer is, its schema, and its type where that is not JSON. */
+  answer: [description: string, schema: Answer, type?: string];
+  answerHeaders?: z.ZodObject;
+  /** The status of the answer: 201 for a path that creates something. */
+  status?: 200 | 201;
+  /** Responses beside the answer and the errors. */
+  others?: Responses;
+  run(
+    given: { params: z.output<Params>; query: z.output<Query>; body: z.output<Body> },
+    call: Call,
+  ): z.input<Answer> | Response | Promise<z.input<Answer> | Response>;
+};
+
+/** The paths of one tag of the API's document. */
+export class Routes {
+  /** Refuses what does not match its schema, or is nested too deeply. */
+  readonly app = new OpenAPIHono({
+    defaultHook: (result) => {
+      if (!result.success) throw violation(result.target, result.error);
+      if (result.target === "json") checkDepth(result.data);
+    },
+  });
+  readonly #tag: string;
+  readonly #refusals: Responses;
+
+  constructor(tag: string, refused = usualRefusals) {
+    this.#tag = tag;
+    this.#refusals = refused;
+  }
+
+  add<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType>(
+    route: `${"GET" | "POST" | "DELETE"} /${string}`,
+    endpoint: Endpoint<P, Q, B, A>,
+  ): void {
+    const [method = "", path = ""] = route.split(" ");
+    const { summary, params, query, headers, body, optionalBody, status = 200 } = endpoint;
+    const [description, schema, type = "application/json"] = endpoint.answer;
+    const required = body && { content: json(body), required: true };
+    const optional = optionalBody && { content: json(optionalBody) };
+    const config: RouteConfig = {
+      method: method.toLowerCase() as RouteConfig["method"],
+      path,
+      tags: [this.#tag],
+      summary,
+      request: { params, query, headers, body: required ?? optional ?? endpoint.upload },
+      responses: {
+        ...this.#refusals,
+        ...endpoint.others,
+        [status]: { description, content: { [type]: { schema } }, headers: endpoint.answerHeaders },
+      },
+    };
+    this.app.openapi(createRoute(config), async (call: Call) => {
+      const valid = (target: string): unknown => call.req.valid(target as never);
+      const answer = await endpoint.run(
+        {
+          params: valid("param") as z.output<P>,
+          query: valid("query") as z.output<Q>,
+          body: valid("json") as z.output<B>,
+        },
+        call,
+      );
+      return answer instanceof Response ? answer : call.json(answer as never, status);
+    });
+  }
+}

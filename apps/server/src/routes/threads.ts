@@ -1,8 +1,8 @@
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { attemptJson, threadDiff, threadJson } from "@uncaged/workflow/host";
 import { attemptsSchema } from "../schema/attempt.ts";
-import { diffQuery, idPath, stepsQuery, threadQuery, threadsQuery } from "../schema/request.ts";
+import { count, flag, idPath, threadsQuery } from "../schema/request.ts";
 import {
   diffSchema,
   ledgerSchema,
@@ -12,9 +12,7 @@ import {
   threadRowSchema,
   threadSchema,
 } from "../schema/thread.ts";
-import { answers, type Context, routes } from "./route.ts";
-
-const tags = ["Threads"];
+import { type Context, Routes } from "./route.ts";
 
 const pageHeaders = z.object({
   "X-Total-Count": z.string().optional().openapi({
@@ -23,80 +21,6 @@ const pageHeaders = z.object({
   Link: z.string().optional().openapi({
     description: 'Where the next page is, as rel="next"; absent on the last.',
   }),
-});
-
-const list = createRoute({
-  method: "get",
-  path: "/threads",
-  tags,
-  summary: "List threads, newest first",
-  request: { query: threadsQuery },
-  responses: answers("A page of threads.", z.array(threadRowSchema), pageHeaders),
-});
-
-const live = createRoute({
-  method: "get",
-  path: "/live",
-  tags,
-  summary: "List the threads that a worker runs now",
-  responses: answers("The live threads, oldest first.", z.array(liveRowSchema)),
-});
-
-const show = createRoute({
-  method: "get",
-  path: "/threads/{id}",
-  tags,
-  summary: "Show a thread",
-  request: { params: idPath, query: threadQuery },
-  responses: answers("The thread.", threadSchema),
-});
-
-const steps = createRoute({
-  method: "get",
-  path: "/threads/{id}/steps",
-  tags,
-  summary: "A page of a thread's steps",
-  request: { params: idPath, query: stepsQuery },
-  responses: answers("The steps from a number on.", stepsPageSchema),
-});
-
-const ledger = createRoute({
-  method: "get",
-  path: "/threads/{id}/ledger",
-  tags,
-  summary: "What a thread spent",
-  request: { params: idPath },
-  responses: answers("By role, by model and by step.", ledgerSchema),
-});
-
-const attempts = createRoute({
-  method: "get",
-  path: "/threads/{id}/attempts",
-  tags,
-  summary: "The attempts of a thread: what each execution of a role did and spent",
-  request: { params: idPath },
-  responses: answers("In the order in which they ended; then those that run.", attemptsSchema),
-});
-
-const family = createRoute({
-  method: "get",
-  path: "/threads/{id}/family",
-  tags,
-  summary: "The threads that a thread was forked from, and all their forks",
-  request: { params: idPath },
-  responses: answers(
-    "The family, oldest first, the thread itself included.",
-    z.array(relativeSchema),
-  ),
-});
-
-const diff = createRoute({
-  method: "get",
-  path: "/threads/{id}/diff",
-  tags,
-  summary: "Compare two threads step by step",
-  request: { params: idPath, query: diffQuery },
-  responses: answers("The comparison; `a` is the thread of the path.", diffSchema),
 });
 
 // Threads that are created or removed in between move offsets, but not ids.
@@ -108,49 +32,87 @@ function linkToNext(url: string, before: string): string {
 }
 
 export function threadRoutes({ host, spendings }: Context) {
-  return routes()
-    .openapi(list, async (c) => {
-      const { details, ...query } = c.req.valid("query");
+  const routes = new Routes("Threads");
+  routes.add("GET /threads", {
+    summary: "List threads, newest first",
+    query: threadsQuery,
+    answer: ["A page of threads.", z.array(threadRowSchema)],
+    answerHeaders: pageHeaders,
+    async run({ query: { details, ...query } }, call) {
       const { rows, total, next } = await host.threads(query);
-      if (total !== null) c.header("X-Total-Count", String(total));
-      if (next !== null) c.header("Link", linkToNext(c.req.url, next));
-      if (details !== "true") return c.json(rows, 200);
-      const all = await Promise.all(
-        rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })),
-      );
-      return c.json(all, 200);
-    })
-    .openapi(live, async (c) => c.json(await host.live(), 200))
-    .openapi(show, async (c) => {
-      const view = await host.read(await host.find(c.req.valid("param").id));
+      if (total !== null) call.header("X-Total-Count", String(total));
+      if (next !== null) call.header("Link", linkToNext(call.req.url, next));
+      if (details !== "true") return rows;
+      return Promise.all(rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })));
+    },
+  });
+  routes.add("GET /live", {
+    summary: "List the threads that a worker runs now",
+    answer: ["The live threads, oldest first.", z.array(liveRowSchema)],
+    run: () => host.live(),
+  });
+  routes.add("GET /threads/{id}", {
+    summary: "Show a thread",
+    params: idPath,
+    query: z.object({
+      steps: flag.openapi({ description: "With false `steps` is empty: see `stepCount`." }),
+    }),
+    answer: ["The thread.", threadSchema],
+    async run({ params, query }) {
+      const view = await host.read(await host.find(params.id));
       const { steps: all, ...thread } = threadJson(view);
-      const shown = c.req.valid("query").steps === "false" ? [] : all;
+      const steps = query.steps === "false" ? [] : all;
       const last = all.at(-1) ?? null;
       const failure = view.status === "failed" ? view.error : null;
-      return c.json({ ...thread, steps: shown, stepCount: all.length, last, failure }, 200);
-    })
-    .openapi(steps, async (c) => {
-      const { from, limit } = c.req.valid("query");
-      const view = await host.read(await host.find(c.req.valid("param").id));
-      const page = view.steps.slice(from - 1, from - 1 + limit);
+      return { ...thread, steps, stepCount: all.length, last, failure };
+    },
+  });
+  routes.add("GET /threads/{id}/steps", {
+    summary: "A page of a thread's steps",
+    params: idPath,
+    query: z.object({
+      from: count(1, 1_000_000_000).default(1).openapi({ description: "The first step's number." }),
+      limit: count(1, 1000).default(100),
+    }),
+    answer: ["The steps from a number on.", stepsPageSchema],
+    async run({ params, query: { from, limit } }) {
+      const { threadId, steps } = await host.read(await host.find(params.id));
+      const page = steps.slice(from - 1, from - 1 + limit);
       const numbered = page.map((step, index) => ({ number: from + index, ...step }));
-      return c.json({ threadId: view.threadId, total: view.steps.length, steps: numbered }, 200);
-    })
-    .openapi(ledger, async (c) => {
-      const ref = await host.find(c.req.valid("param").id);
-      return c.json(ledgerOf(await host.attempts(ref)), 200);
-    })
-    .openapi(attempts, async (c) => {
-      const ref = await host.find(c.req.valid("param").id);
-      const all = (await host.attempts(ref)).map(attemptJson);
-      return c.json({ threadId: ref.threadId, attempts: all }, 200);
-    })
-    .openapi(family, async (c) => {
-      return c.json(await host.family(await host.find(c.req.valid("param").id)), 200);
-    })
-    .openapi(diff, async (c) => {
-      const a = await host.read(await host.find(c.req.valid("param").id));
-      const b = await host.read(await host.find(c.req.valid("query").with));
-      return c.json(threadDiff(a, b), 200);
-    });
+      return { threadId, total: steps.length, steps: numbered };
+    },
+  });
+  routes.add("GET /threads/{id}/ledger", {
+    summary: "What a thread spent",
+    params: idPath,
+    answer: ["By role, by model and by step.", ledgerSchema],
+    run: async ({ params }) => ledgerOf(await host.attempts(await host.find(params.id))),
+  });
+  routes.add("GET /threads/{id}/attempts", {
+    summary: "The attempts of a thread: what each execution of a role did and spent",
+    params: idPath,
+    answer: ["In the order in which they ended; then those that run.", attemptsSchema],
+    async run({ params }) {
+      const ref = await host.find(params.id);
+      const attempts = (await host.attempts(ref)).map(attemptJson);
+      return { threadId: ref.threadId, attempts };
+    },
+  });
+  routes.add("GET /threads/{id}/family", {
+    summary: "The threads that a thread was forked from, and all their forks",
+    params: idPath,
+    answer: ["The family, oldest first, the thread itself included.", z.array(relativeSchema)],
+    run: async ({ params }) => host.family(await host.find(params.id)),
+  });
+  routes.add("GET /threads/{id}/diff", {
+    summary: "Compare two threads step by step",
+    params: idPath,
+    query: z.object({ with: z.string().openapi({ description: "The other thread." }) }),
+    answer: ["The comparison; `a` is the thread of the path.", diffSchema],
+    async run({ params, query }) {
+      const a = await host.read(await host.find(params.id));
+      return threadDiff(a, await host.read(await host.find(query.with)));
+    },
+  });
+  return routes.app;
 }

@@ -1,5 +1,4 @@
-import { createRoute, z } from "@hono/zod-openapi";
-import type { VersionView } from "@uncaged/workflow/host";
+import { z } from "@hono/zod-openapi";
 import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../schema/request.ts";
 import {
   addedSchema,
@@ -12,157 +11,89 @@ import {
   workflowRowSchema,
   workflowSchema,
 } from "../schema/workflow.ts";
-import { answers, type Context, optionalBody, routes, sends } from "./route.ts";
+import { type Context, Routes } from "./route.ts";
 import { addFiles, addUpload } from "./upload.ts";
 
-const tags = ["Workflows"];
-const bytes = z.string().openapi({ format: "binary" });
-
-const list = createRoute({
-  method: "get",
-  path: "/workflows",
-  tags,
-  summary: "List the workflows",
-  responses: answers("By name.", z.array(workflowRowSchema)),
-});
-
-const show = createRoute({
-  method: "get",
-  path: "/workflows/{name}",
-  tags,
-  summary: "Show a workflow: its versions and its descriptor",
-  request: { params: namePath },
-  responses: answers("The workflow.", workflowSchema),
-});
-
-const history = createRoute({
-  method: "get",
-  path: "/workflows/{name}/history",
-  tags,
-  summary: "List the versions of a workflow, newest first",
-  request: { params: namePath },
-  responses: answers(
-    "The versions, each with the number of its threads.",
-    z.array(versionRowSchema),
-  ),
-});
-
-const add = createRoute({
-  method: "post",
-  path: "/workflows/{name}",
-  tags,
-  summary: "Register a bundle, or build a source and register it",
-  request: {
+export function workflowRoutes({ host }: Context) {
+  const routes = new Routes("Workflows");
+  routes.add("GET /workflows", {
+    summary: "List the workflows",
+    answer: ["By name.", z.array(workflowRowSchema)],
+    run: () => host.workflows(),
+  });
+  routes.add("GET /workflows/{name}", {
+    summary: "Show a workflow: its versions and its descriptor",
+    params: namePath,
+    answer: ["The workflow.", workflowSchema],
+    run: ({ params }) => host.workflow(params.name),
+  });
+  routes.add("GET /workflows/{name}/history", {
+    summary: "List the versions of a workflow, newest first",
+    params: namePath,
+    answer: ["The versions, each with the number of its threads.", z.array(versionRowSchema)],
+    run: ({ params }) => host.history(params.name),
+  });
+  routes.add("POST /workflows/{name}", {
+    summary: "Register a bundle, or build a source and register it",
     params: namePath,
     query: addQuery,
-    body: {
+    upload: {
       description: "One file as it is, or the texts of several as JSON.",
       content: {
-        "application/octet-stream": { schema: bytes },
+        "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) },
         "application/json": { schema: filesBody },
       },
     },
-  },
-  responses: answers("It is the current version.", addedSchema),
-});
-
-const rollback = createRoute({
-  method: "post",
-  path: "/workflows/{name}/rollback",
-  tags,
-  summary: "Go back to an earlier version, or to a named one",
-  request: { params: namePath, ...optionalBody(rollbackBody) },
-  responses: answers("The name points there now.", rolledBackSchema),
-});
-
-const remove = createRoute({
-  method: "delete",
-  path: "/workflows/{name}",
-  tags,
-  summary: "Remove a workflow's name; its threads stay",
-  request: { params: namePath },
-  responses: answers("The name is gone.", removedSchema),
-});
-
-const bundle = createRoute({
-  method: "get",
-  path: "/bundles/{workflow}",
-  tags,
-  summary: "Show one version",
-  request: { params: versionPath },
-  responses: answers("The version.", bundleSchema),
-});
-
-const descriptor = createRoute({
-  method: "get",
-  path: "/bundles/{workflow}/descriptor",
-  tags,
-  summary: "The descriptor of a version",
-  request: { params: versionPath },
-  responses: answers("Null when its file can't be read.", descriptorSchema.nullable()),
-});
-
-const form = createRoute({
-  method: "get",
-  path: "/bundles/{workflow}/form",
-  tags,
-  summary: "What a form that starts a thread must ask for",
-  request: { params: versionPath },
-  responses: answers("The form.", formSchema),
-});
-
-const source = createRoute({
-  method: "get",
-  path: "/bundles/{workflow}/source",
-  tags,
-  summary: "The text of a version's bundle, or of a file that it was built from",
-  request: {
+    answer: ["It is the current version.", addedSchema],
+    run({ params: { name }, query: { file }, body }, { req }) {
+      // Only a body of JSON is read as one; else there are no files here.
+      const { files } = body as Partial<z.infer<typeof filesBody>>;
+      if (!files) return addUpload(host, name, file, req.raw);
+      return addFiles(host, name, file, new Map(Object.entries(files)));
+    },
+  });
+  routes.add("POST /workflows/{name}/rollback", {
+    summary: "Go back to an earlier version, or to a named one",
+    params: namePath,
+    optionalBody: rollbackBody,
+    answer: ["The name points there now.", rolledBackSchema],
+    run: ({ params, body }) => host.rollback(params.name, body.version),
+  });
+  routes.add("DELETE /workflows/{name}", {
+    summary: "Remove a workflow's name; its threads stay",
+    params: namePath,
+    answer: ["The name is gone.", removedSchema],
+    run: ({ params }) => host.unregister(params.name),
+  });
+  routes.add("GET /bundles/{workflow}", {
+    summary: "Show one version",
+    params: versionPath,
+    answer: ["The version.", bundleSchema],
+    run: ({ params }) => host.version(params.workflow),
+  });
+  routes.add("GET /bundles/{workflow}/descriptor", {
+    summary: "The descriptor of a version",
+    params: versionPath,
+    answer: ["Null when its file can't be read.", descriptorSchema.nullable()],
+    run: async ({ params }) => (await host.version(params.workflow)).descriptor,
+  });
+  routes.add("GET /bundles/{workflow}/form", {
+    summary: "What a form that starts a thread must ask for",
+    params: versionPath,
+    answer: ["The form.", formSchema],
+    async run({ params }) {
+      const { workflow, hash, descriptor } = await host.version(params.workflow);
+      const { description = "", input = null } = descriptor ?? {};
+      return { workflow, hash, description, input };
+    },
+  });
+  routes.add("GET /bundles/{workflow}/source", {
+    summary: "The text of a version's bundle, or of a file that it was built from",
     params: versionPath,
     query: z.object({ file: z.string().optional().openapi({ description: "One of `sources`." }) }),
-  },
-  responses: sends("The text.", "text/plain", z.string()),
-});
-
-export function workflowRoutes({ host }: Context) {
-  return routes()
-    .openapi(list, async (c) => c.json(await host.workflows(), 200))
-    .openapi(show, async (c) => c.json(await host.workflow(c.req.valid("param").name), 200))
-    .openapi(history, async (c) => c.json(await host.history(c.req.valid("param").name), 200))
-    .openapi(add, async (c) => {
-      const { name } = c.req.valid("param");
-      const { file } = c.req.valid("query");
-      // Only a body of JSON is read as one; else there are no files here.
-      const { files } = c.req.valid("json") as Partial<z.infer<typeof filesBody>>;
-      const added = files
-        ? await addFiles(host, name, file, new Map(Object.entries(files)))
-        : await addUpload(host, name, file, c.req.raw);
-      return c.json(added, 200);
-    })
-    .openapi(rollback, async (c) => {
-      const { version } = c.req.valid("json");
-      return c.json(await host.rollback(c.req.valid("param").name, version), 200);
-    })
-    .openapi(remove, async (c) => {
-      return c.json(await host.unregister(c.req.valid("param").name), 200);
-    })
-    .openapi(bundle, async (c) => {
-      return c.json(await host.version(c.req.valid("param").workflow), 200);
-    })
-    .openapi(descriptor, async (c) => {
-      return c.json((await host.version(c.req.valid("param").workflow)).descriptor, 200);
-    })
-    .openapi(form, async (c) => {
-      const version = await host.version(c.req.valid("param").workflow);
-      return c.json(formOf(version), 200);
-    })
-    .openapi(source, async (c) => {
-      const { file } = c.req.valid("query");
-      return c.text(await host.source(c.req.valid("param").workflow, file), 200);
-    });
-}
-
-function formOf(version: VersionView) {
-  const { workflow, hash } = version;
-  const { description = "", input = null } = version.descriptor ?? {};
-  return { workflow, hash, description, input };
+    answer: ["The text.", z.string(), "text/plain"],
+    run: async ({ params, query }, call) =>
+      call.text(await host.source(params.workflow, query.file)),
+  });
+  return routes.app;
 }

@@ -4,7 +4,7 @@ import { statusSchema } from "./thread.ts";
 
 const fields = z.record(z.string(), z.unknown());
 const durability = z.enum(["step", "os"]).optional();
-const flag = z.enum(["true", "false"]).optional();
+export const flag = z.enum(["true", "false"]).optional();
 
 /** A whole number of a query, written in digits. */
 export const count = (least: number, most: number) =>
@@ -53,30 +53,6 @@ export const threadsQuery = z.object({
   }),
   details: flag.openapi({ description: "Adds `role` and `spent` to each row." }),
 });
-
-export const threadQuery = z.object({
-  steps: flag.openapi({ description: "With false `steps` is empty: see `stepCount`." }),
-});
-
-export const stepsQuery = z.object({
-  from: count(1, 1_000_000_000).default(1).openapi({ description: "The first step's number." }),
-  limit: count(1, 1000).default(100),
-});
-
-export const logQuery = z.object({
-  after: count(0, 1_000_000_000_000).default(0).openapi({ description: "The `next` of a page." }),
-  limit: count(1, 10_000).default(1000),
-  step: count(0, 1_000_000_000).optional().openapi({
-    description: "Only the events that come before this step, which counts from 1.",
-  }),
-  type: z.string().optional().openapi({ description: "Only the events of this type." }),
-});
-
-export const diffQuery = z.object({
-  with: z.string().openapi({ description: "The other thread." }),
-});
-
-export const forceQuery = z.object({ force: flag });
 
 export const startBody = z
   .object({

@@ -1,4 +1,4 @@
-import { createRoute } from "@hono/zod-openapi";
+import { OpenAPIHono } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ConsoleFiles } from "../console/console.ts";
@@ -7,7 +7,7 @@ import { mostOf, tooLarge } from "../guard/body.ts";
 import { noSuchPath, errorResponseTo } from "../guard/error-response.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
-import { answers, type Context, routes } from "../routes/route.ts";
+import { type Context, Routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
 import { runRoutes } from "../runs/run-routes.ts";
@@ -20,14 +20,6 @@ const info = {
     "Authorization: Bearer, or the cookie that the printed URL sets.",
 };
 
-const about = createRoute({
-  method: "get",
-  path: "/server",
-  tags: ["Server"],
-  summary: "Which server this is, and since when it runs",
-  responses: answers("The server.", serverSchema),
-});
-
 const limited: MiddlewareHandler = (c, next) => {
   const maxSize = mostOf(c.req.raw);
   const onError = () => {
@@ -38,16 +30,19 @@ const limited: MiddlewareHandler = (c, next) => {
 
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
 export function makeApp(context: Context, files: ConsoleFiles) {
-  const api = routes();
-  api.use(limited);
   const { version, startedAt } = context;
-  api.openapi(about, (c) => c.json({ name: "uncaged-workflow" as const, version, startedAt }, 200));
-  api.route("/", threadRoutes(context));
-  api.route("/", controlRoutes(context));
-  api.route("/", eventRoutes(context));
-  api.route("/", workflowRoutes(context));
+  const own = new Routes("Server");
+  own.add("GET /server", {
+    summary: "Which server this is, and since when it runs",
+    answer: ["The server.", serverSchema],
+    run: () => ({ name: "uncaged-workflow" as const, version, startedAt }),
+  });
+  const api = new OpenAPIHono();
+  api.use(limited);
+  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  for (const routes of [own.app, ...groups.map((group) => group(context))]) api.route("/", routes);
 
-  const app = routes();
+  const app = new OpenAPIHono();
   app.openAPIRegistry.registerComponent("securitySchemes", "token", {
     type: "http",
     scheme: "bearer",
