@@ -38,10 +38,10 @@ export {
   modelClient,
   type ModelClient,
   type ModelClientOptions,
-  type ModelCallbacks,
   type ModelParams,
   type ModelResult,
 } from "./llm/client.ts";
+export type { ModelCallbacks } from "./llm/converse.ts";
 export type { ModelOptions } from "./llm/agent.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
 export type {

@@ -10,31 +10,23 @@ import type {
   RawContentBlockDelta,
   RawMessageStreamEvent,
   StopReason,
-  TextBlockParam,
   ThinkingConfigParam,
   Tool,
   Usage as WireUsage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
-import { noUsage, type Usage } from "@uncaged/workflow";
-import type { PartialUsage } from "../llm/error.ts";
+import type { Usage } from "@uncaged/workflow";
+import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import {
-  argumentsOf,
   type Block,
   blocksOf,
-  GrowingText,
   type Message,
   type ModelAnswer,
   type ModelRequest,
-  type ModelSink,
   type Stop,
   textOf,
   type Thinking,
   type ToolUse,
 } from "../llm/provider.ts";
-import type { Accumulator } from "../llm/stream.ts";
-import type { ToolDefinition } from "../tools/tools.ts";
-
-const maxTokens = 16_384;
 
 /**
  * A request in the words of the Messages API. With a cache the system prompt, the last tool and the
@@ -43,8 +35,16 @@ const maxTokens = 16_384;
 export function bodyOf(request: ModelRequest, cache: boolean): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};
-  const system = systemOf(request, mark);
-  const tools = toolsOf(request.tools, mark);
+  const system = systemOf(request);
+  const tools = request.tools.map(({ name, description, input_schema }, at): Tool => {
+    const schema = { ...input_schema, type: "object" as const };
+    return {
+      name,
+      description,
+      input_schema: schema,
+      ...(at === request.tools.length - 1 && mark),
+    };
+  });
   const output = {
     ...(effort && { effort: effort === "none" || effort === "minimal" ? "low" : effort }),
     ...(format?.type === "json_schema" && {
@@ -53,10 +53,10 @@ export function bodyOf(request: ModelRequest, cache: boolean): MessageCreatePara
   };
   return {
     model,
-    max_tokens: request.maxTokens ?? maxTokens,
+    max_tokens: request.maxTokens ?? 16_384,
     messages: messagesOf(request.messages, mark),
     stream: true,
-    ...(system && { system }),
+    ...(system && { system: [{ type: "text", text: system, ...mark }] }),
     ...(tools.length > 0 && { tools }),
     ...(thinking && { thinking: thinkingOf(thinking) }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
@@ -74,18 +74,9 @@ export function countBodyOf(request: ModelRequest): MessageCountTokensParams {
 
 type Mark = { cache_control?: CacheControlEphemeral };
 
-function systemOf({ system, messages }: ModelRequest, mark: Mark): TextBlockParam[] | null {
+function systemOf({ system, messages }: ModelRequest): string {
   const more = messages.filter(({ role }) => role === "system").map((m) => textOf(blocksOf(m)));
-  const text = [system, ...more].filter((part) => part.trim() !== "").join("\n\n");
-  return text ? [{ type: "text", text, ...mark }] : null;
-}
-
-function toolsOf(definitions: readonly ToolDefinition[], mark: Mark): Tool[] {
-  return definitions.map(({ name, description, input_schema }, at) => {
-    const schema = { ...input_schema, type: "object" as const };
-    const last = at === definitions.length - 1;
-    return { name, description, input_schema: schema, ...(last && mark) };
-  });
+  return [system, ...more].filter((part) => part.trim() !== "").join("\n\n");
 }
 
 function messagesOf(messages: readonly Message[], mark: Mark): MessageParam[] {
@@ -110,39 +101,26 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
 type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
 
 /** A message of the Messages API as it is streamed. */
-export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
-  size = 0;
-  readonly #sink: ModelSink;
+export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
   readonly #parts: Part[] = [];
-  #id = "";
-  #model = "";
-  #usage: Usage = noUsage;
   #stopReason: StopReason | null = null;
   #detail: string | undefined;
   #ended = false;
 
-  constructor(sink: ModelSink) {
-    this.#sink = sink;
-  }
-
-  get partial(): PartialUsage | null {
-    return this.#model === "" ? null : { model: this.#model, usage: this.#usage };
-  }
-
   add(event: RawMessageStreamEvent): void {
     switch (event.type) {
       case "content_block_delta":
-        return this.#grow(this.#part(event.index), event.delta);
+        return this.#delta(this.#parts[event.index], event.delta);
       case "content_block_start":
         return this.#begin(event.index, event.content_block);
       case "message_start":
-        this.#id = event.message.id;
-        this.#model = event.message.model;
-        return this.#count(event.message.usage);
+        this.id = event.message.id;
+        this.model = event.message.model;
+        return this.count(counted(this.usage, event.message.usage));
       case "message_delta":
         this.#stopReason = event.delta.stop_reason;
         this.#detail = detailOf(event.delta.stop_details);
-        return this.#count(event.usage);
+        return this.count(counted(this.usage, event.usage));
       case "message_stop":
         this.#ended = true;
         return;
@@ -152,72 +130,43 @@ export class MessageAccumulator implements Accumulator<RawMessageStreamEvent> {
 
   answer(): ModelAnswer | null {
     if (!this.#ended) return null;
+    const { id, model, usage } = this;
     const toolUses: ToolUse[] = [];
-    const blocks = this.#parts.map((part) => {
-      const { block, use } = finished(part);
-      if (use) toolUses.push(use);
-      return block;
-    });
+    const blocks = this.#parts.map((part) => finished(part, toolUses));
     const thinking = blocks.map((block) => (block.type === "thinking" ? block.thinking : ""));
     return {
-      id: this.#id,
-      model: this.#model,
-      usage: this.#usage,
-      toolUses,
-      blocks,
+      ...{ id, model, usage, toolUses, blocks },
       text: textOf(blocks),
       thinking: thinking.join(""),
-      stop: this.#stopReason === null ? "unknown" : (stops[this.#stopReason] ?? "unknown"),
+      stop: (this.#stopReason && stops[this.#stopReason]) ?? "unknown",
       finishReason: this.#stopReason ?? "no reason",
       ...(this.#detail !== undefined && { detail: this.#detail }),
     };
   }
 
-  #count(usage: WireUsage | MessageDeltaUsage): void {
-    this.#usage = counted(this.#usage, usage);
-    if (this.partial !== null) this.#sink.onUsage?.(this.partial);
-  }
-
-  #part(index: number): Part {
-    const part = this.#parts[index];
-    if (part) return part;
-    throw new TypeError(`content block ${index} never began`);
-  }
-
   #begin(index: number, block: ContentBlock): void {
     const part = { block, text: new GrowingText(), json: new GrowingText() };
     this.#parts[index] = part;
-    if (block.type === "text" && block.text) this.#text(part, block.text);
-    if (block.type === "thinking" && block.thinking) this.#think(part, block.thinking);
+    if (block.type === "text" && block.text) this.text(part.text, block.text);
+    if (block.type === "thinking" && block.thinking) this.think(part.text, block.thinking);
   }
 
-  #grow(part: Part, delta: RawContentBlockDelta): void {
+  #delta(part: Part | undefined, delta: RawContentBlockDelta): void {
+    if (!part) throw new TypeError("a content block never began");
+    const { block } = part;
     switch (delta.type) {
       case "text_delta":
-        return this.#text(part, delta.text);
+        return this.text(part.text, delta.text);
       case "thinking_delta":
-        return this.#think(part, delta.thinking);
+        return this.think(part.text, delta.thinking);
       case "input_json_delta":
-        this.size += delta.partial_json.length;
-        return part.json.add(delta.partial_json);
+        return this.grow(part.json, delta.partial_json);
       case "signature_delta":
-        if (part.block.type === "thinking") part.block.signature = delta.signature;
+        if (block.type === "thinking") block.signature = delta.signature;
         return;
       case "citations_delta":
-        if (part.block.type === "text") (part.block.citations ??= []).push(delta.citation);
+        if (block.type === "text") (block.citations ??= []).push(delta.citation);
     }
-  }
-
-  #text(part: Part, text: string): void {
-    this.size += text.length;
-    part.text.add(text);
-    this.#sink.onToken(text);
-  }
-
-  #think(part: Part, text: string): void {
-    this.size += text.length;
-    part.text.add(text);
-    this.#sink.onThinking(text);
   }
 }
 
@@ -231,19 +180,14 @@ const stops: Partial<Record<string, Stop>> = {
   model_context_window_exceeded: "context_full",
 } satisfies Record<StopReason, Stop>;
 
-/** A whole block as it is handed back to the API, and the tool call that it is, if it is one. */
-function finished({ block, text, json }: Part): { block: Block; use?: ToolUse } {
-  if (block.type === "text") return { block: { ...block, text: String(text) } };
-  if (block.type === "thinking") return { block: { ...block, thinking: String(text) } };
-  if (block.type !== "tool_use" && block.type !== "server_tool_use") return { block: { ...block } };
-  const given = String(json) || JSON.stringify(block.input ?? {});
-  const { input, broken } = argumentsOf(given);
-  const whole = { ...block, input };
-  if (block.type === "server_tool_use") return { block: whole };
-  return {
-    block: whole,
-    use: { id: block.id, name: block.name, input, ...(broken && { broken }) },
-  };
+/** A whole block as it is handed back to the API; adds the tool call that it is, if it is one. */
+function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
+  if (block.type === "text") return { ...block, text: String(text) };
+  if (block.type === "thinking") return { ...block, thinking: String(text) };
+  if (block.type !== "tool_use" && block.type !== "server_tool_use") return { ...block };
+  const given = argumentsOf(String(json) || JSON.stringify(block.input ?? {}));
+  if (block.type === "tool_use") toolUses.push({ id: block.id, name: block.name, ...given });
+  return { ...block, input: given.input };
 }
 
 /** The counts are totals of the whole message: what is given replaces what was. */
@@ -257,7 +201,5 @@ function counted(before: Usage, usage: WireUsage | MessageDeltaUsage): Usage {
   };
 }
 
-function detailOf(details: { category: string | null; explanation: string | null } | null) {
-  const parts = [details?.category, details?.explanation].filter((part) => part);
-  return parts.length > 0 ? parts.join(", ") : undefined;
-}
+const detailOf = (details: { category: string | null; explanation: string | null } | null) =>
+  [details?.category, details?.explanation].filter(Boolean).join(", ") || undefined;

@@ -1,6 +1,6 @@
 import { type AgentFn, noUsage, type Usage } from "@uncaged/workflow";
 import type { Spent } from "../run/run.ts";
-import { commandAgent, type PresetOptions, proxies } from "./command.ts";
+import { type PresetOptions, presetAgent } from "./command.ts";
 import {
   type AgentOutput,
   countOf,
@@ -23,25 +23,17 @@ import {
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
-  const { command = "claude", model, permissionMode = "acceptEdits", args = [], ...rest } = options;
-  return commandAgent({
-    ...rest,
+  const { model, permissionMode = "acceptEdits", args = [] } = options;
+  return presetAgent(options, "claude", ["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR"], {
     argv: [
-      command,
-      "--print",
-      "--output-format",
-      "stream-json",
-      "--verbose",
-      "--include-partial-messages",
-      "--permission-mode",
-      permissionMode,
-      ...(model === undefined ? [] : ["--model", model]),
+      ["--print", "--output-format", "stream-json", "--verbose", "--include-partial-messages"],
+      ["--permission-mode", permissionMode],
+      model === undefined ? [] : ["--model", model],
       ["--append-system-prompt", "{system}"],
       ["--resume", "{session}", "--fork-session"],
       ...args,
       ["--max-budget-usd", "{budget}"],
     ],
-    env: ["ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", ...proxies, ...(options.env ?? [])],
     output: readClaudeCode,
     lostSession: /No conversation found/i,
   });

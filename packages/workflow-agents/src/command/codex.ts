@@ -1,5 +1,5 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { commandAgent, type PresetOptions, proxies } from "./command.ts";
+import { type PresetOptions, presetAgent } from "./command.ts";
 import {
   type AgentOutput,
   countOf,
@@ -17,22 +17,15 @@ import {
  * and exec_events.rs.
  */
 export function codex(options: PresetOptions & { sandbox?: string } = {}): AgentFn {
-  const { command = "codex", model, sandbox = "workspace-write", args = [], ...rest } = options;
-  return commandAgent({
-    ...rest,
+  const { model, sandbox = "workspace-write", args = [] } = options;
+  return presetAgent(options, "codex", ["CODEX_*", "OPENAI_*"], {
     argv: [
-      command,
-      "exec",
-      "--json",
-      "--skip-git-repo-check",
-      "--sandbox",
-      sandbox,
-      ...(model === undefined ? [] : ["--model", model]),
+      ["exec", "--json", "--skip-git-repo-check", "--sandbox", sandbox],
+      model === undefined ? [] : ["--model", model],
       ...args,
       ["resume", "{session}"],
       "-",
     ],
-    env: ["CODEX_*", "OPENAI_*", ...proxies, ...(options.env ?? [])],
     output: () => readCodex(model ?? "codex"),
     lostSession: /no rollout found|session .*not found|thread .*not found/i,
   });
@@ -64,46 +57,39 @@ function readCodex(model: string): ReturnType<LineReader> {
   };
 }
 
+const tools: Record<string, (item: Fields) => { name: string; input: unknown }> = {
+  command_execution: ({ command }) => ({ name: "command", input: { command } }),
+  file_change: ({ changes }) => ({ name: "file_change", input: { changes } }),
+  web_search: ({ query }) => ({ name: "web_search", input: { query } }),
+  mcp_tool_call: ({ server, tool, arguments: input }) => ({
+    name: `${stringOf(server)}__${stringOf(tool)}`,
+    input: input ?? {},
+  }),
+};
 // A file change and a web search may be reported only when they are over.
-const reportedLate = new Set(["file_change", "web_search"]);
+const reportedLate = new Set<unknown>(["file_change", "web_search"]);
 
-function startedItem(item: Fields): AgentOutput[] {
-  return reportedLate.has(stringOf(item.type)) ? [] : toolUse(item);
+function toolUse(item: Fields): AgentOutput[] {
+  const type = stringOf(item.type);
+  const described = Object.hasOwn(tools, type) ? tools[type]?.(item) : undefined;
+  return described ? [{ kind: "toolUse", id: stringOf(item.id), ...described }] : [];
 }
+
+const startedItem = (item: Fields): AgentOutput[] =>
+  reportedLate.has(item.type) ? [] : toolUse(item);
 
 function completedItem(item: Fields): AgentOutput[] {
   const text = stringOf(item.text);
   if (item.type === "agent_message") return [{ kind: "text", delta: `${text}\n` }];
   if (item.type === "reasoning") return [{ kind: "thinking", delta: `${text}\n` }];
-  const late = reportedLate.has(stringOf(item.type)) ? toolUse(item) : [];
-  return [...late, ...toolResult(item)];
-}
-
-function toolUse(item: Fields): AgentOutput[] {
-  const id = stringOf(item.id);
-  switch (item.type) {
-    case "command_execution":
-      return [{ kind: "toolUse", id, name: "command", input: { command: item.command } }];
-    case "file_change":
-      return [{ kind: "toolUse", id, name: "file_change", input: { changes: item.changes } }];
-    case "web_search":
-      return [{ kind: "toolUse", id, name: "web_search", input: { query: item.query } }];
-    case "mcp_tool_call": {
-      const name = `${stringOf(item.server)}__${stringOf(item.tool)}`;
-      return [{ kind: "toolUse", id, name, input: item.arguments ?? {} }];
-    }
-    default:
-      return [];
-  }
-}
-
-function toolResult(item: Fields): AgentOutput[] {
-  if (toolUse(item).length === 0) return [];
-  const exitCode = item.exit_code;
-  const isError = item.status === "failed" || item.status === "declined";
-  const isBad = isError || (typeof exitCode === "number" && exitCode !== 0);
-  const content = item.aggregated_output ?? item.result ?? item.error ?? stringOf(item.status);
-  return [{ kind: "toolResult", id: stringOf(item.id), content, isError: isBad }];
+  const use = toolUse(item);
+  if (use.length === 0) return [];
+  const { exit_code: exitCode, status } = item;
+  const hasFailed = status === "failed" || status === "declined";
+  const isError = hasFailed || (typeof exitCode === "number" && exitCode !== 0);
+  const content = item.aggregated_output ?? item.result ?? item.error ?? stringOf(status);
+  const late = reportedLate.has(item.type) ? use : [];
+  return [...late, { kind: "toolResult", id: stringOf(item.id), content, isError }];
 }
 
 // `input_tokens` has the cached ones in it.

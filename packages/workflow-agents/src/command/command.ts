@@ -7,20 +7,17 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { runChild } from "../child/child.ts";
-import { allowed } from "../child/child.ts";
-import { failure, misuse } from "../run/error.ts";
-import { currentRun, inAttempt, publish } from "../run/run.ts";
-import { failureOf, lastLine, readLines, readText } from "./output.ts";
+import { allowed, type ChildEnd, runChild } from "../child/child.ts";
+import { Lines } from "../child/output.ts";
+import { failure, misuse, oneLine } from "../run/error.ts";
+import { currentRun, cwdOf, inAttempt, publish, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
-import { CommandReport } from "./report.ts";
+import { CommandReport, readLines, readText } from "./report.ts";
 
 /** How a command is run as an agent. */
 export type CommandOptions = {
-  /** The command and its arguments, with placeholders for what the thread gives: {@link Template}. */
+  /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
   argv: Template;
-  /** How it gets the prompt: by stdin, unless argv has `{prompt}`. */
-  prompt?: "stdin" | "argument";
   /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
   output?: "text" | LineReader;
   /** The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all with that prefix. */
@@ -50,17 +47,25 @@ export type PresetOptions = Pick<CommandOptions, "set" | "timeoutMs" | "graceMs"
   env?: readonly string[];
 };
 
-/** Where the network is reached, for those that do not reach it directly. */
-export const proxies = [
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "SSL_CERT_FILE",
-  "NODE_EXTRA_CA_CERTS",
-];
+/** An agent that is a known command: `own` are its variables, `argv` what follows the program. */
+export function presetAgent(
+  options: PresetOptions,
+  program: string,
+  own: readonly string[],
+  rest: Pick<CommandOptions, "argv" | "output" | "lostSession">,
+): AgentFn {
+  const { set, timeoutMs, graceMs, message, command = program, env = [] } = options;
+  return commandAgent({
+    ...{ set, timeoutMs, graceMs, message, ...rest },
+    argv: [command, ...rest.argv],
+    env: [...own, ...proxies, ...env],
+  });
+}
+
+// Where the network is reached, for those that do not reach it directly.
+const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy"
+  .split(" ")
+  .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
 type Settings = Required<CommandOptions>;
 
@@ -82,7 +87,6 @@ type Settings = Required<CommandOptions>;
 export function commandAgent(options: CommandOptions): AgentFn {
   const settings: Settings = {
     argv: options.argv,
-    prompt: options.prompt ?? (has(options.argv, "prompt") ? "argument" : "stdin"),
     output: options.output ?? "text",
     env: options.env ?? [],
     set: options.set ?? {},
@@ -92,8 +96,12 @@ export function commandAgent(options: CommandOptions): AgentFn {
     lostSession: options.lostSession ?? /(?!)/,
     message: options.message ?? threadText,
   };
-  checkTemplate(settings.argv, settings.prompt);
-  const name = basename(String(settings.argv[0]));
+  const [command] = settings.argv;
+  if (typeof command !== "string" || command === "" || command.search(placeholder) >= 0) {
+    const message = "a command agent can't be run: its argv must begin with the command's name";
+    throw misuse("BAD_COMMAND", message, "fix commandAgent's options");
+  }
+  const name = basename(command);
   return (ctx, systemPrompt) =>
     inAttempt(ctx, async ({ index }) => {
       const session = has(settings.argv, "session") ? sessionOf(name, index) : null;
@@ -186,7 +194,11 @@ async function runOnce(
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env);
   const report = new CommandReport(name, mask, settings.output !== "text");
-  const errors = lastLine((line) => report.note("info", line));
+  const errors = new Lines(
+    64 * 1024,
+    (line) => report.addError(line),
+    () => undefined,
+  );
   const output =
     settings.output === "text"
       ? readText(settings.maxOutput, report)
@@ -195,17 +207,15 @@ async function runOnce(
     const end = await runChild({
       ...inputOf(settings, ctx, given),
       ...{ env, signal, timeoutMs, graceMs },
-      cwd: cwdOf(ctx),
+      cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),
-      onError: (chunk) => errors.lines.add(chunk),
+      onError: (chunk) => errors.add(chunk),
     });
     signal.throwIfAborted();
-    errors.lines.end();
+    errors.end();
     output.end();
     const text = report.result?.trim() ?? "";
-    const last = mask(errors.last() || output.stray());
-    const error = failureOf(name, end, { timeoutMs, reported: report.failure, last, text });
-    return { report, text, error };
+    return { report, text, error: failureOf(name, end, report, timeoutMs) };
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, text: "", error: thrown };
@@ -213,26 +223,44 @@ async function runOnce(
 }
 
 function inputOf(
-  { argv, prompt, message }: Settings,
+  { argv, message }: Settings,
   ctx: ThreadContext,
   { system, session, budget }: Given,
 ): { argv: string[]; input?: string } {
   const own = message(ctx, session?.steps ?? 0);
   const text = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
-  const values = {
+  const whole = filled(argv, {
     ...{ prompt: text, budget },
     system: system === "" ? null : system,
     session: session?.session ?? null,
-  };
-  const whole = filled(argv, values);
-  return prompt === "stdin" ? { argv: whole, input: text } : { argv: whole };
+  });
+  return has(argv, "prompt") ? { argv: whole } : { argv: whole, input: text };
 }
 
-function cwdOf({ cwd }: ThreadContext): string {
-  if (cwd !== undefined) return cwd;
-  const message = "the thread has no working directory, and a command needs one";
-  const hint = "start the thread with the command line, or give cwd in the options of run";
-  throw failure("NO_CWD", message, hint);
+/** The error that a command's end amounts to; null when it ended well and answered. */
+function failureOf(
+  name: string,
+  end: ChildEnd,
+  report: CommandReport,
+  timeoutMs: number,
+): WorkflowError | null {
+  const command = `the command ${JSON.stringify(name)}`;
+  const why = oneLine(report.failure ?? report.lastLine, 500);
+  const because = why === "" ? "" : `: ${why}`;
+  if (end.by === "timeout") {
+    const message = `${command} was ended after ${timeoutMs} ms${because}`;
+    const hint = "retry the thread, or give it a longer timeoutMs";
+    return failure("COMMAND_TIMEOUT", message, hint);
+  }
+  if (end.exitCode !== 0 || report.failure !== null) {
+    const how = end.signal ? `was ended by ${end.signal}` : `failed with exit code ${end.exitCode}`;
+    const what = end.exitCode === 0 ? "failed" : how;
+    const hint = "see the thread's events, fix the cause, and retry the thread";
+    return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
+  }
+  if (report.result?.trim()) return null;
+  const hint = "run it by hand in the thread's directory to see what it does";
+  return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
 }
 
 /**
@@ -266,25 +294,8 @@ function filled(template: Template, values: Record<Placeholder, string | null>):
  * first `known` steps already and gets the others.
  */
 function threadText(ctx: ThreadContext, known: number): string {
-  const steps = ctx.steps.slice(known).map(({ role, content }, at) => {
-    return `<step number="${known + at + 1}" role="${role}">\n${content}\n</step>`;
-  });
+  const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));
   const prompt = known === 0 ? [ctx.start.content.trim() || "(no prompt)"] : [];
   const parts = [...prompt, ...steps];
   return parts.length > 0 ? parts.join("\n\n") : "Go on.";
-}
-
-function checkTemplate(template: Template, prompt: "stdin" | "argument"): void {
-  const [command] = template;
-  const problem =
-    typeof command !== "string" || command === "" || command.search(placeholder) >= 0
-      ? "its argv must begin with the command's name"
-      : prompt === "stdin" && has(template, "prompt")
-        ? "its argv has {prompt}, and the prompt is given by stdin"
-        : prompt === "argument" && !has(template, "prompt")
-          ? "its argv has no {prompt}, and the prompt is an argument"
-          : null;
-  if (problem === null) return;
-  const message = `a command agent can't be run: ${problem}`;
-  throw misuse("BAD_COMMAND", message, "fix commandAgent's options");
 }

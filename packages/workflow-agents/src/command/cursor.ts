@@ -1,5 +1,5 @@
 import type { AgentFn } from "@uncaged/workflow";
-import { commandAgent, type PresetOptions, proxies } from "./command.ts";
+import { type PresetOptions, presetAgent } from "./command.ts";
 import {
   type AgentOutput,
   type Fields,
@@ -16,22 +16,16 @@ import {
  * Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */
 export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {
-  const { command = "cursor-agent", model, force = true, args = [], ...rest } = options;
-  return commandAgent({
-    ...rest,
+  const { model, force = true, args = [] } = options;
+  return presetAgent(options, "cursor-agent", ["CURSOR_*"], {
     argv: [
-      command,
-      "--print",
-      "--output-format",
-      "stream-json",
-      ...(force ? ["--force"] : []),
-      ...(model === undefined ? [] : ["--model", model]),
+      ["--print", "--output-format", "stream-json"],
+      force ? ["--force"] : [],
+      model === undefined ? [] : ["--model", model],
       ["--resume", "{session}"],
       ...args,
-      "--",
-      "{prompt}",
+      ...["--", "{prompt}"],
     ],
-    env: ["CURSOR_*", ...proxies, ...(options.env ?? [])],
     output: readCursor,
     lostSession: /(chat|session|conversation) .*not found/i,
   });

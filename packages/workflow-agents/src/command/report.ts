@@ -1,8 +1,19 @@
-import { addUsage, isWorkflowError, type Mask, noUsage, truncated } from "@uncaged/workflow";
+import { StringDecoder } from "node:string_decoder";
+import {
+  addUsage,
+  isWorkflowError,
+  type Mask,
+  noUsage,
+  truncated,
+  type WorkflowError,
+} from "@uncaged/workflow";
+import { Lines } from "../child/output.ts";
+import { failure } from "../run/error.ts";
 import { AgentReport, currentRun, Meter, publish, type Spent } from "../run/run.ts";
-import type { AgentOutput } from "./reader.ts";
+import type { AgentOutput, LineReader } from "./reader.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
+const mostNotes = 1000;
 
 /** Publishes what a command puts out, masked, and keeps of it what the step needs. */
 export class CommandReport {
@@ -11,11 +22,15 @@ export class CommandReport {
   failure: string | null = null;
   isOverBudget = false;
   readonly #report = new AgentReport();
+  readonly #end = { usage: noUsage, model: null as string | null, hasToolUse: false };
   readonly #mask: Mask;
   readonly #name: string;
   readonly #text: ReturnType<Mask["stream"]>;
   readonly #thinking: ReturnType<Mask["stream"]>;
   readonly #spending: CommandSpending | null;
+  #lastError = "";
+  #lastStray = "";
+  #errors = 0;
 
   /** `reportsSpending`: a run of this command that reports no spending was cut short. */
   constructor(name: string, mask: Mask, reportsSpending: boolean) {
@@ -26,17 +41,22 @@ export class CommandReport {
     this.#thinking = mask.stream();
   }
 
+  /** Its last line of errors; without any the last one that was no JSON. */
+  get lastLine(): string {
+    return this.#mask(this.#lastError || this.#lastStray);
+  }
+
   add(output: AgentOutput): void {
-    if (output.kind !== "text") this.#publish("llm_token", this.#text.end());
-    if (output.kind !== "thinking") this.#publish("llm_thinking", this.#thinking.end());
+    if (output.kind !== "text") this.#delta("llm_token", this.#text.end());
+    if (output.kind !== "thinking") this.#delta("llm_thinking", this.#thinking.end());
     switch (output.kind) {
       case "text":
-        return this.#publish("llm_token", this.#text.push(output.delta));
+        return this.#delta("llm_token", this.#text.push(output.delta));
       case "thinking":
-        return this.#publish("llm_thinking", this.#thinking.push(output.delta));
+        return this.#delta("llm_thinking", this.#thinking.push(output.delta));
       case "toolUse": {
         const { id, name, input } = output;
-        this.#report.hasToolUse = true;
+        this.#end.hasToolUse = true;
         return publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
       }
       case "toolResult": {
@@ -51,8 +71,8 @@ export class CommandReport {
         return this.#spending?.update(output.id, output.spent);
       case "spent":
         this.#spending?.add(output.spent);
-        this.#report.usage = addUsage(this.#report.usage, output.spent.usage);
-        this.#report.model = output.spent.model;
+        this.#end.usage = addUsage(this.#end.usage, output.spent.usage);
+        this.#end.model = output.spent.model;
         return;
       case "result":
         this.result = this.#mask(output.text);
@@ -65,7 +85,20 @@ export class CommandReport {
     }
   }
 
-  /** A line that is no part of the answer: the error output, most of all. */
+  /** A line of the error output: published while they are few. */
+  addError(line: string): void {
+    if (line.trim() === "") return;
+    this.#lastError = line;
+    this.#errors += 1;
+    if (this.#errors <= mostNotes) this.note("info", line);
+  }
+
+  /** A line of the output that is no JSON. */
+  addStray(line: string): void {
+    this.#lastStray = line;
+    this.note("warn", line);
+  }
+
   note(level: "info" | "warn", line: string): void {
     const message = truncated(this.#mask(line));
     publish("tool_message", { name: this.#name, level, message, data: null });
@@ -79,7 +112,7 @@ export class CommandReport {
   done(): void {
     this.#flush();
     this.#spending?.end();
-    this.#report.done();
+    this.#report.done(this.#end);
   }
 
   failed(error: unknown): void {
@@ -90,11 +123,11 @@ export class CommandReport {
   }
 
   #flush(): void {
-    this.#publish("llm_thinking", this.#thinking.end());
-    this.#publish("llm_token", this.#text.end());
+    this.#delta("llm_thinking", this.#thinking.end());
+    this.#delta("llm_token", this.#text.end());
   }
 
-  #publish(type: "llm_token" | "llm_thinking", delta: string): void {
+  #delta(type: "llm_token" | "llm_thinking", delta: string): void {
     if (delta !== "") publish(type, { delta });
   }
 }
@@ -155,3 +188,53 @@ class CommandSpending {
     return meter;
   }
 }
+
+/** Reads bytes that come in chunks. */
+export type ByteReader = { add: (chunk: Uint8Array) => void; end: () => void };
+
+/** Takes all output for the answer. */
+export function readText(maxOutput: number, report: CommandReport): ByteReader {
+  const decoder = new StringDecoder("utf8");
+  const pieces: string[] = [];
+  let length = 0;
+  const take = (delta: string): void => {
+    length += delta.length;
+    if (length > maxOutput) throw tooMuch(maxOutput);
+    pieces.push(delta);
+    report.add({ kind: "text", delta });
+  };
+  return {
+    add: (chunk) => take(decoder.write(Buffer.from(chunk))),
+    end: () => {
+      take(decoder.end());
+      report.add({ kind: "result", text: pieces.join("") });
+    },
+  };
+}
+
+const longestLine = 64 * 1024 * 1024;
+
+/** Has a reader understand each line. */
+export function readLines(reader: LineReader, report: CommandReport): ByteReader {
+  const read = reader();
+  const takeLine = (line: string): void => {
+    if (line.trim() === "") return;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      return report.addStray(line);
+    }
+    for (const output of read(value)) report.add(output);
+  };
+  return new Lines(longestLine, takeLine, () => {
+    throw tooMuch(longestLine);
+  });
+}
+
+const tooMuch = (most: number): WorkflowError =>
+  failure(
+    "COMMAND_SAID_TOO_MUCH",
+    `the command put out more than ${most} characters, and was ended`,
+    "have it put out less, or raise maxOutput",
+  );

@@ -32,10 +32,8 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
       format: { type: "json_schema", schema: Object(schema) as object },
     };
     try {
-      const bounds = { maxTurns: 1, allowTruncated: false };
-      const { answer } = await converse(provider, request, { env, signal }, quiet, bounds);
-      const { usage, model: answered, finishReason } = answer;
-      Object.assign(report, { usage, model: answered, finishReason }).done();
+      const answer = await converse(provider, request, { env, signal, maxTurns: 1 });
+      report.done(answer);
       return valueOf(answer.text);
     } catch (error) {
       if (!signal?.aborted) report.failed(error, "the extraction failed");
@@ -43,15 +41,6 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
     }
   };
 }
-
-const nothing = () => undefined;
-const quiet = {
-  onToken: nothing,
-  onThinking: nothing,
-  onToolUse: nothing,
-  onToolResult: nothing,
-  onAnswer: nothing,
-};
 
 // A mark that the text can't hold: with its end in the text, the text could go on as our prompt.
 function asked(text: string, problem: string | null): string {

@@ -25,6 +25,12 @@ export const patienceOf = (access: Access): Patience => ({
   maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
+/** The error of a provider's key that the thread's environment does not have. */
+export const noKey = (provider: string, variable: string): ProviderError =>
+  new ProviderError("LLM_NO_KEY", `there is no key for ${provider}`, {
+    hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
+  });
+
 /**
  * Checks an address and a key before they are used: a client's own error is no help.
  *
@@ -42,8 +48,7 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   });
 }
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
 /**
  * The headers that a variable of the thread's environment adds to each request: a line each, as the
@@ -58,9 +63,8 @@ export function headersIn(
   const lines = (env[variable] ?? "").split("\n").filter((line) => line.trim() !== "");
   return Object.fromEntries(
     lines.map((line) => {
-      const [first = "", ...rest] = line.split(":");
-      const [name, value] = [first.trim(), rest.join(":").trim()];
-      if (rest.length > 0 && headerName.test(name) && headerValue.test(value)) return [name, value];
+      const [, name, value = ""] = headerLine.exec(line) ?? [];
+      if (name !== undefined) return [name, value];
       throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is no header`, {
         hint: `give ${variable} a line for each header, as X-Gateway: blue, or unset it`,
       });

@@ -1,17 +1,18 @@
-import { addUsage, type AgentFn, type ThreadContext } from "@uncaged/workflow";
+import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { ownPrices, withCost } from "../ledger/prices.ts";
-import { failure } from "../run/error.ts";
 import {
   AgentReport,
   currentRun,
+  cwdOf,
   inAttempt,
   outerRun,
   publish,
   type RoleRun,
+  stepText,
   withRun,
 } from "../run/run.ts";
 import type { ToolRunner } from "../tools/tools.ts";
-import { converse, emptyAnswer, type Observer, type Toolbox } from "./converse.ts";
+import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
 import type { Block, Message, ModelProvider, ModelRequest } from "./provider.ts";
 
 /** The options of every model agent. */
@@ -37,26 +38,31 @@ export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
-  const { maxTurns = 50, allowTruncated = false, messages = threadMessages } = options;
+  const { tools: runner, maxTurns, allowTruncated, messages = threadMessages, ...asked } = options;
   const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal } = ctx;
     const report = new AgentReport();
     try {
-      const toolbox = options.tools && toolboxOf(options.tools, ctx);
-      const { model, maxTokens, temperature, thinking, effort } = options;
+      const toolbox = runner && {
+        runner,
+        context: {
+          ...{ env, cwd: cwdOf(ctx, "the agent's tools need one") },
+          signal: signal ?? new AbortController().signal,
+        },
+      };
+      const { model, maxTokens, temperature, thinking, effort } = asked;
       const request: ModelRequest = {
         ...{ model, maxTokens, temperature, thinking, effort },
         system: systemPrompt,
         messages: messages(ctx),
-        tools: toolbox ? await toolbox.runner.definitions(toolbox.context) : [],
+        tools: toolbox ? await runner.definitions(toolbox.context) : [],
       };
       const bounds = { maxTurns, allowTruncated, toolbox };
-      const observer = observerOf(report);
-      const { text } = await converse(provider, request, { env, signal }, observer, bounds);
+      const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
       // A tool call of a model that was given no tools ends the conversation, too.
-      if (!text.trim()) throw emptyAnswer(provider.name);
-      report.done();
-      return text;
+      if (!end.text.trim()) throw emptyAnswer(provider.name);
+      report.done(end);
+      return end.text;
     } catch (error) {
       if (!signal?.aborted) report.failed(error, "the agent failed");
       throw error;
@@ -75,27 +81,13 @@ function runOf(ctx: ThreadContext): RoleRun {
   return { ...currentRun(), stepID, withCost: (spent) => withCost(spent, prices) };
 }
 
-function toolboxOf(runner: ToolRunner, ctx: ThreadContext): Toolbox {
-  const { cwd, env = {}, signal = new AbortController().signal } = ctx;
-  if (cwd !== undefined) return { runner, context: { cwd, env, signal } };
-  const message = "the thread has no working directory, and the agent's tools need one";
-  const hint = "start the thread with the command line, or give cwd in the options of run";
-  throw failure("NO_CWD", message, hint);
-}
-
 /** Publishes a conversation's events. */
-const observerOf = (report: AgentReport): Observer => ({
+const callbacks: ModelCallbacks = {
   onToken: (delta) => publish("llm_token", { delta }),
   onThinking: (delta) => publish("llm_thinking", { delta }),
-  onToolUse: ({ id, name, input }) => {
-    report.hasToolUse = true;
-    publish("llm_tool_use", { tool_use_id: id, name, input });
-  },
-  onToolResult: ({ tool_use_id, content, is_error }) =>
-    publish("llm_tool_result", { tool_use_id, content, is_error }),
-  onAnswer: ({ usage, model, finishReason }) =>
-    Object.assign(report, { usage: addUsage(report.usage, usage), model, finishReason }),
-});
+  onToolUse: ({ id, name, input }) => publish("llm_tool_use", { tool_use_id: id, name, input }),
+  onToolResult: (result) => publish("llm_tool_result", result),
+};
 
 /**
  * A thread for a model that takes part in it: the user's prompt, and what each role wrote so far, a block
@@ -103,9 +95,7 @@ const observerOf = (report: AgentReport): Observer => ({
  * provider's cache).
  */
 export function threadMessages(ctx: ThreadContext): Message[] {
-  const steps = ctx.steps.map(({ role, content }, at): Block => {
-    return { type: "text", text: `<step number="${at + 1}" role="${role}">\n${content}\n</step>` };
-  });
-  const prompt = { type: "text", text: ctx.start.content.trim() || "(no prompt)" };
-  return [{ role: "user", content: [prompt, ...steps] }];
+  const prompt = ctx.start.content.trim() || "(no prompt)";
+  const texts = [prompt, ...ctx.steps.map((step, at) => stepText(step, at + 1))];
+  return [{ role: "user", content: texts.map((text): Block => ({ type: "text", text })) }];
 }

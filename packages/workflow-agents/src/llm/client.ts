@@ -1,19 +1,11 @@
 import type { ToolDefinition, ToolRunner } from "../tools/tools.ts";
-import { converse } from "./converse.ts";
+import { converse, type Conversed, type ModelCallbacks } from "./converse.ts";
 import { ProviderError } from "./error.ts";
-import type {
-  Format,
-  Message,
-  ModelAnswer,
-  ModelProvider,
-  ModelRequest,
-  ToolResult,
-  ToolUse,
-} from "./provider.ts";
+import type { Format, Message, ModelProvider, ModelRequest, ToolUse } from "./provider.ts";
 
 /** One call of a model, as the step workflows make it. */
 export type ModelParams = {
-  /** The client's own model when not given. */
+  /** `claude-opus-5-5` when not given. */
   model?: string;
   system?: string;
   messages: Message[];
@@ -40,14 +32,6 @@ export type ModelResult = {
   thinking?: string;
 };
 
-/** Called while a call goes on; each may be left out. */
-export type ModelCallbacks = {
-  onToken?: (delta: string) => void;
-  onThinking?: (delta: string) => void;
-  onToolUse?: (toolUse: ToolUse) => void;
-  onToolResult?: (toolResult: ToolResult) => void;
-};
-
 /** Calls a model as a step of a workflow does. */
 export type ModelClient = {
   call: (
@@ -62,14 +46,10 @@ export type ModelClientOptions = {
   env: Readonly<Record<string, string>>;
   signal?: AbortSignal;
   cwd?: string;
-  /** `claude-opus-5-5` when not given. */
-  model?: string;
   /** With them a call goes on until the model ends its turn; without, it ends with the tool calls. */
   tools?: ToolRunner;
   maxTurns?: number;
 };
-
-const defaultModel = "claude-opus-5-5";
 
 /**
  * A client of a provider's models.
@@ -80,40 +60,31 @@ const defaultModel = "claude-opus-5-5";
  * @throws ProviderError from `call`; the signal's reason when it is aborted.
  */
 export function modelClient(provider: ModelProvider, options: ModelClientOptions): ModelClient {
-  const { env, signal, cwd = "/", tools, maxTurns = 50 } = options;
-  const context = { env, cwd, signal: signal ?? new AbortController().signal };
+  const { env, signal = new AbortController().signal, cwd = "/", tools, maxTurns } = options;
+  const context = { env, cwd, signal };
+  const toolbox = tools && { runner: tools, context };
   return {
     async call(params, onToken, callbacks = {}) {
       const own = tools ? await tools.definitions(context) : [];
-      const request = requestOf(params, [...own, ...(params.tools ?? [])], options);
-      const isQuiet = params.stream === false;
-      const all: ModelAnswer[] = [];
-      const observer = {
-        onToken: (isQuiet ? null : (callbacks.onToken ?? onToken)) ?? ignore,
-        onThinking: (isQuiet ? null : callbacks.onThinking) ?? ignore,
-        onToolUse: callbacks.onToolUse ?? ignore,
-        onToolResult: callbacks.onToolResult ?? ignore,
-        onAnswer: (answer: ModelAnswer) => void all.push(answer),
-      };
-      const toolbox = tools && { runner: tools, context };
-      const bounds = { maxTurns, allowTruncated: false, toolbox };
-      const { answer, text } = await converse(provider, request, { env, signal }, observer, bounds);
-      return resultOf(answer, text, all, request);
+      const request = requestOf(params, [...own, ...(params.tools ?? [])]);
+      const streamed = { ...callbacks, onToken: callbacks.onToken ?? onToken };
+      const quiet = { ...callbacks, onToken: undefined, onThinking: undefined };
+      return resultOf(
+        await converse(provider, request, {
+          ...{ env, signal, maxTurns, toolbox },
+          callbacks: params.stream === false ? quiet : streamed,
+        }),
+        request,
+      );
     },
   };
 }
 
-const ignore = () => undefined;
-
-function requestOf(
-  params: ModelParams,
-  tools: ToolDefinition[],
-  { model = defaultModel }: ModelClientOptions,
-): ModelRequest {
+function requestOf(params: ModelParams, tools: ToolDefinition[]): ModelRequest {
   const { system = "", messages, max_tokens, temperature, thinking, output_config } = params;
   return {
     ...{ system, messages, tools, temperature },
-    model: params.model ?? model,
+    model: params.model ?? "claude-opus-5-5",
     maxTokens: max_tokens,
     thinking:
       thinking?.type === "enabled" ? { budgetTokens: thinking.budget_tokens } : thinking?.type,
@@ -128,26 +99,17 @@ function formatOf({ type, schema }: NonNullable<ModelParams["output_config"]>): 
 }
 
 function resultOf(
-  answer: ModelAnswer,
-  text: string,
-  all: readonly ModelAnswer[],
+  { id, model, text, thinking, toolUses, finishReason, usage }: Conversed,
   { format }: ModelRequest,
 ): ModelResult {
-  const sum = (of: (answer: ModelAnswer) => number) => all.reduce((so, one) => so + of(one), 0);
-  const thinking = all.map((one) => one.thinking).join("");
-  const uses = answer.toolUses.map(({ id, name, input }) => ({ id, name, input }));
+  const { input_tokens, cache_read_tokens, cache_write_tokens, ...other } = usage;
+  const uses = toolUses.map((use) => ({ id: use.id, name: use.name, input: use.input }));
   return {
     content: format && uses.length === 0 ? objectOf(text) : text,
-    model: answer.model,
-    id: answer.id,
-    finish_reason: answer.finishReason,
-    stop_reason: answer.finishReason,
+    ...{ model, id, finish_reason: finishReason, stop_reason: finishReason },
     usage: {
-      input_tokens: sum(({ usage: { input_tokens, cache_read_tokens, cache_write_tokens } }) => {
-        return input_tokens + cache_read_tokens + cache_write_tokens;
-      }),
-      output_tokens: sum(({ usage }) => usage.output_tokens),
-      thinking_tokens: sum(({ usage }) => usage.thinking_tokens),
+      input_tokens: input_tokens + cache_read_tokens + cache_write_tokens,
+      ...other,
     },
     ...(uses.length > 0 && { tool_calls: uses, tool_use: uses }),
     ...(thinking && { thinking }),

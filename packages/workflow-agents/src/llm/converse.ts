@@ -1,9 +1,8 @@
-import { isWorkflowError, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { addUsage, isWorkflowError, noUsage, type WorkflowError } from "@uncaged/workflow";
 import { currentRun, Meter } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
-import { type PartialUsage, ProviderError } from "./error.ts";
+import { ProviderError } from "./error.ts";
 import {
-  type Block,
   blocksOf,
   type Message,
   type ModelAnswer,
@@ -15,18 +14,25 @@ import {
   type ToolUse,
 } from "./provider.ts";
 
-/** What a conversation reports while it goes on. */
-export type Observer = ModelSink & {
-  onToolUse: (use: ToolUse) => void;
-  onToolResult: (result: ToolResult) => void;
-  onAnswer: (answer: ModelAnswer) => void;
+/** What a conversation reports while it goes on; each may be left out. */
+export type ModelCallbacks = Omit<ModelSink, "onUsage"> & {
+  onToolUse?: (use: ToolUse) => void;
+  onToolResult?: (result: ToolResult) => void;
 };
 
-/** The bounds of a conversation. */
-export type Bounds = { maxTurns: number; allowTruncated: boolean };
+/** The tools of a conversation, and where they run. */
+export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
-/** A conversation's end: the last answer, and the text that it comes to. */
-export type Conversed = { answer: ModelAnswer; text: string };
+/** What a conversation takes from the thread, to whom it reports, its tools and its bounds. */
+export type Conversation = Surroundings & {
+  callbacks?: ModelCallbacks;
+  toolbox?: Toolbox;
+  maxTurns?: number;
+  allowTruncated?: boolean;
+};
+
+/** The last answer, with the text that the conversation comes to, and all answers' thinking and usage. */
+export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
  * Asks a model until it ends its turn: runs the tools that it asks for and gives it their results, and
@@ -40,30 +46,33 @@ export type Conversed = { answer: ModelAnswer; text: string };
 export async function converse(
   provider: ModelProvider,
   request: ModelRequest,
-  surroundings: Surroundings,
-  observer: Observer,
-  { toolbox, ...bounds }: Bounds & { toolbox?: Toolbox },
+  conversation: Conversation,
 ): Promise<Conversed> {
+  const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false } = conversation;
   const messages: Message[] = [...request.messages];
-  let text = "";
-  for (let turn = 1; turn <= bounds.maxTurns; turn += 1) {
-    const answer = await ask(provider, { ...request, messages }, surroundings, observer);
+  let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
+  for (let turn = 1; turn <= maxTurns; turn += 1) {
+    const answer = await ask(provider, { ...request, messages }, conversation);
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
-    check(provider.name, answer, bounds);
+    thinking += answer.thinking;
+    usage = addUsage(usage, answer.usage);
+    check(provider.name, answer, allowTruncated);
     messages.push({ role: "assistant", content: answer.blocks });
     if (answer.toolUses.length > 0) {
-      answer.toolUses.forEach(observer.onToolUse);
-      if (!toolbox) return { answer, text };
-      const results = await runTools(answer.toolUses, toolbox, observer.onToolResult);
-      messages.push({ role: "user", content: results.map(resultBlock) });
+      hasToolUse = true;
+      for (const use of answer.toolUses) callbacks.onToolUse?.(use);
+      if (!toolbox) return { ...answer, text, thinking, usage, hasToolUse };
+      const results = await runTools(answer.toolUses, toolbox, callbacks.onToolResult);
+      const content = results.map((result) => ({ type: "tool_result", ...result }));
+      messages.push({ role: "user", content });
     } else if (answer.stop !== "paused") {
-      if (text.trim()) return { answer, text };
+      if (text.trim()) return { ...answer, text, thinking, usage, hasToolUse };
       throw emptyAnswer(provider.name);
     }
   }
-  const turns = `${bounds.maxTurns} turns`;
-  throw new ProviderError("LLM_TOO_MANY_TURNS", `the model had not ended its work after ${turns}`);
+  const message = `the model had not ended its work after ${maxTurns} turns`;
+  throw new ProviderError("LLM_TOO_MANY_TURNS", message);
 }
 
 /** The error of an answer that has no text. */
@@ -73,20 +82,18 @@ export const emptyAnswer = (name: string): ProviderError =>
 async function ask(
   provider: ModelProvider,
   request: ModelRequest,
-  surroundings: Surroundings,
-  observer: Observer,
+  { env, signal, callbacks }: Conversation,
 ): Promise<ModelAnswer> {
-  surroundings.signal?.throwIfAborted();
+  signal?.throwIfAborted();
   const { spent } = currentRun();
-  const reserved = await reserveCall(provider, request, surroundings);
+  const reserved = await reserveCall(provider, request, { env, signal });
   const meter = new Meter(request.model);
-  const sink = { ...observer, onUsage: (partial: PartialUsage) => meter.update(partial) };
+  const sink: ModelSink = { ...callbacks, onUsage: (partial) => meter.update(partial) };
   try {
-    const answer = await provider.answer(reserved.request, sink, surroundings);
+    const answer = await provider.answer(reserved.request, sink, { env, signal });
     const whole = { model: answer.model, usage: answer.usage, cost: null };
     spent.push(whole);
     meter.end(whole);
-    observer.onAnswer(answer);
     return answer;
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
@@ -100,7 +107,7 @@ async function ask(
   }
 }
 
-function check(name: string, answer: ModelAnswer, { allowTruncated }: Bounds): void {
+function check(name: string, answer: ModelAnswer, allowTruncated: boolean): void {
   const { stop, toolUses, finishReason, detail } = answer;
   const [use] = toolUses;
   if (stop === "refused") {
@@ -123,16 +130,11 @@ function check(name: string, answer: ModelAnswer, { allowTruncated }: Bounds): v
   }
 }
 
-const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
-
 const outputIfUnbounded = 16_384;
 
-/** A request with a bound of its answer. `release` gives back what is reserved for it. */
-type Reserved = { request: ModelRequest; release: () => void };
-
 /**
- * Reserves a call's most within the thread's limits. The service counts its input only when its bytes
- * alone would be too much.
+ * Reserves a call's most within the thread's limits, and bounds its answer. `release` gives back what is
+ * reserved. The service counts the input only when its bytes alone would be too much.
  *
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; what `countInput` throws.
  */
@@ -140,7 +142,7 @@ async function reserveCall(
   provider: ModelProvider,
   request: ModelRequest,
   surroundings: Surroundings,
-): Promise<Reserved> {
+): Promise<{ request: ModelRequest; release: () => void }> {
   const { reserve, isLimited = false } = currentRun();
   if (!isLimited) return { request, release: () => undefined };
   const { model, maxTokens = outputIfUnbounded } = request;
@@ -190,9 +192,6 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string"),
     );
 
-/** The tools of a conversation, and where they run. */
-export type Toolbox = { runner: ToolRunner; context: ToolContext };
-
 /**
  * Runs all tools that an answer asks for in parallel, and returns their results in its order; `onResult`
  * gets each as soon as it is there. A call that can't be run is answered with an error, for the model.
@@ -201,7 +200,7 @@ export type Toolbox = { runner: ToolRunner; context: ToolContext };
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,
-  onResult: (result: ToolResult) => void,
+  onResult: ModelCallbacks["onToolResult"],
 ): Promise<ToolResult[]> {
   const { signal } = context;
   signal.throwIfAborted();
@@ -210,14 +209,14 @@ async function runTools(
       ? { content: `${name} was not run: ${broken}`, is_error: true }
       : await runner.run(name, input, context);
     const result = { tool_use_id: id, content, is_error };
-    if (!signal.aborted) onResult(result);
+    if (!signal.aborted) onResult?.(result);
     return result;
   });
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {
     stop = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", stop);
   });
-  signal.addEventListener("abort", stop, { once: true });
   try {
     return await Promise.race([Promise.all(runs), stopped]);
   } finally {

@@ -1,5 +1,6 @@
-import { type Usage, WorkflowError } from "@uncaged/workflow";
+import { WorkflowError } from "@uncaged/workflow";
 import { oneLine } from "../run/error.ts";
+import type { PartialUsage } from "./provider.ts";
 
 /** What kind of thing went wrong with a model call; the documented words. */
 export type ProviderErrorType =
@@ -16,7 +17,9 @@ export type ProviderErrorType =
   | "internal_error"
   | "unknown_error";
 
-type Kind = { type: ProviderErrorType; retryable: boolean; hint: string };
+const once = (type: ProviderErrorType, hint: string) => ({ type, retryable: false, hint });
+const again = (type: ProviderErrorType, hint: string) => ({ type, retryable: true, hint });
+const auth = (hint: string) => once("auth_error", hint);
 
 const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
@@ -42,34 +45,16 @@ const kinds = {
   LLM_TOO_LARGE: once("bad_request", "raise maxAnswerLength, if the answer may be that large"),
   LLM_TOO_MANY_TURNS: once("bad_request", "raise maxTurns, or give the role a smaller task"),
   LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
-} satisfies Record<string, Kind>;
-
-function auth(hint: string): Kind {
-  return once("auth_error", hint);
-}
-
-function once(type: ProviderErrorType, hint: string): Kind {
-  return { type, retryable: false, hint };
-}
-
-function again(type: ProviderErrorType, hint: string): Kind {
-  return { type, retryable: true, hint };
-}
+};
 
 /** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
 export type ProviderErrorCode = keyof typeof kinds;
 
-/** Those that are found before the provider is called. */
 const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
   "LLM_NO_KEY",
   "LLM_AUTH",
   "LLM_BAD_REQUEST",
 ]);
-
-type More = { status?: number; hint?: string; isFree?: boolean };
-
-/** What a provider has counted of an answer so far, and of which model. */
-export type PartialUsage = { model: string; usage: Usage };
 
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
@@ -84,7 +69,11 @@ export class ProviderError extends WorkflowError {
   readonly isFree: boolean;
   partial: PartialUsage | null = null;
 
-  constructor(code: ProviderErrorCode, message: string, more: More = {}) {
+  constructor(
+    code: ProviderErrorCode,
+    message: string,
+    more: { status?: number; hint?: string; isFree?: boolean } = {},
+  ) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
     this.name = "ProviderError";
@@ -104,6 +93,37 @@ export type ClientError =
   | { kind: "json" }
   | { kind: "other"; message: string };
 
+type ErrorClass = abstract new (...args: never) => Error;
+
+/** The error classes of an official client: those of both providers have the same shape. */
+export type ClientErrors = {
+  APIConnectionTimeoutError: ErrorClass;
+  APIConnectionError: ErrorClass;
+  APIError: ErrorClass;
+};
+
+type ApiError = Error & Partial<Record<"code" | "type" | "apiMessage", string | null>>;
+
+/** What the client threw, null when it is none of its errors. */
+export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientError | null {
+  if (thrown instanceof classes.APIConnectionTimeoutError) return { kind: "timeout" };
+  if (thrown instanceof classes.APIConnectionError) {
+    return { kind: "connection", reason: reasonOf(thrown.cause ?? thrown) };
+  }
+  if (thrown instanceof classes.APIError) {
+    const {
+      status = 0,
+      code,
+      type,
+      apiMessage,
+      message,
+    } = thrown as ApiError & { status?: number };
+    const own = apiMessage ?? (status ? message.replace(`${status} `, "") : message);
+    return { kind: "http", status, word: code ?? type ?? "", message: own };
+  }
+  return thrown instanceof SyntaxError ? { kind: "json" } : null;
+}
+
 /** Where a call goes: the names for the message, and the secrets that must not stand in it. */
 export type Target = {
   provider: string;
@@ -113,63 +133,54 @@ export type Target = {
   timeoutMs: number;
 };
 
-const longestMessage = 300;
-
 /** The documented error of what a client threw. Its message is one line and names no secret. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
-  const { code, message } = classify(withoutSecrets(thrown, target.secrets), target);
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
-  return new ProviderError(code, message, { status, isFree: isFree(thrown) });
+  const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
+  return new ProviderError(code, messageOf(thrown, target), { status, isFree: isFree(thrown) });
 }
+
+const codes = {
+  timeout: "LLM_TIMEOUT",
+  connection: "LLM_UNREACHABLE",
+  cut: "LLM_CUT_OFF",
+  json: "LLM_BAD_STREAM",
+  other: "LLM_UNKNOWN",
+} as const;
 
 const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
-const overloaded = new Set([503, 529]);
 
 // After a timeout at a gateway (504) the model may have answered all the same.
 function isFree(thrown: ClientError): boolean {
   if (thrown.kind === "connection") return notConnected.test(thrown.reason);
   if (thrown.kind !== "http") return false;
   const { status } = thrown;
-  return (status >= 400 && status < 500 && status !== 408) || overloaded.has(status);
+  return (status >= 400 && status < 500 && status !== 408) || status === 503 || status === 529;
 }
 
-// Before anything is shortened: half a key would not be found.
-function withoutSecrets<T extends ClientError>(thrown: T, secrets: readonly string[]): T {
+function messageOf(thrown: ClientError, target: Target): string {
+  const { provider, model, baseUrl, secrets, timeoutMs } = target;
+  // Before anything is shortened: half a key would not be found.
   const mask = (text: string) =>
     secrets.reduce((clean, secret) => (secret ? clean.replaceAll(secret, "***") : clean), text);
-  const entries = Object.entries(thrown).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "string" && name !== "kind" ? mask(value) : value,
-  ]);
-  return Object.fromEntries(entries) as T;
-}
-
-type Classified = { code: ProviderErrorCode; message: string };
-
-function classify(thrown: ClientError, target: Target): Classified {
-  const { provider, model, baseUrl, timeoutMs } = target;
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
     case "http": {
-      const status = thrown.status > 0 ? ` ${thrown.status}` : "";
-      const word = thrown.word ? ` ${thrown.word}` : "";
-      const message = `${provider} answered${status}${word} for model ${model}: ${short(thrown.message)}`;
-      return { code: codeOf(thrown), message };
+      const { status, word, message } = thrown;
+      const answered = [provider, "answered", status || "", mask(word)].filter(Boolean).join(" ");
+      return `${answered} for model ${model}: ${short(mask(message))}`;
     }
     case "timeout":
-      return { code: "LLM_TIMEOUT", message: `${at} did not begin to answer in ${timeoutMs} ms` };
+      return `${at} did not begin to answer in ${timeoutMs} ms`;
     case "connection":
-      return { code: "LLM_UNREACHABLE", message: `can't reach ${at}: ${thrown.reason}` };
+      return `can't reach ${at}: ${mask(thrown.reason)}`;
     case "cut":
-      return {
-        code: "LLM_CUT_OFF",
-        message: `${at} broke off in the middle of its answer: ${thrown.reason}`,
-      };
+      return `${at} broke off in the middle of its answer: ${mask(thrown.reason)}`;
     case "json":
-      return { code: "LLM_BAD_STREAM", message: `${at} sent an answer that is no JSON` };
+      return `${at} sent an answer that is no JSON`;
     case "other":
-      return { code: "LLM_UNKNOWN", message: `the call of ${at} failed: ${short(thrown.message)}` };
+      return `the call of ${at} failed: ${short(mask(thrown.message))}`;
   }
 }
 
@@ -209,18 +220,15 @@ function codeOf({ status, word, message }: ClientError & { kind: "http" }): Prov
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
   if (byWord) return byWord;
   if ((status === 400 || status === 413) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
-  const byStatus = statuses[status];
-  if (byStatus) return byStatus;
-  if (status >= 500) return "LLM_SERVER_ERROR";
-  return status >= 400 ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
+  const other = status >= 400 ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
+  return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);
 }
 
 /** A URL as a message may show it: no user, password or query. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "an address that is no URL";
-}
+export const hostOf = (url: string): string =>
+  URL.canParse(url) ? new URL(url).host : "an address that is no URL";
 
-const short = (text: string): string => oneLine(text, longestMessage) || "no message";
+const short = (text: string): string => oneLine(text, 300) || "no message";
 
 /** Why a connection failed, in a word or a sentence. */
 export function reasonOf(error: unknown): string {

@@ -1,6 +1,5 @@
 import type { Usage } from "@uncaged/workflow";
 import type { ToolDefinition } from "../tools/tools.ts";
-import type { PartialUsage } from "./error.ts";
 
 /** A model's request to run a tool. `broken`: why its arguments are no JSON object. */
 export type ToolUse = { id: string; name: string; input: object; broken?: string };
@@ -9,9 +8,8 @@ export type ToolUse = { id: string; name: string; input: object; broken?: string
 export type ToolResult = { tool_use_id: string; content: string; is_error?: boolean };
 
 /**
- * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`,
- * `{type: "tool_result", …ToolResult}`, or one of the provider's own, which is handed back as it
- * came (`thinking` with its signature).
+ * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result",
+ * …ToolResult}`, or one of the provider's own, which is handed back as it came (`thinking`, signed).
  */
 export type Block = { type: string; [field: string]: unknown };
 
@@ -23,12 +21,11 @@ export const blocksOf = ({ content }: Message): Block[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
 /** All text of some blocks, in order. */
-export function textOf(blocks: readonly Block[]): string {
-  return blocks
+export const textOf = (blocks: readonly Block[], separator = ""): string =>
+  blocks
     .filter(({ type }) => type === "text")
     .map(({ text }) => (typeof text === "string" ? text : ""))
-    .join("");
-}
+    .join(separator);
 
 /** How hard a model is to try. Not every model knows every word. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
@@ -57,10 +54,13 @@ export type ModelRequest = {
   format?: Format;
 };
 
+/** What a provider has counted of an answer so far, and of which model. */
+export type PartialUsage = { model: string; usage: Usage };
+
 /** Where an answer goes while it is streamed. None may throw. */
 export type ModelSink = {
-  onToken: (delta: string) => void;
-  onThinking: (delta: string) => void;
+  onToken?: (delta: string) => void;
+  onThinking?: (delta: string) => void;
   /** What the service has counted of the answer so far, each time that it reports it. */
   onUsage?: (partial: PartialUsage) => void;
 };
@@ -113,42 +113,3 @@ export type ModelProvider = {
    */
   countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };
-
-const piecesPerBlock = 1024;
-
-/**
- * A text that is streamed in small pieces. They are joined now and then, so that a long answer takes the
- * memory of its characters and not that of its pieces.
- */
-export class GrowingText {
-  #blocks: string[] = [];
-  #pieces: string[] = [];
-
-  add(piece: string): void {
-    this.#pieces.push(piece);
-    if (this.#pieces.length < piecesPerBlock) return;
-    this.#blocks.push(this.#pieces.join(""));
-    this.#pieces = [];
-  }
-
-  toString(): string {
-    if (this.#pieces.length > 0) this.#blocks.push(this.#pieces.join(""));
-    this.#pieces = [];
-    this.#blocks = [this.#blocks.join("")];
-    return this.#blocks[0] ?? "";
-  }
-}
-
-/**
- * A tool call's arguments, from the JSON that a model wrote. What is no JSON object is `broken`, in
- * words for the model, and `input` is then empty.
- */
-export function argumentsOf(json: string): { input: object; broken?: string } {
-  try {
-    const input: unknown = JSON.parse(json.trim() || "{}");
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return { input };
-    return { input: {}, broken: "its arguments are JSON, but no object" };
-  } catch {
-    return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200)}` };
-  }
-}

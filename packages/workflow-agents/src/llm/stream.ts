@@ -1,9 +1,10 @@
 import { publish } from "../run/run.ts";
 import { checkAccess, type Patience } from "./access.ts";
+import type { Accumulator } from "./accumulator.ts";
 import {
-  type ClientError,
+  type ClientErrors,
+  clientErrorOf,
   hostOf,
-  type PartialUsage,
   ProviderError,
   providerError,
   reasonOf,
@@ -14,77 +15,85 @@ import type { ModelAnswer } from "./provider.ts";
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
-/** Builds an answer from a stream's events. `add` throws on an event that is not of the protocol. */
-export type Accumulator<Event, Answer = ModelAnswer> = {
-  add: (event: Event) => void;
-  /** The answer, null as long as its end has not come. */
-  answer: () => Answer | null;
-  /** What was counted of it so far, null when nothing was. */
-  readonly partial: PartialUsage | null;
-  readonly size: number;
-};
-
-/** A call of a provider's client. `clientErrorOf` reads what the client throws. */
-export type ClientCall<Event> = {
-  open: (guard: StallGuard) => Promise<AsyncIterable<Event> | Iterable<Event>>;
-  clientErrorOf: (error: unknown) => ClientError | null;
+/** A call of a provider's client, whose errors are of these `classes`. */
+export type ClientCall = {
+  classes: ClientErrors;
   target: Target;
   patience: Patience;
   signal?: AbortSignal;
 };
 
 /**
- * Opens a stream and reads it to its end.
+ * Calls a provider's client under a guard.
  * @throws ProviderError whatever goes wrong; the signal's reason when it is aborted.
  */
-export async function streamAnswer<Event, Answer = ModelAnswer>(
-  { open, clientErrorOf, target, patience, signal }: ClientCall<Event>,
-  accumulator: Accumulator<Event, Answer>,
-): Promise<Answer> {
+export async function callClient<Result>(
+  { classes, target, patience, signal }: ClientCall,
+  work: (guard: StallGuard) => Promise<Result>,
+): Promise<Result> {
   checkAccess(target);
-  const { maxAnswerLength } = patience;
   const guard = new StallGuard(target, patience, signal);
-  let hasBegun = false;
   try {
-    for await (const event of await open(guard)) {
-      hasBegun = true;
-      add(accumulator, event, target);
-      if (accumulator.size > maxAnswerLength) {
-        throw tooLarge(target, `${maxAnswerLength} characters`);
-      }
-    }
+    const result = await work(guard);
     signal?.throwIfAborted();
     if (guard.error) throw guard.error;
-    const answer = accumulator.answer();
-    if (answer !== null) return answer;
-    throw providerError(hasBegun ? { kind: "cut", reason: "its end never came" } : noJson, target);
+    return result;
   } catch (thrown) {
     signal?.throwIfAborted();
+    if (guard.error) throw guard.error;
+    if (thrown instanceof ProviderError) throw thrown;
     const reason = reasonOf(thrown);
-    const unknown: ClientError =
-      hasBegun || guard.isAnswering ? { kind: "cut", reason } : { kind: "other", message: reason };
-    const known = guard.error ?? (thrown instanceof ProviderError ? thrown : null);
-    const error = known ?? providerError(clientErrorOf(thrown) ?? unknown, target);
-    error.partial = accumulator.partial;
-    throw error;
+    const [cut, other] = [
+      { kind: "cut", reason },
+      { kind: "other", message: reason },
+    ] as const;
+    const known = clientErrorOf(thrown, classes);
+    throw providerError(known ?? (guard.isAnswering ? cut : other), target);
   } finally {
     guard.close();
   }
 }
 
-const noJson: ClientError = { kind: "json" };
-
-function add<Event>(accumulator: Accumulator<Event, unknown>, event: Event, target: Target): void {
+/**
+ * Opens a stream and reads it to its end.
+ * @throws ProviderError with what was counted of the answer; else as {@link callClient}.
+ */
+export async function streamAnswer<Event>(
+  call: ClientCall,
+  accumulator: Accumulator<Event>,
+  open: (guard: StallGuard) => Promise<AsyncIterable<Event>>,
+): Promise<ModelAnswer> {
+  const { target, patience } = call;
   try {
-    accumulator.add(event);
+    return await callClient(call, async (guard) => {
+      let hasBegun = false;
+      for await (const event of await open(guard)) {
+        hasBegun = true;
+        add(accumulator, event, target);
+        if (accumulator.size <= patience.maxAnswerLength) continue;
+        throw tooLarge(target, `${patience.maxAnswerLength} characters`);
+      }
+      const answer = accumulator.answer();
+      if (answer !== null) return answer;
+      const cut = { kind: "cut", reason: "its end never came" } as const;
+      throw providerError(hasBegun ? cut : { kind: "json" }, target);
+    });
   } catch (error) {
-    throw error instanceof ProviderError ? error : providerError(noJson, target);
+    if (error instanceof ProviderError) error.partial = accumulator.partial;
+    throw error;
   }
 }
 
-function tooLarge({ provider }: Target, most: string): ProviderError {
-  return new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
+function add<Event>(accumulator: Accumulator<Event>, event: Event, target: Target): void {
+  try {
+    accumulator.add(event);
+  } catch (error) {
+    throw error instanceof ProviderError ? error : providerError({ kind: "json" }, target);
+  }
 }
+
+const tooLarge = ({ provider }: Target, most: string): ProviderError =>
+  new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
 
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -99,32 +108,22 @@ export class StallGuard {
   error: ProviderError | null = null;
   /** Whether an answer that is none of the protocol's errors has begun to come. */
   isAnswering = false;
+  readonly signal: AbortSignal;
   readonly #target: Target;
   readonly #silenceMs: number;
   readonly #mostBytes: number;
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastAt = 0;
-  #bytes = 0;
   #requests = 0;
   #failed = { at: 0, error: "" };
 
-  constructor(
-    target: Target,
-    { silenceMs, maxAnswerLength }: Patience,
-    signal: AbortSignal | undefined,
-  ) {
+  constructor(target: Target, { silenceMs, maxAnswerLength }: Patience, signal?: AbortSignal) {
+    const own = this.#controller.signal;
+    this.signal = signal ? AbortSignal.any([own, signal]) : own;
     this.#target = target;
     this.#silenceMs = silenceMs;
     this.#mostBytes = maxAnswerLength * bytesPerCharacter;
-    this.#outer = signal;
-    if (signal?.aborted) this.#abort();
-    else signal?.addEventListener("abort", this.#abort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   readonly fetch: Fetch = async (url, init) => {
@@ -137,18 +136,13 @@ export class StallGuard {
     });
     this.#failed = { at: performance.now(), error: `HTTP ${response.status}` };
     this.isAnswering = response.ok;
-    if (!response.body) return response;
-    const { status, statusText, headers } = response;
-    return new Response(this.#guarded(response.body), { status, statusText, headers });
+    return response.body ? new Response(this.#guarded(response.body), response) : response;
   };
 
   /** Ends the guard; no timer is left behind. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#outer?.removeEventListener("abort", this.#abort);
   }
-
-  readonly #abort = () => this.#controller.abort();
 
   #request(): void {
     this.#requests += 1;
@@ -164,8 +158,8 @@ export class StallGuard {
 
   #guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = body.getReader();
+    let bytes = 0;
     this.#lastAt = performance.now();
-    this.#bytes = 0;
     this.#arm(this.#silenceMs);
     return new ReadableStream<Uint8Array>(
       {
@@ -173,8 +167,8 @@ export class StallGuard {
           const { done, value } = await reader.read();
           if (done) return controller.close();
           this.#lastAt = performance.now();
-          this.#bytes += value.byteLength;
-          if (this.#bytes > this.#mostBytes) {
+          bytes += value.byteLength;
+          if (bytes > this.#mostBytes) {
             this.#giveUp(tooLarge(this.#target, `${this.#mostBytes} bytes`));
           }
           controller.enqueue(value);

@@ -1,26 +1,22 @@
-import { noUsage, type Usage } from "@uncaged/workflow";
+import type { Usage } from "@uncaged/workflow";
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionChunk,
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import type { PartialUsage } from "../llm/error.ts";
+import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import {
-  argumentsOf,
   type Block,
   blocksOf,
   type Format,
-  GrowingText,
   type Message,
   type ModelAnswer,
   type ModelRequest,
-  type ModelSink,
   type Stop,
   textOf,
   type ToolUse,
 } from "../llm/provider.ts";
-import type { Accumulator } from "../llm/stream.ts";
 
 /** A request in the words of chat completions. Only OpenAI's own server knows the newer ones. */
 export function bodyOf(
@@ -59,7 +55,8 @@ function paramsOf(message: Message): ChatCompletionMessageParam[] {
   if (message.role === "system") return [{ role: "system", content: textOf(blocks) }];
   if (message.role === "assistant") return [assistantOf(blocks)];
   const results = blocks.filter(({ type }) => type === "tool_result");
-  const text = textsOf(blocks);
+  // Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.
+  const text = textOf(blocks, "\n\n");
   return [
     ...results.map(({ tool_use_id, content, is_error }): ChatCompletionMessageParam => {
       // The protocol has no word for a failed tool.
@@ -86,120 +83,73 @@ function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessagePa
   };
 }
 
-// Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.
-const textsOf = (blocks: readonly Block[]): string =>
-  blocks
-    .filter(({ type }) => type === "text")
-    .map(({ text }) => String(text))
-    .join("\n\n");
-
 type Delta = ChatCompletionChunk.Choice.Delta;
-type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
 /** What servers other than OpenAI's call the tokens of reasoning. */
 type Reasoning = { reasoning_content?: string | null; reasoning?: string | null };
 type Call = { id: string; name: string; json: GrowingText };
 
-/** A chat completion as it is streamed. */
-export class CompletionAccumulator implements Accumulator<ChatCompletionChunk> {
-  size = 0;
-  readonly #sink: ModelSink;
+/** A chat completion as it is streamed. Its counts come last: an answer that broke off has none. */
+export class CompletionAccumulator extends Accumulator<ChatCompletionChunk> {
   readonly #text = new GrowingText();
   readonly #thinking = new GrowingText();
   readonly #refusal = new GrowingText();
   readonly #calls = new Map<number, Call>();
-  #id = "";
-  #model = "";
   #finishReason: string | null = null;
-  #usage: Usage = noUsage;
-
-  constructor(sink: ModelSink) {
-    this.#sink = sink;
-  }
-
-  // Its counts come last of all: with an answer that broke off there are none.
-  get partial(): PartialUsage | null {
-    return this.#usage === noUsage ? null : { model: this.#model, usage: this.#usage };
-  }
 
   add({ id, model, choices, usage }: ChatCompletionChunk): void {
-    this.#id ||= id;
-    this.#model ||= model;
+    this.id ||= id;
+    this.model ||= model;
     const [choice] = choices;
-    if (choice) {
-      this.#grow(choice.delta);
-      this.#finishReason = choice.finish_reason ?? this.#finishReason;
-    }
-    if (!usage) return;
-    this.#usage = usageOf(usage);
-    this.#sink.onUsage?.({ model: this.#model, usage: this.#usage });
+    if (choice) this.#delta(choice.delta);
+    this.#finishReason = choice?.finish_reason ?? this.#finishReason;
+    if (usage) this.count(usageOf(usage));
   }
 
   answer(): ModelAnswer | null {
     const finishReason = this.#finishReason;
     if (finishReason === null) return null;
+    const { id, model, usage } = this;
     const text = String(this.#text);
     const refusal = String(this.#refusal);
-    const toolUses = [...this.#calls.values()].map(({ id, name, json }): ToolUse => {
-      return { id, name, ...argumentsOf(String(json)) };
+    const toolUses = [...this.#calls.values()].map(({ json, ...call }): ToolUse => {
+      return { ...call, ...argumentsOf(String(json)) };
     });
-    const calls = toolUses.map(({ id, name, input }): Block => {
-      return { type: "tool_use", id, name, input };
+    const calls = toolUses.map(({ id: call, name, input }): Block => {
+      return { type: "tool_use", id: call, name, input };
     });
-    const stop = stops[finishReason] ?? "unknown";
     return {
-      id: this.#id,
-      model: this.#model,
-      usage: this.#usage,
-      text,
-      toolUses,
-      finishReason,
+      ...{ id, model, usage, text, toolUses, finishReason },
       blocks: [...(text ? [{ type: "text", text }] : []), ...calls],
       thinking: String(this.#thinking),
-      stop: refusal ? "refused" : stop,
+      stop: refusal ? "refused" : (stops[finishReason] ?? "unknown"),
       ...(refusal && { detail: refusal.slice(0, 300) }),
     };
   }
 
-  #grow(delta: Delta & Reasoning): void {
-    const { content, refusal, tool_calls } = delta;
-    if (content) {
-      this.size += content.length;
-      this.#text.add(content);
-      this.#sink.onToken(content);
-    }
+  #delta({ content, refusal, tool_calls, ...delta }: Delta & Reasoning): void {
+    if (content) this.text(this.#text, content);
     const thought = delta.reasoning_content ?? delta.reasoning;
-    if (thought) {
-      this.size += thought.length;
-      this.#thinking.add(thought);
-      this.#sink.onThinking(thought);
+    if (thought) this.think(this.#thinking, thought);
+    if (refusal) this.grow(this.#refusal, refusal);
+    for (const { index, id, function: part } of tool_calls ?? []) {
+      const call = this.#call(index, id);
+      call.name ||= part?.name ?? "";
+      this.grow(call.json, part?.arguments ?? "");
     }
-    if (refusal) {
-      this.size += refusal.length;
-      this.#refusal.add(refusal);
-    }
-    if (tool_calls) for (const call of tool_calls) this.#call(call);
-  }
-
-  #call({ index, id, function: part = {} }: CallDelta): void {
-    const call = this.#calls.get(this.#indexOf(index, id)) ?? this.#begin(index, id);
-    call.name ||= part.name ?? "";
-    const json = part.arguments ?? "";
-    this.size += json.length;
-    call.json.add(json);
-  }
-
-  #begin(index: number | undefined, id: string | undefined): Call {
-    const at = index ?? this.#calls.size;
-    const call = { id: id || `call_${at}`, name: "", json: new GrowingText() };
-    this.#calls.set(at, call);
-    return call;
   }
 
   // Some servers leave the index out: then a new id begins a new call.
-  #indexOf(index: number | undefined, id: string | undefined): number {
-    if (index !== undefined) return index;
-    const known = [...this.#calls].find(([, call]) => call.id === id)?.[0];
-    return known ?? (id ? this.#calls.size : this.#calls.size - 1);
+  #call(given: number | undefined, id: string | undefined): Call {
+    const calls = this.#calls;
+    const known = [...calls].find(([, call]) => call.id === id)?.[0];
+    const index = given ?? known ?? Math.max(id ? calls.size : calls.size - 1, 0);
+    const call = calls.get(index) ?? {
+      id: id || `call_${index}`,
+      name: "",
+      json: new GrowingText(),
+    };
+    calls.set(index, call);
+    return call;
   }
 }
 

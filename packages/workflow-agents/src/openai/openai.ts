@@ -1,13 +1,12 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { type ClientOptions, OpenAI } from "openai/client";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
-import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
+import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
-import { type ClientError, hostOf, ProviderError, reasonOf } from "../llm/error.ts";
+import { hostOf } from "../llm/error.ts";
 import type { Effort, ModelProvider } from "../llm/provider.ts";
-import { type StallGuard, streamAnswer } from "../llm/stream.ts";
-import { CompletionAccumulator } from "./completion.ts";
-import { bodyOf } from "./completion.ts";
+import { streamAnswer } from "../llm/stream.ts";
+import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
 /** The options of an OpenAI agent. */
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
@@ -27,6 +26,7 @@ export function openaiAgent(options: OpenAIOptions): AgentFn {
 }
 
 const officialUrl = "https://api.openai.com/v1";
+const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
 
 /**
  * OpenAI's chat completions, or those of another server, as a provider. The key is `apiKey`, or
@@ -43,47 +43,24 @@ export function openaiProvider(access: Access = {}): ModelProvider {
       const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
       const official = hostOf(baseUrl) === hostOf(officialUrl);
       const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
-      if (key === null && official) {
-        throw new ProviderError("LLM_NO_KEY", "there is no key for OpenAI", {
-          hint: "set OPENAI_API_KEY in the environment that starts the thread, or give the agent apiKey",
-        });
-      }
+      if (key === null && official) throw noKey("OpenAI", "OPENAI_API_KEY");
       const secrets = key === null ? [] : [key];
       const target = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
-      const organization = env.OPENAI_ORG_ID || null;
-      const project = env.OPENAI_PROJECT_ID || null;
       const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
-      const open = ({ fetch, signal: guarded }: StallGuard) => {
-        const settings: ClientOptions = {
-          apiKey: key ?? "none",
-          baseURL: baseUrl,
-          maxRetries,
-          timeout: timeoutMs,
-          fetch,
-          organization,
-          project,
-          logLevel: "off",
-          defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
-        };
-        const client = withoutEnv(() => new OpenAI(settings));
-        return client.chat.completions.create(bodyOf(request, official), { signal: guarded });
+      const settings: ClientOptions = {
+        ...{ maxRetries, timeout: timeoutMs, logLevel: "off" },
+        apiKey: key ?? "none",
+        baseURL: baseUrl,
+        organization: env.OPENAI_ORG_ID || null,
+        project: env.OPENAI_PROJECT_ID || null,
+        defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
       };
-      const call = { open, clientErrorOf, target, patience, signal };
-      return await streamAnswer(call, new CompletionAccumulator(sink));
+      const body = bodyOf(request, official);
+      const call = { classes, target, patience, signal };
+      return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {
+        const client = withoutEnv(() => new OpenAI({ ...settings, fetch: guard.fetch }));
+        return client.chat.completions.create(body, { signal: guard.signal });
+      });
     },
   };
-}
-
-/** What the OpenAI client threw, null when it is none of its errors. */
-function clientErrorOf(error: unknown): ClientError | null {
-  if (error instanceof APIConnectionTimeoutError) return { kind: "timeout" };
-  if (error instanceof APIConnectionError) {
-    return { kind: "connection", reason: reasonOf(error.cause ?? error) };
-  }
-  if (error instanceof APIError) {
-    const { status = 0, code, type } = error;
-    const message = status ? error.message.replace(`${status} `, "") : error.message;
-    return { kind: "http", status, word: code ?? type ?? "", message };
-  }
-  return error instanceof SyntaxError ? { kind: "json" } : null;
 }

@@ -6,11 +6,13 @@ import {
   noUsage,
   openAttempt,
   type Path,
+  type Step,
   type ThreadContext,
   totalTokens,
   type Usage,
   type WorkflowEvent,
 } from "@uncaged/workflow";
+import { failure } from "./error.ts";
 
 /** What one model call spent. `cost` is in US dollars, null when the model's price is not known. */
 export type Spent = { model: string; usage: Usage; cost: number | null };
@@ -154,22 +156,26 @@ export class Meter {
   }
 }
 
+/** What an agent's work came to; what is left out is nothing, and an answer that ended its turn. */
+type AgentEnd = {
+  usage?: Usage;
+  model?: string | null;
+  finishReason?: string;
+  hasToolUse?: boolean;
+};
+
 /** Publishes how an agent's work ends: `llm_done` with what it came to, or `llm_error`. */
 export class AgentReport {
-  usage: Usage = noUsage;
-  model: string | null = null;
-  finishReason: string | null = "end_turn";
-  hasToolUse = false;
   readonly #startedAt = performance.now();
 
-  done(): void {
+  done({ usage = noUsage, model = null, finishReason = "end_turn", hasToolUse }: AgentEnd): void {
     publish("llm_done", {
       latency_ms: this.#elapsed(),
-      finish_reason: this.finishReason,
-      model: this.model,
-      usage: { ...this.usage, total_tokens: totalTokens(this.usage) },
-      thinking_tokens: this.usage.thinking_tokens,
-      has_tool_use: this.hasToolUse,
+      finish_reason: finishReason,
+      model,
+      usage: { ...usage, total_tokens: totalTokens(usage) },
+      thinking_tokens: usage.thinking_tokens,
+      has_tool_use: hasToolUse ?? false,
     });
   }
 
@@ -193,3 +199,18 @@ export class AgentReport {
     return Math.round(performance.now() - this.#startedAt);
   }
 }
+
+/**
+ * The directory of the thread that an agent works in.
+ *
+ * @throws WorkflowError `NO_CWD` when it has none; `who` needs it: "a command needs one".
+ */
+export function cwdOf({ cwd }: ThreadContext, who: string): string {
+  if (cwd !== undefined) return cwd;
+  const hint = "start the thread with the command line, or give cwd in the options of run";
+  throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
+}
+
+/** A step as an agent reads it. */
+export const stepText = ({ role, content }: Step, number: number): string =>
+  `<step number="${number}" role="${role}">\n${content}\n</step>`;

@@ -26,7 +26,7 @@ export function scriptedAgent(script: Script): AgentFn {
       const answer = answerTo(script, ctx, systemPrompt);
       const text = typeof answer === "string" ? answer : answer(ctx, systemPrompt);
       for (const [delta] of text.matchAll(/\S*\s*/g)) if (delta) publish("llm_token", { delta });
-      Object.assign(new AgentReport(), { model: "scripted" }).done();
+      new AgentReport().done({ model: "scripted" });
       return text;
     });
 }

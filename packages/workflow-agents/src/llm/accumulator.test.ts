@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { argumentsOf, GrowingText } from "./provider.ts";
+import { argumentsOf, GrowingText } from "./accumulator.ts";
 
 test("arguments are an object, and no arguments an empty one", () => {
   expect(argumentsOf('{"a": 1}')).toEqual({ input: { a: 1 } });
