@@ -10,7 +10,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type ErrorRecord, WorkflowError, fromErrorRecord } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { runChild } from "./child.ts";
 import { type Stats, constants, existsSync } from "node:fs";
 import { show } from "../contract/show.ts";
@@ -88,7 +88,7 @@ async function inFolder(
     const answer = await askChild({ ...request, tsconfig: tsconfig ?? empty });
     if ("refused" in answer) {
       const { message, details, ...rest } = answer.refused;
-      throw fromErrorRecord({
+      throw new WorkflowError({
         ...rest,
         message: shown(message),
         ...(details && { details: details.map(shown) }),
@@ -128,7 +128,6 @@ export function buildFailed(problems: string[], hint?: string): WorkflowError {
   const more = others.length > 0 ? ` (and ${others.length} more)` : "";
   return new WorkflowError({
     code: "BUILD_FAILED",
-    kind: "failed",
     message: `${first}${more}`,
     hint: hint ?? "fix the source; what it imports must be installed beside it",
     ...(problems.length > 1 && { details: problems }),
@@ -224,7 +223,6 @@ function checkStats(path: string, stats: Stats): Stats {
   if (stats.size > 0) return stats;
   throw new WorkflowError({
     code: "EMPTY_FILE",
-    kind: "failed",
     message: `${show(path)} is empty`,
     hint: "build it again, and see that the disk is not full",
   });
@@ -233,7 +231,6 @@ function checkStats(path: string, stats: Stats): Stats {
 function tooLarge(path: string, size: number, maxBytes: number): WorkflowError {
   return new WorkflowError({
     code: "FILE_TOO_LARGE",
-    kind: "failed",
     message: `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
     hint: "keep data out of the file and read it in run",
   });

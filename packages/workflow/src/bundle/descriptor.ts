@@ -137,7 +137,6 @@ const bad = (path: JsonPath, message: string): WorkflowError =>
 function badAt(message: string): WorkflowError {
   return new WorkflowError({
     code: "BAD_DESCRIPTOR",
-    kind: "failed",
     message: message.slice(0, 2000),
     hint: "a descriptor is plain data: {description, roles: {name: {description, schema}}}",
   });
@@ -146,7 +145,6 @@ function badAt(message: string): WorkflowError {
 function broken(file: string, message: string): WorkflowError {
   return new WorkflowError({
     code: "BAD_DESCRIPTOR",
-    kind: "failed",
     message,
     hint: `add the bundle again to write ${file} anew`,
   });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
-import { type ErrorRecord, fromErrorRecord } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { type ChildEnd, runChild } from "./child.ts";
 import { type LoadProblem, loadFailed, type SourceMap } from "./module.ts";
 
@@ -44,7 +44,7 @@ export async function inspectBundle(
     const answer = end.answer as InspectAnswer;
     if ("problem" in answer) throw await loadFailed(answer.problem, file, map);
     if ("refused" in answer) {
-      throw fromErrorRecord({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
+      throw new WorkflowError({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
     }
     return answer.descriptor;
   } finally {

@@ -35,7 +35,6 @@ export async function loadFailed(
   const at = original ?? (position ? `${file}:${position.line}:${position.column}` : file);
   return new WorkflowError({
     code: "BUNDLE_LOAD_FAILED",
-    kind: "failed",
     message: `${at}: ${message}`,
     hint: "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
   });
@@ -123,7 +122,6 @@ function describe(value: unknown): string {
 function refused(message: string): WorkflowError {
   return new WorkflowError({
     code: "BUNDLE_REFUSED",
-    kind: "failed",
     message,
     hint: "export async function* run(input, options) and const descriptor; let the bundler keep generators (ES2018 or later)",
   });

@@ -106,7 +106,7 @@ async function readText(path: string, max: number, code: string, hint: string): 
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     const message = `${show(path)} is no UTF-8 text`;
-    throw new WorkflowError({ code, kind: "failed", message, hint }, { cause });
+    throw new WorkflowError({ code, message, hint }, { cause });
   }
 }
 
@@ -129,7 +129,6 @@ async function refuse(file: string, findings: Finding[], map?: SourceMap): Promi
   const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
   return new WorkflowError({
     code: "BUNDLE_REFUSED",
-    kind: "failed",
     message: `${lines[0]}${more}`,
     hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
     details: lines,

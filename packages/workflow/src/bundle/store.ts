@@ -1,10 +1,5 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
-import {
-  fromErrorRecord,
-  isWorkflowError,
-  toErrorRecord,
-  WorkflowError,
-} from "../contract/error.ts";
+import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import {
   bundlePath,
@@ -40,7 +35,6 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
   if (present && !isSame(present, bytes) && (await hashOf(present)) === hash) {
     throw new WorkflowError({
       code: "HASH_COLLISION",
-      kind: "failed",
       message: `another bundle has the hash ${hash} already`,
       hint: "change a byte of the bundle, a comment say, and add it again",
     });
@@ -73,7 +67,6 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   if (now === hash) return bytes;
   throw new WorkflowError({
     code: "BUNDLE_CHANGED",
-    kind: "failed",
     message: `${path} was changed after it was added: its bytes now have the hash ${now}`,
     hint: "add the original file again to bring it back, or the changed one as a new version",
   });
@@ -107,6 +100,6 @@ export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
     return toBundle(module);
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    throw fromErrorRecord({ ...toErrorRecord(error), message: `${path}: ${error.message}` });
+    throw new WorkflowError({ ...toErrorRecord(error), message: `${path}: ${error.message}` });
   }
 }

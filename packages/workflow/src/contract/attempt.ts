@@ -1,3 +1,5 @@
+import { fromBase32, toBase32 } from "./base32.ts";
+
 /**
  * One construct that a task runs in, outermost first: `in` names the construct, `child` the task or chain
  * in it, `iteration` its iteration from 0; a child workflow has the id of its run instead.
@@ -67,15 +69,11 @@ export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttem
 /** A `run` with this property opens an attempt for each of its roles. */
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
-const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const timeDigits = 9;
 const randomRange = 32 ** 4;
 
 /** All pairs of digits: an id is made for every step, so it is put together from these. */
-const pairs = /* @__PURE__ */ Array.from(
-  { length: 1024 },
-  (_, n) => digits.charAt(n >> 5) + digits.charAt(n & 31),
-);
+const pairs = /* @__PURE__ */ Array.from({ length: 1024 }, (_, n) => toBase32(n, 2));
 
 /**
  * Makes the ids of attempts: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin
@@ -93,7 +91,7 @@ export function attemptIds(
     const present = Math.floor(now());
     if (present > time) {
       time = present;
-      prefix = timeText(time);
+      prefix = toBase32(time, timeDigits);
       last = Math.floor((random() * randomRange) / 2);
     } else last = (last + 1) % randomRange;
     return prefix + pairs[last >> 10] + pairs[last & 1023];
@@ -101,17 +99,5 @@ export function attemptIds(
 }
 
 /** When an attempt was opened, in milliseconds since the epoch, by its id; null for what is no id. */
-export function attemptTime(id: string): number | null {
-  if (!/^[0-9A-HJKMNP-TV-Z]{13}$/.test(id)) return null;
-  let time = 0;
-  for (const digit of id.slice(0, timeDigits)) time = time * 32 + digits.indexOf(digit);
-  return time;
-}
-
-function timeText(time: number): string {
-  let text = "";
-  for (let rest = time; text.length < timeDigits; rest = Math.floor(rest / 32)) {
-    text = digits.charAt(rest % 32) + text;
-  }
-  return text;
-}
+export const attemptTime = (id: string): number | null =>
+  /^[0-9A-HJKMNP-TV-Z]{13}$/.test(id) ? fromBase32(id.slice(0, timeDigits)) : null;

@@ -1,7 +1,7 @@
 import { type RoleOutput, WAIT, type WorkflowResult } from "./contract.ts";
 import { messageOf } from "./error.ts";
 import { maxJsonLength, toJson } from "./json.ts";
-import { isPlainObject, kindOf, show } from "./show.ts";
+import { isPlainObject, isRecord, kindOf, show } from "./show.ts";
 
 /** Why a value breaks the contract, naming the path: `meta.files[2] is a function`. */
 export type Refused = { ok: false; reason: string };
@@ -50,7 +50,7 @@ export function checkResult(value: unknown): CheckedResult {
 }
 
 function judgeStep(value: unknown): CheckedStep {
-  if (!isObject(value)) return refuse(`the step is ${kindOf(value)}, not {role, content, meta}`);
+  if (!isRecord(value)) return refuse(`the step is ${kindOf(value)}, not {role, content, meta}`);
   if (Symbol.asyncIterator in value) {
     return refuse("the step is a generator: write yield* instead of yield");
   }
@@ -70,7 +70,7 @@ function judgeStep(value: unknown): CheckedStep {
 }
 
 function judgeResult(value: unknown): CheckedResult {
-  if (!isObject(value)) {
+  if (!isRecord(value)) {
     return refuse(`the result is ${kindOf(value)}, not {returnCode, summary}`);
   }
   const { returnCode, summary } = value;
@@ -89,9 +89,6 @@ const refuse = (reason: string): Refused => ({ ok: false, reason });
 
 const tooLong = (what: string): string =>
   `${what} is longer than ${maxJsonLength / 1024 / 1024} Mi characters`;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function problemOfText(name: string, value: unknown): string | null {
   if (typeof value !== "string") return `${name} is ${kindOf(value)}, not a string`;
@@ -113,7 +110,7 @@ function problemOfRole(role: unknown): string | null {
 function problemOfWait({ for: what, schema, expiresAt }: RoleOutput["meta"]): string | null {
   if (typeof what !== "string") return `meta.for is ${kindOf(what)}, not a string`;
   if (what === "") return "meta.for is empty";
-  if (schema !== undefined && typeof schema !== "boolean" && !isObject(schema)) {
+  if (schema !== undefined && typeof schema !== "boolean" && !isRecord(schema)) {
     return `meta.schema is ${kindOf(schema)}, not a JSON Schema`;
   }
   if (expiresAt !== undefined && typeof expiresAt !== "number") {

@@ -16,7 +16,8 @@ export type ErrorRecord = {
 };
 
 /**
- * An error that a user can act on: `message` states what is wrong and where, `hint` what to do.
+ * An error that a user can act on: `message` states what is wrong and where, `hint` what to do. Its kind is
+ * `failed` unless another is given.
  *
  * It is recognised by a brand and not by its class, for a bundle carries its own copy of this file.
  */
@@ -26,13 +27,22 @@ export class WorkflowError extends Error {
   readonly hint: string | undefined;
   readonly details: string[] | undefined;
 
-  constructor(record: ErrorRecord, options?: { cause?: unknown }) {
-    super(record.message, options);
+  constructor(
+    {
+      code,
+      kind = "failed",
+      message,
+      hint,
+      details,
+    }: Omit<ErrorRecord, "kind"> & { kind?: ErrorKind },
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
     this.name = "WorkflowError";
-    this.code = record.code;
-    this.kind = record.kind;
-    this.hint = record.hint;
-    this.details = record.details;
+    this.code = code;
+    this.kind = kind;
+    this.hint = hint;
+    this.details = details;
     Object.defineProperty(this, brand, { value: true });
   }
 
@@ -75,11 +85,6 @@ export function toErrorRecord(error: unknown): ErrorRecord {
     return { code, kind, message, ...(hint && { hint }), ...(details && { details }) };
   }
   return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
-}
-
-/** The error that a record describes. */
-export function fromErrorRecord(record: ErrorRecord): WorkflowError {
-  return new WorkflowError(record);
 }
 
 /** The text of whatever was thrown, on one line at most 2,000 characters long. Never throws. */

@@ -1,4 +1,5 @@
 import type { AttemptOutcome, Path } from "./attempt.ts";
+import { isRecord } from "./show.ts";
 
 /** The name of the `node:diagnostics_channel` on which a workflow publishes what happens inside a step. */
 export const eventsChannel = "uncaged.workflow";
@@ -179,9 +180,6 @@ export function knownEvent(event: EventRecord): KnownEvent | null {
   );
   return isWhole ? (event as KnownEvent) : null;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The most characters of JSON that a value may have in an event. */
 export const longestShown = 10 * 1024;

@@ -18,9 +18,13 @@ export function kindOf(value: unknown): string {
   return name === "Object" || !/^[\w$]{1,80}$/.test(name) ? "an object" : `an instance of ${name}`;
 }
 
+/** Whether a value is an object, of whatever class, and no array. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 /** Whether a value is an object made by `{}`, also in another realm, or one without a prototype. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if (!isRecord(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

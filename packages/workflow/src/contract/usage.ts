@@ -1,46 +1,30 @@
+import { isRecord } from "./show.ts";
+
+const names = [
+  "input_tokens",
+  "output_tokens",
+  "thinking_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+] as const;
+
 /**
  * The tokens of one or more model calls: `input_tokens` are those that were neither read from nor written
  * to the provider's cache; `thinking_tokens` are part of `output_tokens`.
  */
-export type Usage = {
-  input_tokens: number;
-  output_tokens: number;
-  thinking_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-};
+export type Usage = Record<(typeof names)[number], number>;
 
-export const noUsage: Usage = {
-  input_tokens: 0,
-  output_tokens: 0,
-  thinking_tokens: 0,
-  cache_read_tokens: 0,
-  cache_write_tokens: 0,
-};
+const usageOf = (count: (name: keyof Usage) => number): Usage =>
+  Object.fromEntries(names.map((name) => [name, count(name)])) as Usage;
+
+export const noUsage: Usage = /* @__PURE__ */ usageOf(() => 0);
 
 /** The sum of two usages. */
-export function addUsage(a: Usage, b: Usage): Usage {
-  return {
-    input_tokens: a.input_tokens + b.input_tokens,
-    output_tokens: a.output_tokens + b.output_tokens,
-    thinking_tokens: a.thinking_tokens + b.thinking_tokens,
-    cache_read_tokens: a.cache_read_tokens + b.cache_read_tokens,
-    cache_write_tokens: a.cache_write_tokens + b.cache_write_tokens,
-  };
-}
+export const addUsage = (a: Usage, b: Usage): Usage => usageOf((name) => a[name] + b[name]);
 
 /** A recorded usage, each count that is none as 0; null when it is no object. */
-export function readUsage(value: unknown): Usage | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const counts = value as Record<string, unknown>;
-  return {
-    input_tokens: readAmount(counts.input_tokens) ?? 0,
-    output_tokens: readAmount(counts.output_tokens) ?? 0,
-    thinking_tokens: readAmount(counts.thinking_tokens) ?? 0,
-    cache_read_tokens: readAmount(counts.cache_read_tokens) ?? 0,
-    cache_write_tokens: readAmount(counts.cache_write_tokens) ?? 0,
-  };
-}
+export const readUsage = (value: unknown): Usage | null =>
+  isRecord(value) ? usageOf((name) => readAmount(value[name]) ?? 0) : null;
 
 /** A recorded amount; null when it is none. */
 export const readAmount = (value: unknown): number | null =>

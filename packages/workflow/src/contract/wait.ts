@@ -50,7 +50,6 @@ export function sentInput(sent: unknown, what: string): RoleOutput {
   }
   throw new WorkflowError({
     code: "NO_ANSWER",
-    kind: "failed",
     message: `the workflow waits for ${show(what)} and was asked to go on without an answer`,
     hint: "what drives it must send the __input__ step with next(), or start it again with that step",
   });

@@ -78,7 +78,6 @@ function parsed(role: string, content: string): unknown {
     throw new WorkflowError(
       {
         code: "BAD_STEP_VALUE",
-        kind: "failed",
         message: `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`,
         hint: "give it JSON as content, or fork the thread before it",
       },
@@ -90,7 +89,6 @@ function parsed(role: string, content: string): unknown {
 const badValue = (role: string, what: string): WorkflowError =>
   new WorkflowError({
     code: "BAD_STEP_VALUE",
-    kind: "failed",
     message: `step ${show(role)} returned ${what}`,
     hint: "return a string, {content, meta} or another value that survives JSON",
   });

@@ -83,7 +83,6 @@ export class Replay {
     const found = next === undefined ? "not there" : described(next);
     this.#divergence = new WorkflowError({
       code: "DIVERGED",
-      kind: "failed",
       message: `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
       hint: `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
     });
@@ -173,7 +172,6 @@ export class Progress {
     for (const role of this.#idle.values()) {
       throw new WorkflowError({
         code: "STEP_NOT_RUN",
-        kind: "failed",
         message: `step ${show(role)} was described but never run`,
         hint: "write yield* before it, or pass it to step.all",
       });

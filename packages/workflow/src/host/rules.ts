@@ -57,7 +57,6 @@ function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): Wor
   };
   return new WorkflowError({
     code: "NOTHING_TO_RETRY",
-    kind: "failed",
     message: `${threadId} is ${status}: there is nothing to retry`,
     hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
   });

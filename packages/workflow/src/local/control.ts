@@ -101,7 +101,6 @@ export function checkOpen(root: Root, ref: ThreadRef, status: Status): void {
   if (status === "completed" || status === "failed" || status === "killed") {
     throw new WorkflowError({
       code: "THREAD_ENDED",
-      kind: "failed",
       message: `${ref.threadId} has ended (${status}), and an ended log is final`,
       hint: `take it up in a new thread: uncaged-workflow retry ${ref.threadId}, or fork`,
     });
@@ -117,7 +116,6 @@ export function corrupt(root: Root, ref: ThreadRef): WorkflowError {
     : dataPath(root, ref.hash, ref.threadId);
   return new WorkflowError({
     code: "LOG_CORRUPT",
-    kind: "failed",
     message: where,
     hint: "nothing was changed; fork the steps before that line: uncaged-workflow fork --at-step N",
   });
@@ -126,7 +124,6 @@ export function corrupt(root: Root, ref: ThreadRef): WorkflowError {
 function notRunning({ threadId }: ThreadRef, status: Status): WorkflowError {
   return new WorkflowError({
     code: "NOT_RUNNING",
-    kind: "failed",
     message: `${threadId} does not run: it is ${status}`,
     hint: "see what runs: uncaged-workflow ps",
   });
@@ -238,7 +235,6 @@ async function takeUp(
 function outOfSight(hash: string): WorkflowError {
   return new WorkflowError({
     code: "WORKER_OUT_OF_SIGHT",
-    kind: "failed",
     message: `the worker of ${hash} does not answer, and its process can't be seen from here`,
     hint: "it may run in another container or as another user: end it there",
   });
@@ -260,7 +256,6 @@ export async function removeThread(
   if (open && !force) {
     throw new WorkflowError({
       code: "THREAD_RUNNING",
-      kind: "failed",
       message: `${ref.threadId} is ${status}`,
       hint: "kill it and remove it at once: --force",
     });

@@ -127,7 +127,6 @@ function makeOwnFolder(folder: string): void {
   if (lstatSync(folder).isDirectory()) return;
   throw new WorkflowError({
     code: "PLANTED_LINK",
-    kind: "failed",
     message: `${folder} is a symbolic link`,
     hint: "remove the link if you did not make it",
   });

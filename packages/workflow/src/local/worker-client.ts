@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fromErrorRecord, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
@@ -83,7 +83,7 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     if (response.ok) return { kind: "reply", value: value as T };
     const { error } = value as Failure;
     if (error.code === "WORKER_CLOSING") return { kind: "nobody" };
-    throw fromErrorRecord(error);
+    throw new WorkflowError(error);
   } catch (error) {
     if (error instanceof WorkflowError) throw error;
     if (error instanceof Error && error.name === "TimeoutError") return { kind: "silent" };
@@ -108,7 +108,6 @@ function lost(hash: string, cause: unknown): WorkflowError {
   return new WorkflowError(
     {
       code: "WORKER_LOST",
-      kind: "failed",
       message: `the worker of ${hash} ended before it answered`,
       hint: "what was committed is kept; see the status of the thread: uncaged-workflow threads",
     },
@@ -232,7 +231,6 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   endGroup(worker.identity.pid);
   return new WorkflowError({
     code: "BUNDLE_LOAD_FAILED",
-    kind: "failed",
     message: `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
     hint: "a bundle's top level must end: do the work in run",
   });
@@ -248,7 +246,6 @@ const hasFailed = ({ exitCode }: Candidate): boolean =>
 function silent(hash: string, ms: number): WorkflowError {
   return new WorkflowError({
     code: "WORKER_SILENT",
-    kind: "failed",
     message: `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
     hint: "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
   });
@@ -272,7 +269,6 @@ function failedToStart(root: Root, hash: string, { exitCode }: Candidate): Workf
   if (last === "") checkRoom(path);
   return new WorkflowError({
     code: "WORKER_FAILED",
-    kind: "failed",
     message: `the worker of ${hash} ended with ${exitCode}: ${last}`,
     hint: `see its log: ${path}`,
   });

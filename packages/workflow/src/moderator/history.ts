@@ -1,3 +1,4 @@
+import { ulidTime } from "../contract/base32.ts";
 import {
   INPUT,
   type RoleOutput,
@@ -12,14 +13,17 @@ import { show } from "../contract/show.ts";
 import type { RoleResult, StartStep, ThreadContext } from "./context.ts";
 import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
 
+const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
 /** A thread's log and, folded from it step by step, the context that its roles see. */
 export class ContextHistory {
   readonly context: ThreadContext;
   readonly #allSteps: Step[] = [];
   readonly #steps: Step[] = [];
-  readonly #fold = new WaitFold();
   readonly #now: () => number;
   #count = 0;
+  /** The role whose question is not answered yet. */
+  #asker: string | null = null;
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
@@ -28,7 +32,8 @@ export class ContextHistory {
       role: START,
       content: input.prompt,
       meta: { maxRounds, threadId },
-      timestamp: timeOf(threadId) ?? now(),
+      // The time in a ULID: unlike a clock's, the same at every resume.
+      timestamp: isUlid.test(threadId) ? ulidTime(threadId) : now(),
     };
     this.context = Object.freeze({
       threadId,
@@ -55,8 +60,24 @@ export class ContextHistory {
     const { role, content, meta, timestamp = this.#now() } = step;
     const committed = { role, content, meta, timestamp };
     this.#allSteps.push(committed);
-    const seen = this.#fold.take(committed);
+    const seen = this.#seen(committed);
     if (seen !== null) this.#count = this.#steps.push(seen);
+  }
+
+  /**
+   * The step that a moderator sees for a step of the log: itself; for an answer the step of the role
+   * that asked; nothing for a question or for an answer to no role.
+   */
+  #seen(step: Step): Step | null {
+    if (step.role === WAIT) {
+      this.#asker = typeof step.meta.role === "string" ? step.meta.role : null;
+      return null;
+    }
+    if (step.role !== INPUT) return step;
+    const role = this.#asker;
+    this.#asker = null;
+    if (role === null) return null;
+    return { ...step, role, meta: { ...step.meta, value: answerOf(step).value } };
   }
 
   /** Throws `CONTEXT_CHANGED` when a role has changed the list that all of them share. */
@@ -64,21 +85,10 @@ export class ContextHistory {
     if (this.#steps.length === this.#count) return;
     throw new WorkflowError({
       code: "CONTEXT_CHANGED",
-      kind: "failed",
       message: `ctx.steps was changed before role ${show(role)} had ended`,
       hint: "roles and moderators only read it; what a role returns becomes the next step",
     });
   }
-}
-
-/** The time in a ULID, or null when the text is none: unlike a clock, the same at every resume. */
-function timeOf(ulid: string): number | null {
-  if (!/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(ulid)) return null;
-  let time = 0;
-  for (const digit of ulid.slice(0, 10)) {
-    time = time * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".indexOf(digit);
-  }
-  return time;
 }
 
 const asking = Symbol("waitFor");
@@ -114,25 +124,4 @@ export function waitOf(role: string, result: RoleResult<unknown>): RoleOutput | 
   if (!(asking in result)) return null;
   const meta = result.meta as Record<string, unknown>;
   return { role: WAIT, content: result.content, meta: { ...meta, role } };
-}
-
-/**
- * Takes the log's steps one by one and gives the step that a moderator sees for each: itself; for an
- * answer the step of the role that asked; nothing for a question or for an answer to no role.
- */
-export class WaitFold {
-  #asker: string | null = null;
-
-  take(step: Step): Step | null {
-    if (step.role === WAIT) {
-      this.#asker = typeof step.meta.role === "string" ? step.meta.role : null;
-      return null;
-    }
-    if (step.role !== INPUT) return step;
-    const role = this.#asker;
-    this.#asker = null;
-    if (role === null) return null;
-    const { content, timestamp } = step;
-    return { role, content, meta: { ...step.meta, value: answerOf(step).value }, timestamp };
-  }
 }

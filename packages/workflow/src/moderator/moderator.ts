@@ -81,7 +81,6 @@ function roleNamed<M extends RoleMeta>(
   const given = typeof name === "string" ? show(name) : kindOf(name);
   throw new WorkflowError({
     code: "UNKNOWN_ROLE",
-    kind: "failed",
     message: `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
     hint: "a moderator returns, at once and not as a promise, the name of a role or END",
   });
@@ -96,7 +95,6 @@ function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
   if (given === "an object") given = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
   throw new WorkflowError({
     code: "BAD_ROLE_RESULT",
-    kind: "failed",
     message: `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
   });
 }

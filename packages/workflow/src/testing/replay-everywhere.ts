@@ -28,7 +28,6 @@ export async function replayEverywhere(
   const lines = findings.map(({ after, what }) => `after ${after} steps: ${what}`);
   throw new WorkflowError({
     code: "REPLAY_DIFFERS",
-    kind: "failed",
     message: `a restart does not come to the same end: ${lines.join("; ")}`,
     hint: "what a workflow does next must follow from its prompt and its steps alone",
   });

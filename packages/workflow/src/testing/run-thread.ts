@@ -133,7 +133,6 @@ class TestThread {
     if (checked.ok) return this.#keep(checked.step, timestamp);
     throw new WorkflowError({
       code: "BAD_STEP",
-      kind: "failed",
       message: `step ${this.steps.length + 1} breaks the contract: ${checked.reason}`,
     });
   }
@@ -187,7 +186,7 @@ function inputOf(given: TestAnswer, what: unknown): RoleOutput {
 function returned(value: unknown): Ending {
   const checked = checkResult(value);
   if (!checked.ok) {
-    throw new WorkflowError({ code: "BAD_RESULT", kind: "failed", message: checked.reason });
+    throw new WorkflowError({ code: "BAD_RESULT", message: checked.reason });
   }
   const { result } = checked;
   if (result.returnCode === 0) return { status: "completed", reason: "returned", result };

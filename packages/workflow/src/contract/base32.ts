@@ -1,0 +1,21 @@
+const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/**
+ * A whole number in Crockford Base32, without a check symbol: so many digits, most significant first,
+ * zero-padded on the left. @see https://www.crockford.com/base32.html
+ */
+export const toBase32 = (value: number | bigint, length: number): string =>
+  value
+    .toString(32)
+    .padStart(length, "0")
+    .replace(/[a-v]/g, (digit) => digits.charAt(Number.parseInt(digit, 32)));
+
+/** The number that a text of such digits is. */
+export function fromBase32(text: string): number {
+  let value = 0;
+  for (const digit of text) value = value * 32 + digits.indexOf(digit);
+  return value;
+}
+
+/** The time in a ULID, in milliseconds since the epoch: its first ten digits. */
+export const ulidTime = (ulid: string): number => fromBase32(ulid.slice(0, 10));
