@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dataPath, infoPath, logsDir, type Root, threadsDir } from "../storage/paths.ts";
+import { dataPath, logsDir, type Root, threadsDir } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { StoreWatch } from "./changes.ts";
 
@@ -21,8 +21,8 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const open = (options?: { events: boolean }) => {
-  watch = new StoreWatch(root, ({ threadId }) => reported.push(threadId), options);
+const open = () => {
+  watch = new StoreWatch(root, ({ threadId }) => reported.push(threadId));
 };
 
 /** Writes a file again and again until something is reported: a folder is watched some moments later. */
@@ -38,12 +38,6 @@ async function writeUntilTold(path: string): Promise<void> {
 test("it reports a thread whose log has changed, also in a folder that came since", async () => {
   open();
   await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
-  expect(reported[0]).toBe(ref.threadId);
-});
-
-test("it reports a debug log when it is asked to", async () => {
-  open({ events: true });
-  await writeUntilTold(infoPath(root, ref.hash, ref.threadId));
   expect(reported[0]).toBe(ref.threadId);
 });
 

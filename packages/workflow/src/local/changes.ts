@@ -19,9 +19,6 @@ const lookEveryMs = 500;
 const freshMs = 400;
 const listEveryMs = 2_000;
 
-/** A thread as it was shown last; `live` when a worker reported that it drives it. */
-type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
-
 /**
  * What changes in a storage root. The system reports which logs have grown; who is driven is asked twice a
  * second, for no log records a pause or the loss of a worker; and everything is listed now and then.
@@ -29,47 +26,47 @@ type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolea
  * @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
-  const store = new Store(root, signal);
+  const seen = new SeenThreads(root);
+  let wake = Promise.withResolvers<void>();
+  const rouse = (): void => wake.resolve();
+  const watched = new StoreWatch(root, (ref) => {
+    seen.changed(ref);
+    rouse();
+  });
+  signal.addEventListener("abort", rouse);
   try {
-    await store.begin().catch(() => undefined);
+    // A storage root that can't be read now may be read the next time.
+    await seen.begin().catch(() => undefined);
     yield { kind: "ready" };
     while (!signal.aborted) {
-      // A storage root that can't be read now may be read the next time.
-      await store.look().catch(() => undefined);
-      yield* store.take();
-      await store.pause();
+      yield* await seen.look().catch(() => []);
+      await Bun.sleep(mostOftenMs);
+      const timer = setTimeout(rouse, lookEveryMs);
+      if (!signal.aborted) await wake.promise;
+      clearTimeout(timer);
+      wake = Promise.withResolvers();
+      watched.ensure();
     }
   } finally {
-    store.close();
+    watched.close();
+    signal.removeEventListener("abort", rouse);
   }
 }
 
-class Store {
+/** A thread as it was shown last; `live` when a worker reported that it drives it. */
+type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
+
+class SeenThreads {
   readonly #root: Root;
-  readonly #signal: AbortSignal;
   readonly #seen = new Map<string, Seen>();
   readonly #changed = new Map<string, ThreadRef>();
-  readonly #watch: StoreWatch;
-  #wake = Promise.withResolvers<void>();
   #listedAt = performance.now();
   #names = "";
-  readonly #news: HostChange[] = [];
   #askedAt = Number.NEGATIVE_INFINITY;
-  #answer = new Map<string, LiveRow>();
+  #live = new Map<string, LiveRow>();
 
-  constructor(root: Root, signal: AbortSignal) {
+  constructor(root: Root) {
     this.#root = root;
-    this.#signal = signal;
-    this.#watch = new StoreWatch(root, (ref) => {
-      this.#changed.set(ref.threadId, ref);
-      this.#wake.resolve();
-    });
-    signal.addEventListener("abort", this.#rouse);
-  }
-
-  close(): void {
-    this.#watch.close();
-    this.#signal.removeEventListener("abort", this.#rouse);
   }
 
   /** Learns what there is: who follows the changes has read the lists, or will. */
@@ -78,80 +75,71 @@ class Store {
       this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
     }
     // One that was live a moment ago may be dead by now, and no other change would name it.
-    for (const ref of await listLive(this.#root)) {
-      const { threadId, steps, status } = ref;
-      this.#seen.set(threadId, { ref, steps, status, live: true });
+    for (const row of await listLive(this.#root)) {
+      const { steps, status } = row;
+      this.#seen.set(row.threadId, { ref: row, steps, status, live: true });
     }
     this.#names = await this.#readNames();
   }
 
-  /** What has changed since it was taken last. */
-  take(): HostChange[] {
-    return this.#news.splice(0);
+  /** A thread's log has changed: it is read at the next look. */
+  changed(ref: ThreadRef): void {
+    this.#changed.set(ref.threadId, ref);
   }
 
-  async look(): Promise<void> {
-    const live = await this.#live();
-    const changed = [...this.#changed.values()];
+  /** What has changed since the last look. What may throw comes before anything is noted. */
+  async look(): Promise<HostChange[]> {
+    const live = await this.#askLive();
+    const isDue = performance.now() - this.#listedAt >= listEveryMs;
+    const listed = isDue ? new Map(allThreads(this.#root).map((ref) => [ref.threadId, ref])) : null;
+    const toRead = new Map(this.#changed);
     this.#changed.clear();
-    for (const row of live.values()) await this.#lookAtLive(row);
-    for (const { ref, live: wasLive } of this.#seen.values()) {
-      if (wasLive && !live.has(ref.threadId)) await this.#show(ref, false);
+    for (const row of live.values()) {
+      const seen = this.#seen.get(row.threadId);
+      if (seen?.steps === row.steps && seen.status === row.status) seen.live = true;
+      else toRead.set(row.threadId, row);
     }
-    for (const ref of changed) await this.#show(ref, live.has(ref.threadId));
-    if (performance.now() - this.#listedAt >= listEveryMs) await this.#list();
+    for (const [threadId, { ref, live: wasLive }] of this.#seen) {
+      if (wasLive && !live.has(threadId)) toRead.set(threadId, ref);
+    }
+    for (const [threadId, ref] of listed ?? []) {
+      if (!this.#seen.has(threadId)) toRead.set(threadId, ref);
+    }
+    const found: HostChange[] = [];
+    for (const ref of toRead.values()) found.push(...(await this.#read(ref)));
+    if (listed) found.push(...(await this.#compare(listed)));
+    return found;
   }
 
-  /** Until something has changed, but from 0.1 to 0.6 seconds. */
-  async pause(): Promise<void> {
-    await Bun.sleep(mostOftenMs);
-    const timer = setTimeout(this.#rouse, lookEveryMs);
-    if (!this.#signal.aborted) await this.#wake.promise;
-    clearTimeout(timer);
-    this.#wake = Promise.withResolvers();
-    this.#watch.ensure();
-  }
-
-  readonly #rouse = (): void => this.#wake.resolve();
-
-  async #live(): Promise<ReadonlyMap<string, LiveRow>> {
-    if (performance.now() - this.#askedAt < freshMs) return this.#answer;
+  async #askLive(): Promise<ReadonlyMap<string, LiveRow>> {
+    if (performance.now() - this.#askedAt < freshMs) return this.#live;
     this.#askedAt = performance.now();
-    this.#answer = new Map((await listLive(this.#root)).map((row) => [row.threadId, row]));
-    return this.#answer;
+    this.#live = new Map((await listLive(this.#root)).map((row) => [row.threadId, row]));
+    return this.#live;
   }
 
-  async #lookAtLive(row: LiveRow): Promise<void> {
-    const seen = this.#seen.get(row.threadId);
-    if (seen?.steps === row.steps && seen.status === row.status) seen.live = true;
-    else await this.#show(row, true);
+  async #read({ hash, threadId }: ThreadRef): Promise<HostChange[]> {
+    const row = await readRow(this.#root, { hash, threadId });
+    if (!row) return [];
+    const { steps, status } = row;
+    const before = this.#seen.get(threadId);
+    const live = this.#live.has(threadId) || status === "running" || status === "paused";
+    this.#seen.set(threadId, { ref: { hash, threadId }, steps, status, live });
+    return before?.steps === steps && before.status === status ? [] : [{ kind: "thread", row }];
   }
 
-  async #show(ref: ThreadRef, live: boolean): Promise<void> {
-    const row = await readRow(this.#root, ref).catch(() => null);
-    if (!row) return;
-    const { threadId, hash, steps, status } = row;
-    const seen = this.#seen.get(threadId);
-    const driven = live || status === "running" || status === "paused";
-    this.#seen.set(threadId, { ref: { threadId, hash }, steps, status, live: driven });
-    if (seen?.steps !== steps || seen.status !== status) this.#news.push({ kind: "thread", row });
-  }
-
-  async #list(): Promise<void> {
+  async #compare(listed: ReadonlyMap<string, ThreadRef>): Promise<HostChange[]> {
     this.#listedAt = performance.now();
-    const there = new Set<string>();
-    for (const ref of allThreads(this.#root)) {
-      there.add(ref.threadId);
-      if (!this.#seen.has(ref.threadId)) await this.#show(ref, false);
-    }
+    const found: HostChange[] = [];
     for (const threadId of this.#seen.keys()) {
-      if (there.has(threadId)) continue;
+      if (listed.has(threadId)) continue;
       this.#seen.delete(threadId);
-      this.#news.push({ kind: "removed", threadId });
+      found.push({ kind: "removed", threadId });
     }
     const names = await this.#readNames();
-    if (names !== this.#names) this.#news.push({ kind: "workflows" });
+    if (names !== this.#names) found.push({ kind: "workflows" });
     this.#names = names;
+    return found;
   }
 
   async #readNames(): Promise<string> {
@@ -160,34 +148,31 @@ class Store {
   }
 }
 
-const ofLog = /^(.+)\.data\.jsonl$/;
-const ofBoth = /^(.+)\.(?:data|info)\.jsonl$/;
+const logName = /^(.+)\.data\.jsonl$/;
 
 /**
- * Calls back when the log of any thread of a storage root has changed, with `events` its debug log too,
- * as far as the system reports it: look through the list of threads now and then all the same.
+ * Calls back when the log of any thread of a storage root has changed, as far as the system reports it:
+ * look through the list of threads now and then all the same.
  */
 export class StoreWatch {
   readonly #root: Root;
   readonly #onThread: (ref: ThreadRef) => void;
-  readonly #file: RegExp;
   readonly #folders = new Map<string, FSWatcher>();
 
-  constructor(root: Root, onThread: (ref: ThreadRef) => void, { events = false } = {}) {
+  constructor(root: Root, onThread: (ref: ThreadRef) => void) {
     this.#root = root;
-    this.#file = events ? ofBoth : ofLog;
     this.#onThread = onThread;
     this.ensure();
   }
 
   /** Watches the folders that have come since. */
   ensure(): void {
-    this.#add("", logsDir(this.#root), (name) => {
+    this.#add(logsDir(this.#root), (name) => {
       if (isHash(name)) this.ensure();
     });
     for (const hash of this.#hashes()) {
-      this.#add(hash, threadsDir(this.#root, hash), (name) => {
-        const [, threadId = ""] = this.#file.exec(name) ?? [];
+      this.#add(threadsDir(this.#root, hash), (name) => {
+        const [, threadId = ""] = logName.exec(name) ?? [];
         if (isThreadId(threadId)) this.#onThread({ hash, threadId });
       });
     }
@@ -207,14 +192,16 @@ export class StoreWatch {
     }
   }
 
-  #add(key: string, folder: string, onName: (name: string) => void): void {
-    if (this.#folders.has(key)) return;
-    const forget = () => this.#folders.delete(key);
+  #add(folder: string, onName: (name: string) => void): void {
+    if (this.#folders.has(folder)) return;
     try {
       const watcher = watch(folder, { persistent: false }, (_event, name) => {
         if (name !== null) onName(name);
       });
-      this.#folders.set(key, watcher.on("error", forget));
+      this.#folders.set(
+        folder,
+        watcher.on("error", () => this.#folders.delete(folder)),
+      );
     } catch {
       // It is not there yet, is gone, or can't be watched: the next call tries again.
     }

@@ -4,7 +4,6 @@ import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, knownEvent, readEvent } from "../contract/event.ts";
 import type { LogLine, LogOptions } from "../host/host.ts";
 import { FileWatch, type Line, LineFile } from "../log/line-file.ts";
-import { readStart } from "../log/log.ts";
 import { LogReader } from "../log/reader.ts";
 import type { InfoRecord } from "../log/record.ts";
 import { valueAt } from "../log/values.ts";
@@ -13,7 +12,7 @@ import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import { notFound } from "../thread/selection.ts";
 import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
-import { createdThread, readView } from "./threads.ts";
+import { readView, startOf, threadWithId } from "./threads.ts";
 
 const lookEveryMs = 250;
 
@@ -122,7 +121,10 @@ export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly
   return log.attempts;
 }
 
-/** The events of the attempts that a fork has copied, and of their children, by the copied attempt. */
+/**
+ * The events of the attempts that a fork has copied, and of their children, by the copied attempt: of the
+ * thread that it was made of, or of the one that that was made of.
+ */
 function eventsOfCopied(
   root: Root,
   { hash, threadId }: ThreadRef,
@@ -130,39 +132,35 @@ function eventsOfCopied(
 ): ReadonlyMap<string, EventRecord[]> {
   const wanted = new Map<string, EventRecord[]>();
   for (const { value } of new LineFile(dataPath(root, hash, threadId)).forward()) {
-    const { attempt } = value as { attempt?: unknown };
+    const attempt = (value as { attempt?: unknown } | undefined)?.attempt;
     if (typeof attempt === "string") wanted.set(attempt, []);
     if (wanted.size >= forkFrom.steps) break;
   }
-  let from: ForkFrom | null = forkFrom;
-  for (const seen = new Set<string>(); from && !seen.has(from.threadId); ) {
-    seen.add(from.threadId);
-    const source = createdThread(root, from.threadId);
-    if (!source) break;
-    gather(root, source, wanted);
-    const isWhole = [...wanted.values()].every((events) => events.length > 0);
-    from = isWhole
-      ? null
-      : (readStart(dataPath(root, source.hash, source.threadId))?.forkFrom ?? null);
+  const seen = new Set<string>();
+  for (let from: string | undefined = forkFrom.threadId; from && !seen.has(from); ) {
+    seen.add(from);
+    const open = new Map([...wanted].filter(([, events]) => events.length === 0));
+    const source: ThreadRef | null = open.size > 0 ? threadWithId(root, from) : null;
+    if (source) collect(root, source, open);
+    from = source ? startOf(root, source)?.forkFrom?.threadId : undefined;
   }
   return wanted;
 }
 
-function gather(
+/** Adds the events of a thread to the lists of the attempts that they are of, or whose children's they are. */
+function collect(
   root: Root,
   { hash, threadId }: ThreadRef,
-  wanted: Map<string, EventRecord[]>,
+  lists: Map<string, EventRecord[]>,
 ): void {
-  const families = new Map([...wanted].filter(([, events]) => events.length === 0));
-  if (families.size === 0) return;
   for (const { value } of new LineFile(infoPath(root, hash, threadId)).forward(0, ['"attempt":'])) {
     const event = readEvent(value);
     if (event?.attempt === undefined) continue;
     const known = knownEvent(event);
     const parent = known?.type === "attempt_start" ? known.payload.parent : undefined;
-    const family = families.get(event.attempt) ?? families.get(parent ?? "");
-    if (!family) continue;
-    families.set(event.attempt, family);
-    family.push(event);
+    const list = lists.get(event.attempt) ?? lists.get(parent ?? "");
+    if (!list) continue;
+    lists.set(event.attempt, list);
+    list.push(event);
   }
 }

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { ulidTime } from "../contract/base32.ts";
 import type { ThreadPage, ThreadQuery } from "../host/host.ts";
 import { outlineLog, readLast, readStart } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
@@ -21,12 +21,17 @@ import {
   type ThreadRef,
   type ThreadRow,
 } from "../thread/thread.ts";
-import { type Alive, listLive, LiveWorkers } from "./live.ts";
-import { sizeOf, threadsOf, timeOf } from "./threads.ts";
+import { listLive, LiveWorkers } from "./live.ts";
+import { readDriven, sizeOf, threadsOf } from "./threads.ts";
 
-const defaultLimit = 20;
 /** How long a list may keep others waiting, in milliseconds. */
 const restEveryMs = 8;
+
+/** Threads of this name, of this version, or of both. */
+type Selector = { name?: string; hash?: string };
+
+/** What a thread must be to be listed, one of each; null where nothing is asked of it. */
+type Filter = { statuses: ReadonlySet<Status> | null; selectors: readonly Selector[] | null };
 
 /**
  * A page of threads, newest first (20 without a limit). Only the logs of the page are read whole; of
@@ -35,115 +40,34 @@ const restEveryMs = 8;
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
-export async function listThreads(root: Root, options: ThreadQuery = {}): Promise<ThreadPage> {
-  const { limit = defaultLimit, offset = 0, paged = true } = options;
-  const search = await searchFor(root, options);
-  const { total, left, refs } = search;
+export async function listThreads(root: Root, query: ThreadQuery = {}): Promise<ThreadPage> {
+  const { limit = 20, offset = 0, before, status, workflow, paged = true } = query;
+  const statuses = status === undefined ? null : new Set([status].flat());
+  const selectors = workflow ? await selectorsOf(root, workflow) : null;
+  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
+  const areLive = statuses !== null && [...statuses].every(isMoving);
+  const all = areLive ? await listLive(root) : candidatesOf(root, selectors);
+  const isCounted = !statuses && !selectors?.some(({ name }) => name !== undefined);
+  const total = isCounted ? all.length : null;
+  const asked = before === undefined ? all : all.filter(({ threadId }) => threadId < before);
+  const refs = newestFirst(asked, statuses || selectors ? null : offset + limit);
   const rows: ThreadRow[] = [];
-  for await (const row of rowsOf(search)) {
+  for await (const row of rowsOf(root, refs, { statuses, selectors }, offset)) {
     if (rows.length >= limit) return { rows, total, next: rows.at(-1)?.threadId ?? null };
     rows.push(row);
-    if (rows.length >= limit && !paged) return { rows, total, next: null };
-    if (total !== null && rows.length >= limit) break;
+    if (rows.length >= limit && (isCounted || !paged)) break;
   }
-  const isLast = total === null || offset + limit >= left;
+  const isLast = !isCounted || !paged || offset + limit >= asked.length;
   // Some of the threads may not have been created yet.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
 
-type Search = {
-  root: Root;
-  filter: Filter;
-  /** Newest first. */
-  refs: readonly ThreadRef[];
-  total: number | null;
-  /** How many may fit from where the list begins. */
-  left: number;
-  offset: number;
-};
-
-async function searchFor(root: Root, options: ThreadQuery): Promise<Search> {
-  const { limit = defaultLimit, offset = 0, before, status, workflow } = options;
-  const statuses = status === undefined ? null : new Set([status].flat());
-  const filter = { statuses, selectors: workflow ? await selectorsOf(root, workflow) : null };
-  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
-  const all =
-    statuses && [...statuses].every(isMoving) ? await listLive(root) : candidatesOf(root, filter);
-  const total = needsNoLog(filter) ? all.length : null;
-  const refs = before === undefined ? all : all.filter(({ threadId }) => threadId < before);
-  const left = refs.length;
-  const most = statuses || workflow ? null : offset + limit;
-  return { root, filter, refs: newestFirst(refs, most), total, left, offset };
-}
-
-async function* rowsOf({ root, filter, refs, offset }: Search): AsyncGenerator<ThreadRow> {
-  const live = new LiveWorkers(root);
-  const isFiltered = filter.statuses !== null || filter.selectors !== null;
-  let passed = 0;
-  let restedAt = performance.now();
-  for (const ref of refs) {
-    // A filter may pass over very many: a server has others to answer in between.
-    if (performance.now() - restedAt > restEveryMs) {
-      await new Promise(setImmediate);
-      restedAt = performance.now();
-    }
-    const found = isFiltered ? await prefilter(root, ref, filter, live) : "yes";
-    if (found === "no") continue;
-    if (found === "yes" && passed < offset) {
-      passed += 1;
-      continue;
-    }
-    const row = await readRow(root, ref, live);
-    if (!row || !matches(row, filter)) continue;
-    if (passed < offset) passed += 1;
-    else yield row;
-  }
-}
-
-const matches = (row: ThreadRow, { statuses, selectors }: Filter): boolean =>
-  (!statuses || statuses.has(row.status)) &&
-  (!selectors ||
-    selectors.some(
-      ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
-    ));
-
-/** The row of one thread, or null when it never began or has been removed. */
-export async function readRow(
-  root: Root,
-  ref: ThreadRef,
-  live = new LiveWorkers(root),
-): Promise<ThreadRow | null> {
-  const path = dataPath(root, ref.hash, ref.threadId);
-  try {
-    let log = outlineLog(path);
-    let alive: Alive | null = null;
-    if (log.kind === "outline" && !log.end && !log.broken) {
-      alive = await live.find(ref);
-      if (sizeOf(path) !== log.size + log.torn) log = outlineLog(path);
-    }
-    const { mtimeMs } = statSync(path);
-    if (log.kind === "empty") return null;
-    if (log.kind === "headless") return corruptRow(ref, mtimeMs);
-    const { start, end, last } = log;
-    return {
-      threadId: ref.threadId,
-      workflow: start.name,
-      hash: ref.hash,
-      status: statusOf(log, alive).status,
-      steps: log.steps,
-      createdAt: start.timestamp,
-      updatedAt: (end ?? last ?? start).timestamp,
-    };
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-    return corruptRow(ref, timeOf(ref.threadId));
-  }
-}
-
-function corruptRow({ threadId, hash }: ThreadRef, updatedAt: number): ThreadRow {
-  const createdAt = timeOf(threadId);
-  return { threadId, workflow: "", hash, status: "corrupt", steps: 0, createdAt, updatedAt };
+/** The threads that the selectors may select, by the paths of their logs, in no order. */
+function candidatesOf(root: Root, selectors: Filter["selectors"]): ThreadRef[] {
+  const hashes = new Set(selectors?.map(({ hash }) => hash) ?? [undefined]);
+  if (hashes.has(undefined)) return threadsOf(root, loggedHashes(root));
+  return threadsOf(root, [...hashes] as string[]);
 }
 
 /** Newest first; with `most`, only so many, which spares sorting them all. */
@@ -162,72 +86,98 @@ function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
   return kept.sort(newer).slice(0, most);
 }
 
-/** What a thread must be to be listed; null where nothing is asked of it. */
-export type Filter = {
-  statuses: ReadonlySet<Status> | null;
-  /** It is one of these. */
-  selectors: readonly Selector[] | null;
-};
-
-/** Whether the path of a log alone decides that it matches: no log need be read to count such threads. */
-export const needsNoLog = ({ statuses, selectors }: Filter): boolean =>
-  !statuses && (selectors?.every(({ name }) => name === undefined) ?? true);
-
-/** The threads that the selectors may select, by the paths of their logs, in no order. */
-export function candidatesOf(root: Root, { selectors }: Filter): ThreadRef[] {
-  const hashes = selectors?.map(({ hash }) => hash) ?? [undefined];
-  const all = hashes.includes(undefined)
-    ? loggedHashes(root)
-    : hashes.filter((one) => one !== undefined);
-  return threadsOf(root, [...new Set(all)]);
+async function* rowsOf(
+  root: Root,
+  refs: readonly ThreadRef[],
+  filter: Filter,
+  offset: number,
+): AsyncGenerator<ThreadRow> {
+  const live = new LiveWorkers(root);
+  let passed = 0;
+  let restedAt = performance.now();
+  for (const ref of refs) {
+    // A filter may pass over very many: a server has others to answer in between.
+    if (performance.now() - restedAt > restEveryMs) {
+      await new Promise(setImmediate);
+      restedAt = performance.now();
+    }
+    const found = await prefilter(root, ref, filter, live);
+    if (found === "yes" && passed < offset) {
+      passed += 1;
+      continue;
+    }
+    const row = found === "no" ? null : await readRow(root, ref, live);
+    if (!row || !matches(row, filter)) continue;
+    if (passed < offset) passed += 1;
+    else yield row;
+  }
 }
 
-/** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */
-export type Prefilter = "no" | "yes" | "maybe";
+const matches = (row: ThreadRow, { statuses, selectors }: Filter): boolean =>
+  (!statuses || statuses.has(row.status)) &&
+  (!selectors ||
+    selectors.some(
+      ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
+    ));
 
-/** Looks at a thread as little as it must to pass it over. */
-export async function prefilter(
+/** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */
+async function prefilter(
   root: Root,
   ref: ThreadRef,
   { statuses, selectors }: Filter,
   live: LiveWorkers,
-): Promise<Prefilter> {
+): Promise<"no" | "yes" | "maybe"> {
+  if (!statuses && !selectors) return "yes";
   const path = dataPath(root, ref.hash, ref.threadId);
   const here = selectors?.filter(({ hash }) => hash === undefined || hash === ref.hash);
   const names = here?.some(({ name }) => name === undefined) ? null : here?.map(({ name }) => name);
   try {
     if (names && !names.includes(readStart(path)?.name)) return "no";
-    if (!statuses) return names ? "yes" : created(path);
+    if (names && !statuses) return "yes";
     // Any log may be broken, and only the whole log shows it.
-    return statuses.has("corrupt") ? "maybe" : await ended(ref, path, statuses, live);
+    if (statuses?.has("corrupt")) return "maybe";
+    const found = readLast(path);
+    if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
+    if (!statuses) return "yes";
+    const { record, size } = found;
+    const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
+    // What goes on while it is looked at is read whole.
+    if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
+    return statuses.has(statusOf({ broken: null, end, last }, null).status) ? "maybe" : "no";
   } catch {
     return "maybe";
   }
 }
 
-function created(path: string): Prefilter {
-  const { kind } = readLast(path);
-  return kind === "empty" ? "no" : kind === "record" ? "yes" : "maybe";
-}
-
-async function ended(
+/** The row of one thread, or null when it never began or has been removed. */
+export async function readRow(
+  root: Root,
   ref: ThreadRef,
-  path: string,
-  statuses: ReadonlySet<Status>,
-  live: LiveWorkers,
-): Promise<Prefilter> {
-  const found = readLast(path);
-  if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
-  const { record, size } = found;
-  const end = record && isEnd(record) ? record : null;
-  // What goes on while it is looked at is read whole.
-  if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
-  const last = record && !isEnd(record) ? record : null;
-  return statuses.has(statusOf({ broken: null, end, last }, null).status) ? "maybe" : "no";
+  live = new LiveWorkers(root),
+): Promise<ThreadRow | null> {
+  const { threadId, hash } = ref;
+  try {
+    const { log, driver } = await readDriven(root, ref, outlineLog, live);
+    if (log.kind === "empty") return null;
+    if (log.kind === "outline") {
+      const { start, end, last, steps } = log;
+      return {
+        threadId,
+        workflow: start.name,
+        hash,
+        status: statusOf(log, driver).status,
+        steps,
+        createdAt: start.timestamp,
+        updatedAt: (end ?? last ?? start).timestamp,
+      };
+    }
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+  }
+  const createdAt = ulidTime(threadId);
+  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt };
+  return { threadId, hash, status: "corrupt", ...unknown };
 }
-
-/** Threads of this name, of this version, or of both. */
-export type Selector = { name?: string; hash?: string };
 
 /**
  * The threads that a text selects: those of a name, `name@hash`, a hash, or a unique prefix of one, of
@@ -236,7 +186,7 @@ export type Selector = { name?: string; hash?: string };
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
  */
-export async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
+async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
   // Threads are listed also where the registry can't be read.
   const registry: Registry = await readRegistry(root).catch(() => new Map());
   const at = text.indexOf("@");
@@ -244,25 +194,24 @@ export async function selectorsOf(root: Root, text: string): Promise<Selector[]>
   const digits = text.toUpperCase();
   if (registry.has(text) || !isHashPrefix(digits)) return [{ name: text }];
   if (isHash(digits)) return [{ hash: digits }];
-  const known = [...hashesOf(registry), ...storedHashes(root)];
-  const hash = onlyOne(text, withPrefix(digits, [...known, ...loggedHashes(root)]));
+  const known = [...hashesOf(registry), ...storedHashes(root), ...loggedHashes(root)];
+  const hash = onlyOne(text, known);
   return hash === undefined ? [{ name: text }] : [{ name: text }, { hash }];
 }
 
 function versionSelectors(root: Root, registry: Registry, name: string, text: string): Selector[] {
-  const digits = text.toUpperCase();
-  if (digits === "") return [];
+  if (text === "") return [];
   const workflow = registry.get(name);
-  const versions = workflow ? versionsOf(workflow).map(({ hash }) => hash) : [];
-  const hash = onlyOne(text, withPrefix(digits, versions));
+  const hash = onlyOne(text, workflow ? versionsOf(workflow).map((version) => version.hash) : []);
   if (hash !== undefined) return [{ name, hash }];
-  return withPrefix(digits, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
+  return withPrefix(text, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
 }
 
-const withPrefix = (digits: string, hashes: readonly string[]): string[] =>
-  [...new Set(hashes)].filter((hash) => hash.startsWith(digits)).sort();
+const withPrefix = (text: string, hashes: readonly string[]): string[] =>
+  [...new Set(hashes)].filter((hash) => hash.startsWith(text.toUpperCase())).sort();
 
-function onlyOne(text: string, hashes: string[]): string | undefined {
-  if (hashes.length > 1) throw ambiguousHash(text, hashes);
-  return hashes[0];
+function onlyOne(text: string, hashes: readonly string[]): string | undefined {
+  const found = withPrefix(text, hashes);
+  if (found.length > 1) throw ambiguousHash(text, found);
+  return found[0];
 }

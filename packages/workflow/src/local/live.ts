@@ -1,64 +1,56 @@
-import { readdirSync } from "node:fs";
 import type { LiveThread, LiveThreads } from "../control/control.ts";
 import type { WorkerState } from "../host/host.ts";
 import { outlineLog } from "../log/log.ts";
-import { systemCode } from "../storage/disk-error.ts";
-import { dataPath, isHash, type Root, runDir, workerInfoPath } from "../storage/paths.ts";
+import { dataPath, isHash, namesIn, type Root, runDir, workerInfoPath } from "../storage/paths.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readWorkerInfo } from "../worker/worker-info.ts";
-import { ask } from "./worker-client.ts";
+import { ask, type Reply } from "./worker-client.ts";
 
-/** How long a worker may take to list what it runs. */
-const answerTimeoutMs = 2_000;
-
-/**
- * What a hash's worker reports of its threads, or null when none is alive. A worker that has the
- * connection and does not answer is alive (the system would refuse a dead one's) but stuck: its
- * threads are then those that it noted and that have no end. So is one whose answer a bundle has spoilt.
- */
-export async function askLive(root: Root, hash: string): Promise<LiveThreads | null> {
-  const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
-  const reply = await ask<LiveThreads>(root, hash, request).catch(() => null);
-  if (reply?.kind === "reply" && Array.isArray(reply.value?.threads)) return reply.value;
-  return reply === null || reply.kind === "nobody" ? null : stuck(root, hash);
+/** Asks a hash's worker for its threads; null when its answer can't be read. */
+export function probe(
+  root: Root,
+  hash: string,
+  timeoutMs = 2_000,
+): Promise<Reply<LiveThreads> | null> {
+  const request = { method: "GET", path: "/threads", timeoutMs } as const;
+  return ask<LiveThreads>(root, hash, request).catch(() => null);
 }
 
-function stuck(root: Root, hash: string): LiveThreads | null {
+/**
+ * The threads that a hash's worker drives; none when no worker is alive. One that has the connection and
+ * does not answer is alive (the system would refuse a dead one's) but stuck: its threads are then those
+ * that it noted and that have no end. So is one whose answer a bundle has spoilt.
+ */
+export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
+  const reply = await probe(root, hash);
+  if (reply === null || reply.kind === "nobody") return [];
+  const isSound = reply.kind === "reply" && Array.isArray(reply.value?.threads);
+  const { pid, threads } = isSound ? reply.value : stuck(root, hash);
+  return threads.map((thread) => ({ ...thread, hash, pid }));
+}
+
+function stuck(root: Root, hash: string): LiveThreads {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
-  if (!worker) return null;
-  const threads = worker.live.map((threadId) => fromLog(root, { hash, threadId }));
-  return { pid: worker.identity.pid, threads: threads.filter((thread) => thread !== null) };
+  const noted = worker?.live ?? [];
+  const threads = noted.flatMap((threadId) => fromLog(root, { hash, threadId }));
+  return { pid: worker?.identity.pid ?? 0, threads };
 }
 
 // What can't be asked is read: a thread whose log has its end is only closing, and runs no more.
-function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread | null {
+function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   try {
     const log = outlineLog(dataPath(root, hash, threadId));
-    if (log.kind !== "outline" || log.end) return null;
+    if (log.kind !== "outline" || log.end) return [];
     const { start, steps, last } = log;
-    return {
-      threadId,
-      workflow: start.name,
-      status: "running",
-      role: last?.role ?? null,
-      steps,
-      elapsedMs: Math.max(0, Date.now() - start.timestamp),
-    };
+    const elapsedMs = Math.max(0, Date.now() - start.timestamp);
+    const role = last?.role ?? null;
+    return [{ threadId, workflow: start.name, status: "running", role, steps, elapsedMs }];
   } catch {
-    return null;
+    return [];
   }
 }
 
-/** A live thread and the process that runs it. */
-export type Alive = LiveThread & { pid: number };
-
-async function drivenBy(root: Root, hash: string): Promise<ReadonlyMap<string, Alive>> {
-  const live = await askLive(root, hash);
-  const { pid, threads } = live ?? { pid: 0, threads: [] };
-  return new Map(threads.map((thread) => [thread.threadId, { ...thread, pid }]));
-}
-
-type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, Alive>> };
+type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, LiveRow>> };
 
 /** What the live workers report of their threads, each asked once for all who want to know at the time. */
 export class LiveWorkers {
@@ -76,72 +68,46 @@ export class LiveWorkers {
    * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
    * last (`performance.now()`): an older answer counts only when it says that the thread is running.
    */
-  async find({ hash, threadId }: ThreadRef, since = 0): Promise<Alive | null> {
+  async find({ hash, threadId }: ThreadRef, since = 0): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);
     if (known && performance.now() - known.askedAt < this.#freshMs) {
       const found = (await known.threads).get(threadId) ?? null;
       if (known.askedAt >= since || found?.status === "running") return found;
     }
-    return (await this.#ask(hash).threads).get(threadId) ?? null;
+    const askedAt = performance.now();
+    const threads = askLive(this.#root, hash).then(
+      (rows) => new Map(rows.map((row) => [row.threadId, row])),
+    );
+    this.#answers.set(hash, { askedAt, threads });
+    return (await threads).get(threadId) ?? null;
   }
 
   /** Forgets what a hash's worker reported: a command has changed its threads. */
   forget(hash: string): void {
     this.#answers.delete(hash);
   }
-
-  #ask(hash: string): Answer {
-    const answer = { askedAt: performance.now(), threads: drivenBy(this.#root, hash) };
-    this.#answers.set(hash, answer);
-    return answer;
-  }
 }
 
 /** The threads that live workers drive, oldest first. */
 export async function listLive(root: Root): Promise<LiveRow[]> {
-  const answers = await Promise.all(
-    hashesWithSocket(root).map(async (hash) => ({ hash, live: await askLive(root, hash) })),
-  );
-  const rows = answers.flatMap(({ hash, live }) =>
-    (live?.threads ?? []).map(
-      ({ threadId, workflow, status, steps, role, elapsedMs }): LiveRow => ({
-        threadId,
-        workflow,
-        hash,
-        status,
-        pid: live?.pid ?? 0,
-        steps,
-        role,
-        elapsedMs,
-      }),
-    ),
-  );
-  return rows.sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
+  const rows = await Promise.all(hashesWithSocket(root).map((hash) => askLive(root, hash)));
+  return rows.flat().sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
 }
 
-/** The hashes whose worker has, or had, a control socket. */
-export function hashesWithSocket(root: Root): string[] {
-  try {
-    return readdirSync(runDir(root)).flatMap((name) => {
-      const hash = name.slice(0, -".sock".length);
-      return name.endsWith(".sock") && isHash(hash) ? [hash] : [];
-    });
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
-}
+const hashesWithSocket = (root: Root): string[] =>
+  namesIn(runDir(root))
+    .filter((name) => name.endsWith(".sock"))
+    .map((name) => name.slice(0, -".sock".length))
+    .filter(isHash);
 
-/** The workers that have a control socket in this storage root. It changes nothing. */
+const states = { reply: "answers", silent: "silent", nobody: "gone" } as const;
+
+/** The workers that have, or had, a control socket in this storage root. It changes nothing. */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
   return await Promise.all(
-    hashesWithSocket(root).map(async (hash) => ({ hash, state: await stateOf(root, hash) })),
+    hashesWithSocket(root).map(async (hash) => {
+      const reply = await probe(root, hash);
+      return { hash, state: states[reply?.kind ?? "nobody"] };
+    }),
   );
-}
-
-async function stateOf(root: Root, hash: string): Promise<WorkerState["state"]> {
-  const request = { method: "GET", path: "/threads", timeoutMs: answerTimeoutMs } as const;
-  const reply = await ask<LiveThreads>(root, hash, request).catch(() => null);
-  if (reply?.kind === "reply") return "answers";
-  return reply?.kind === "silent" ? "silent" : "gone";
 }

@@ -1,21 +1,29 @@
 import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { ThreadRef } from "../thread/thread.ts";
+import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
 import type { Prewarmed } from "./start.ts";
-import type { Families } from "./family.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
 /** How old the answer of a worker may be that an observer sees, in milliseconds. */
 const freshMs = 250;
+
+// Each part is loaded when it is first used: a command uses few of them and must begin at once.
+const control = () => import("./control.ts");
+const events = () => import("./events.ts");
+const list = () => import("./list.ts");
+const live = () => import("./live.ts");
+const start = () => import("./start.ts");
+const threads = () => import("./threads.ts");
+const workflows = () => import("./workflows.ts");
 
 /** How a local host is opened: where, and with the worker that {@link prewarmWorker} has started. */
 export type LocalHostOptions = RootOptions & { prewarmed?: Prewarmed | null };
 
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
- * threads. Nothing is written until something is registered or started. Its parts are loaded when they
- * are first used, for a command uses few of them and must begin at once.
+ * threads. Nothing is written until something is registered or started.
  *
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
@@ -29,109 +37,60 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     root,
     maxRecordBytes,
 
-    async register(name, file, given) {
-      return (await import("./workflows.ts")).addWorkflow(root, name, file, given);
-    },
-    async store(file, given) {
-      return (await import("./workflows.ts")).storeBundle(root, file, given);
-    },
-    async resolve(workflow) {
-      return (await import("./start.ts")).resolveWorkflow(root, workflow);
-    },
-    async workflows() {
-      return (await import("./workflows.ts")).listWorkflows(root);
-    },
-    async workflow(name) {
-      return (await import("./workflows.ts")).showWorkflow(root, name);
-    },
-    async history(name) {
-      return (await import("./workflows.ts")).historyOf(root, name);
-    },
-    async rollback(name, version) {
-      return (await import("./workflows.ts")).rollbackWorkflow(root, name, version);
-    },
-    async unregister(name) {
-      return (await import("./workflows.ts")).removeWorkflow(root, name);
-    },
-    async version(workflow) {
-      return (await import("./workflows.ts")).showVersion(root, workflow);
-    },
-    async source(workflow, file) {
-      return (await import("./workflows.ts")).readVersionText(root, workflow, file);
-    },
-    async descriptor(hash) {
-      return (await import("./workflows.ts")).descriptorOf(root, hash);
-    },
+    register: async (...given) => (await workflows()).addWorkflow(root, ...given),
+    store: async (...given) => (await workflows()).storeBundle(root, ...given),
+    resolve: async (workflow) => (await start()).resolveWorkflow(root, workflow),
+    workflows: async () => (await workflows()).listWorkflows(root),
+    workflow: async (name) => (await workflows()).showWorkflow(root, name),
+    history: async (name) => (await workflows()).historyOf(root, name),
+    rollback: async (...given) => (await workflows()).rollbackWorkflow(root, ...given),
+    unregister: async (name) => (await workflows()).removeWorkflow(root, name),
+    version: async (workflow) => (await workflows()).showVersion(root, workflow),
+    source: async (...given) => (await workflows()).readVersionText(root, ...given),
+    descriptor: async (hash) => (await workflows()).descriptorOf(root, hash),
 
     async start(given) {
-      const { startThread } = await import("./start.ts");
-      const started = await startThread(root, given, prewarmed);
+      const started = await (await start()).startThread(root, given, prewarmed);
       workers?.forget(started.hash);
       return started;
     },
-    async find(text) {
-      return (await import("./threads.ts")).findThread(root, text);
-    },
-    async threads(query) {
-      return (await import("./list.ts")).listThreads(root, query);
-    },
-    async live() {
-      return (await import("./live.ts")).listLive(root);
-    },
-    async row(ref) {
-      return (await import("./list.ts")).readRow(root, ref);
-    },
-    async read(ref) {
-      return (await import("./threads.ts")).readView(root, ref);
-    },
+    find: async (text) => (await threads()).findThread(root, text),
+    threads: async (query) => (await list()).listThreads(root, query),
+    live: async () => (await live()).listLive(root),
+    row: async (ref) => (await list()).readRow(root, ref),
+    read: async (ref) => (await threads()).readView(root, ref),
     async family({ threadId }) {
       families ??= new (await import("./family.ts")).Families(root);
       return families.of(threadId);
     },
-    async attempts(ref) {
-      return (await import("./events.ts")).readAttempts(root, ref);
+    attempts: async (ref) => (await events()).readAttempts(root, ref),
+    async *log(...given) {
+      yield* (await events()).readLines(root, ...given);
     },
-    async *log(ref, given) {
-      const { readLines } = await import("./events.ts");
-      yield* readLines(root, ref, given);
-    },
-    async value(ref, at) {
-      return (await import("./events.ts")).readValue(root, ref, at);
-    },
+    value: async (...given) => (await events()).readValue(root, ...given),
     async *observe(ref, cursor, given = {}) {
       const { observe } = await import("./observe.ts");
-      workers ??= new (await import("./live.ts")).LiveWorkers(root, freshMs);
+      workers ??= new (await live()).LiveWorkers(root, freshMs);
       yield* observe(root, ref, workers, cursor, given);
     },
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
-      const { control } = await import("./control.ts");
-      const done = await control(root, ref, command);
+      const done = await (await control()).control(root, ref, command);
       workers?.forget(ref.hash);
       return done as ControlResult<Command>;
     },
-    async fork(ref, given) {
-      const { forkThread } = await import("./start.ts");
-      const forked = await forkThread(root, ref, given);
+    async fork(...given) {
+      const forked = await (await start()).forkThread(root, ...given);
       workers?.forget(forked.hash);
       return forked;
     },
-    async remove(ref, given) {
-      return (await import("./control.ts")).removeThread(root, ref, given);
-    },
+    remove: async (...given) => (await control()).removeThread(root, ...given),
     async *changes(signal) {
-      const { changes } = await import("./changes.ts");
-      yield* changes(root, signal);
+      yield* (await import("./changes.ts")).changes(root, signal);
     },
 
-    async verify(given) {
-      return (await import("./verify.ts")).verifyStore(root, given);
-    },
-    async collect(given) {
-      return (await import("./gc.ts")).collectGarbage(root, given);
-    },
-    async workers() {
-      return (await import("./live.ts")).listWorkers(root);
-    },
+    verify: async (given) => (await import("./verify.ts")).verifyStore(root, given),
+    collect: async (given) => (await import("./gc.ts")).collectGarbage(root, given),
+    workers: async () => (await live()).listWorkers(root),
     async close() {
       // Nothing is held open between two calls; what is observed ends by its signal.
     },

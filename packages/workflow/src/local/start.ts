@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type ForkRequest,
@@ -13,27 +13,23 @@ import type {
   Environment,
   ForkOptions,
   Forked,
-  StartOptions,
   StartedThread,
+  StartOptions,
 } from "../host/host.ts";
-import { readStart } from "../log/log.ts";
-import type { StartRecord } from "../log/record.ts";
 import { readRegistry } from "../registry/read.ts";
 import { resolve, type Resolved } from "../registry/versions.ts";
 import {
   bundlePath,
   checkThreadId,
-  dataPath,
   type Root,
   runDir,
   socketName,
   storedHashes,
 } from "../storage/paths.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
-import { type Keep, keptSteps } from "../thread/selection.ts";
-import type { ThreadRef, ThreadView } from "../thread/thread.ts";
-import { readView } from "./threads.ts";
-import { askWorker, type Candidate, spawnWorker } from "./worker-client.ts";
+import { keptSteps } from "../thread/selection.ts";
+import type { ThreadRef } from "../thread/thread.ts";
+import { askAgain, type Candidate, spawnWorker } from "./worker-client.ts";
 
 /**
  * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique prefix,
@@ -80,88 +76,62 @@ export async function prewarmWorker(
   return candidate && { root, hash, candidate };
 }
 
-/** The prewarmed worker when it is of this hash, else a new one where none listens. */
-export function candidateOf(
-  root: Root,
-  hash: string,
-  prewarmed?: Prewarmed | null,
-): Candidate | null {
-  if (prewarmed?.root === root && prewarmed.hash === hash) return prewarmed.candidate;
-  return newCandidate(root, hash);
-}
-
-function newCandidate(root: Root, hash: string): Candidate | null {
-  return existsSync(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
-}
+const newCandidate = (root: Root, hash: string): Candidate | null =>
+  existsSync(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
 
 /**
  * Starts a thread of a registered workflow and returns when its start record is on the disk.
  *
- * @throws WorkflowError `NO_SUCH_WORKFLOW`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
+ * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
  * bundle from being loaded; then nothing is written.
  */
 export async function startThread(
   root: Root,
-  options: StartOptions,
+  { threadId, cwd, env, ...given }: StartOptions,
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
-  const { prompt = "", maxRounds, params, input } = options;
-  if (maxRounds !== undefined) checkRounds(maxRounds);
-  checkOptions(options.options ?? {});
-  const { name, hash } = await resolveWorkflow(root, options.workflow);
-  const request = {
-    workflow: name,
-    prompt,
-    ...(maxRounds === undefined ? {} : { maxRounds }),
-    ...(params === undefined ? {} : { params }),
-    ...(input ? { input } : {}),
-    options: { ...options.options, cwd: options.cwd },
-    env: definedEnv(options.env),
-    ...(options.durability ? { durability: options.durability } : {}),
-  };
-  return await sendStart(root, hash, options.threadId, request, prewarmed);
+  checkGiven(given);
+  const { name, hash } = await resolveWorkflow(root, given.workflow);
+  const options = { ...given.options, cwd };
+  const request = { ...given, workflow: name, options, env: definedEnv(env) };
+  return await sendStart(root, hash, threadId, request, prewarmed);
 }
 
-/** Hands a new thread to the worker of its hash. */
-export async function sendStart(
+/** Hands a new thread to the worker of its hash: the prewarmed one, or a new one where none listens. */
+async function sendStart(
   root: Root,
   hash: string,
-  threadId: string | undefined,
-  request: Omit<StartRequest, "threadId"> & { fork?: ForkRequest },
+  given: string | undefined,
+  request: Omit<StartRequest, "threadId">,
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
-  if (threadId !== undefined) {
-    const { createdThread } = await import("./threads.ts");
-    const there = createdThread(root, checkThreadId(threadId));
-    if (there) return there;
+  if (given !== undefined) {
+    const { startOf, threadWithId } = await import("./threads.ts");
+    const there = threadWithId(root, checkThreadId(given));
+    const start = there && startOf(root, there);
+    if (start) return { ...there, workflow: start.name };
   }
-  const candidate = candidateOf(root, hash, prewarmed);
-  const id = threadId ?? (await import("ulid")).ulid();
-  const body: StartRequest = { threadId: id, ...request };
-  const start = { method: "POST", path: "/threads", body } as const;
-  await askWorker<Started>(root, hash, start, candidate).catch(async (error: unknown) => {
-    // A worker that is just ending may have taken the connection. By its id a thread starts once.
-    if (!isWorkflowError(error) || error.code !== "WORKER_LOST") throw error;
-    await askWorker<Started>(root, hash, start);
-  });
-  return { threadId: id, workflow: request.workflow, hash };
-}
-
-/** @throws WorkflowError `BAD_MAX_ROUNDS` unless it is a whole number from 1 to {@link mostRounds}. */
-export function checkRounds(maxRounds: number): void {
-  if (isRounds(maxRounds)) return;
-  throw new WorkflowError({
-    code: "BAD_MAX_ROUNDS",
-    kind: "usage",
-    message: `maxRounds can't be ${String(maxRounds)}`,
-    hint: `give a whole number from 1 to ${mostRounds}`,
-  });
+  const isPrewarmed = prewarmed?.root === root && prewarmed.hash === hash;
+  const candidate = isPrewarmed ? prewarmed.candidate : newCandidate(root, hash);
+  const threadId = given ?? (await import("ulid")).ulid();
+  const body: StartRequest = { threadId, ...request };
+  // By its id a thread starts once, however often it is asked for.
+  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
+  return { threadId, workflow: request.workflow, hash };
 }
 
 const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", "forkFrom"]);
 
-/** @throws WorkflowError `BAD_OPTION` when an option has a name that is the engine's own. */
-export function checkOptions(options: Record<string, unknown>): void {
+/** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
+function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
+  if (maxRounds !== undefined && !isRounds(maxRounds)) {
+    throw new WorkflowError({
+      code: "BAD_MAX_ROUNDS",
+      kind: "usage",
+      message: `maxRounds can't be ${String(maxRounds)}`,
+      hint: `give a whole number from 1 to ${mostRounds}`,
+    });
+  }
   const taken = Object.keys(options).find((key) => keptForEngine.has(key));
   if (taken === undefined) return;
   throw new WorkflowError({
@@ -173,11 +143,10 @@ export function checkOptions(options: Record<string, unknown>): void {
 }
 
 /** An environment without what is not set. */
-export function definedEnv(env: Environment): Record<string, string> {
-  return Object.fromEntries(
+export const definedEnv = (env: Environment): Record<string, string> =>
+  Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-}
 
 /**
  * Starts a thread whose log begins with a copy of another's steps. The other may be running.
@@ -188,73 +157,41 @@ export function definedEnv(env: Environment): Record<string, string> {
 export async function forkThread(
   root: Root,
   ref: ThreadRef,
-  options: ForkOptions,
+  { keep: chosen, edit, input, on, threadId, env, ...given }: ForkOptions,
 ): Promise<Forked> {
-  const first = firstOf(options.keep);
-  const start = first === null ? null : headOf(root, ref);
-  if (first !== null && start) {
-    const source = { threadId: ref.threadId, hash: ref.hash, workflow: start.name };
-    return await sendFork(root, source, { first }, options);
+  const { keep, workflow } = await keptOf(root, ref, chosen);
+  checkGiven(given);
+  const steps = "first" in keep ? keep.first : keep.length;
+  if (edit && steps === 0) {
+    throw new WorkflowError({
+      code: "NOTHING_TO_EDIT",
+      kind: "usage",
+      message: `the fork of ${ref.threadId} keeps no step that could be edited`,
+      hint: "keep at least one step: --from-role R or --at-step N",
+    });
   }
-  const source = await readView(root, ref);
-  return await sendFork(root, source, keepOf(keptSteps(source.steps, options.keep)), options);
-}
-
-// How many steps there are, the worker will see: it reads the log in any case.
-function firstOf(keep: Keep | undefined): number | null {
-  if (!keep || !("atStep" in keep)) return null;
-  return Number.isSafeInteger(keep.atStep) && keep.atStep >= 0 ? keep.atStep : null;
-}
-
-function headOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {
-  try {
-    return readStart(dataPath(root, hash, threadId));
-  } catch {
-    return null;
-  }
-}
-
-async function sendFork(
-  root: Root,
-  source: Pick<ThreadView, "threadId" | "hash" | "workflow">,
-  keep: ForkRequest["keep"],
-  options: ForkOptions,
-): Promise<Forked> {
-  if (options.maxRounds !== undefined) checkRounds(options.maxRounds);
-  checkOptions(options.options ?? {});
-  const kept = "first" in keep ? keep.first : keep.length;
-  if (options.edit && kept === 0) throw nothingToEdit(source.threadId);
   const { name, hash } =
-    options.on === undefined
-      ? { name: source.workflow, hash: source.hash }
-      : await resolveWorkflow(root, options.on);
-  const fork: ForkRequest = {
-    hash: source.hash,
-    threadId: source.threadId,
-    keep,
-    ...(options.edit ? { edit: options.edit } : {}),
-    ...(options.input ? { input: options.input } : {}),
-  };
-  const started = await sendStart(root, hash, options.threadId, {
-    workflow: name,
-    env: definedEnv(options.env),
-    fork,
-    ...(options.options ? { options: options.options } : {}),
-    ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
-    ...(options.maxRounds === undefined ? {} : { maxRounds: options.maxRounds }),
-    ...(options.durability ? { durability: options.durability } : {}),
-  });
-  return { ...started, forkFrom: { threadId: source.threadId, steps: kept } };
+    on === undefined ? { name: workflow, hash: ref.hash } : await resolveWorkflow(root, on);
+  const fork: ForkRequest = { hash: ref.hash, threadId: ref.threadId, keep, edit, input };
+  const request = { ...given, workflow: name, env: definedEnv(env), fork };
+  const started = await sendStart(root, hash, threadId, request);
+  return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
-const keepOf = (keep: number[]): ForkRequest["keep"] =>
-  keep.every((index, at) => index === at) ? { first: keep.length } : keep;
-
-function nothingToEdit(threadId: string): WorkflowError {
-  return new WorkflowError({
-    code: "NOTHING_TO_EDIT",
-    kind: "usage",
-    message: `the fork of ${threadId} keeps no step that could be edited`,
-    hint: "keep at least one step: --from-role R or --at-step N",
-  });
+/** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */
+async function keptOf(
+  root: Root,
+  ref: ThreadRef,
+  keep: ForkOptions["keep"],
+): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
+  const { readView, startOf } = await import("./threads.ts");
+  if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
+    // How many steps there are, the worker will see: it reads the log in any case.
+    const start = startOf(root, ref);
+    if (start) return { keep: { first: keep.atStep }, workflow: start.name };
+  }
+  const { steps, workflow } = await readView(root, ref);
+  const kept = keptSteps(steps, keep);
+  const areFirst = kept.every((index, at) => index === at);
+  return { keep: areFirst ? { first: kept.length } : kept, workflow };
 }

@@ -223,6 +223,19 @@ export async function askWorker<T>(
   }
 }
 
+/**
+ * As {@link askWorker}, for a request that has no second effect: a worker that is just ending may have
+ * taken the first one.
+ */
+export async function askAgain<T>(...given: Parameters<typeof askWorker>): Promise<T> {
+  try {
+    return await askWorker<T>(...given);
+  } catch (error) {
+    if (!(error instanceof WorkflowError) || error.code !== "WORKER_LOST") throw error;
+    return await askWorker<T>(...given);
+  }
+}
+
 // A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {

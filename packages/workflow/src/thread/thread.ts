@@ -95,7 +95,7 @@ export type LiveRow = {
   threadId: string;
   workflow: string;
   hash: string;
-  status: Status;
+  status: LiveStatus;
   pid: number;
   steps: number;
   role: string | null;
