@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, renameSync, rmdirSync, rmSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
@@ -48,7 +48,11 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
   const needed = hashesOf(await readRegistry(root));
   const leftovers = findLeftovers(root, now - hourMs).filter((one) => !act || clear(root, one));
   const dead = new Set(leftovers.map(({ path }) => path));
-  for (const hash of loggedHashes(root)) if (hasThread(root, hash, dead)) needed.add(hash);
+  for (const hash of loggedHashes(root)) {
+    const folder = threadsDir(root, hash);
+    const isDead = (id: string) => dead.has(join(folder, `${id}.data.jsonl`));
+    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);
+  }
   const garbage: Garbage = {
     removed: [],
     kept: 0,
@@ -58,22 +62,14 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
   };
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + lstatSync(path).size, 0);
-    if (
-      needed.has(hash) ||
-      !withHash(root, hash, act, () => discard(root, hash, files, now, act))
-    ) {
-      garbage.kept += 1;
-      continue;
+    const take = () => !act || discard(root, hash, files, now);
+    if (needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
+    else {
+      garbage.removed.push(hash);
+      garbage.bytes += bytes;
     }
-    garbage.removed.push(hash);
-    garbage.bytes += bytes;
   }
   return garbage;
-}
-
-function hasThread(root: Root, hash: string, dead: ReadonlySet<string>): boolean {
-  const folder = threadsDir(root, hash);
-  return threadIdsOf(root, hash).some((id) => !dead.has(join(folder, `${id}.data.jsonl`)));
 }
 
 /** Does something while no worker of the hash lives; false when one does. */
@@ -99,27 +95,28 @@ function clear(root: Root, { path, hash }: Leftover): boolean {
 }
 
 /** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
-function discard(root: Root, hash: string, files: string[], now: number, act: boolean): boolean {
-  if (!act) return true;
+function discard(root: Root, hash: string, files: string[], now: number): boolean {
   if (threadIdsOf(root, hash).length > 0) return false;
   const folder = join(trashDir(root), `${now}-${hash}`);
   makeOwnFolder(trashDir(root));
   makeOwnFolder(folder);
-  for (const path of files) move(path, join(folder, basename(path)));
+  for (const path of files) {
+    try {
+      renameSync(path, join(folder, basename(path)));
+    } catch (error) {
+      throw diskError(error, "move to the trash", path);
+    }
+  }
   for (const changed of [folder, trashDir(root), bundlesDir(root)]) syncDir(changed);
-  removeIfEmpty(threadsDir(root, hash));
+  try {
+    rmdirSync(threadsDir(root, hash));
+  } catch {
+    // Notes or leftovers may still lie there; the next gc comes back to them.
+  }
   for (const name of namesIn(runDir(root))) {
     if (name.startsWith(`${hash}.`)) rmSync(join(runDir(root), name), { force: true });
   }
   return true;
-}
-
-function move(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    throw diskError(error, "move to the trash", from);
-  }
 }
 
 function makeOwnFolder(folder: string): void {
@@ -132,25 +129,20 @@ function makeOwnFolder(folder: string): void {
   });
 }
 
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // Notes or leftovers may still lie there; the next gc comes back to them.
-  }
-}
+/** A folder in the trash: when it was put there, in milliseconds, and the hash. */
+export const isTrash = (name: string): boolean => /^\d{1,16}-[0-9A-Z]{13}$/.test(name);
 
 /** Deletes what was put into the trash before the given time (milliseconds). */
 function emptyTrash(root: Root, before: number, act: boolean): string[] {
   const old = namesIn(trashDir(root))
-    .filter((name) => /^\d{1,16}-[0-9A-Z]{13}$/.test(name) && Number.parseInt(name, 10) < before)
+    .filter((name) => isTrash(name) && Number.parseInt(name, 10) < before)
     .map((name) => join(trashDir(root), name));
   if (act) for (const folder of old) rmSync(folder, { recursive: true, force: true });
   return old;
 }
 
-/** A file that a crash left behind and nothing will ever read. */
-export type Leftover = { path: string; bytes: number; hash: string | null };
+/** A file that a crash left behind and nothing will ever read; with `hash`, that hash's lock is needed. */
+type Leftover = { path: string; bytes: number; hash: string | null };
 
 /** The name that `writeFileAtomic` gives a file until it is whole. */
 export const isAside = (name: string): boolean => /^\..+\.[0-9a-f]{8}\.tmp$/.test(name);
@@ -158,37 +150,32 @@ export const isAside = (name: string): boolean => /^\..+\.[0-9a-f]{8}\.tmp$/.tes
 /**
  * What crashes left behind and has not been touched since `before` (milliseconds): files that were
  * being written, logs of threads that never began, and the files beside a log that is gone.
- * `hash` is set where the lock of that hash must be held to remove it.
  */
-export function findLeftovers(root: Root, before: number): Leftover[] {
+function findLeftovers(root: Root, before: number): Leftover[] {
   const folders = [root, bundlesDir(root), logsDir(root), runDir(root)];
-  const found = folders.flatMap((folder) => asideFiles(folder, null, before));
-  for (const hash of loggedHashes(root)) {
-    found.push(
+  return [
+    ...folders.flatMap((folder) => asideFiles(folder, null, before)),
+    ...loggedHashes(root).flatMap((hash) => [
       ...asideFiles(threadsDir(root, hash), hash, before),
-      ...deadLogs(root, hash, before),
-    );
-  }
-  return found;
+      ...deadLogs(threadsDir(root, hash), hash, before),
+    ]),
+  ];
 }
 
-function asideFiles(folder: string, hash: string | null, before: number): Leftover[] {
-  return namesIn(folder)
+const asideFiles = (folder: string, hash: string | null, before: number): Leftover[] =>
+  namesIn(folder)
     .filter(isAside)
     .flatMap((name) => leftover(join(folder, name), hash, before));
-}
 
-function deadLogs(root: Root, hash: string, before: number): Leftover[] {
-  const folder = threadsDir(root, hash);
+function deadLogs(folder: string, hash: string, before: number): Leftover[] {
   const threads = Map.groupBy(
     namesIn(folder).filter((name) => isThreadId(name.slice(0, 26)) && name[26] === "."),
     (name) => name.slice(0, 26),
   );
   return [...threads].flatMap(([threadId, names]) => {
-    const data = stat(join(folder, `${threadId}.data.jsonl`));
-    if (data && data.size > 0) return [];
-    const dead = names.map((name) => leftover(join(folder, name), hash, before));
-    return dead.every((one) => one.length === 1) ? dead.flat() : [];
+    if (stat(join(folder, `${threadId}.data.jsonl`))?.size) return [];
+    const dead = names.flatMap((name) => leftover(join(folder, name), hash, before));
+    return dead.length === names.length ? dead : [];
   });
 }
 
@@ -198,6 +185,4 @@ function leftover(path: string, hash: string | null, before: number): Leftover[]
   return [{ path, bytes: found.size, hash }];
 }
 
-function stat(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
-}
+const stat = (path: string) => lstatSync(path, { throwIfNoEntry: false });

@@ -28,7 +28,9 @@ import {
   threadIdsOf,
   trashDir,
 } from "../storage/paths.ts";
-import { isAside } from "./gc.ts";
+import type { ThreadRef } from "../thread/thread.ts";
+import { isAside, isTrash } from "./gc.ts";
+import { allThreads } from "./threads.ts";
 import { maxDescriptorBytes } from "./workflows.ts";
 
 /**
@@ -37,42 +39,23 @@ import { maxDescriptorBytes } from "./workflows.ts";
  * The registry is read, every bundle hashed again, every descriptor and every thread's log read to
  * its end. Unknown files, links, what other users can reach, and bundles that a name or a thread needs
  * and that are missing, are named too. Threads that are being written are no violation.
- *
- * `onProgress` is called after each bundle and each thread; timers get their turn in between.
  */
 export async function verifyStore(
   root: Root,
   { onProgress = () => {} }: VerifyOptions = {},
 ): Promise<Verification> {
   const checked = { bundles: 0, threads: 0 };
-  const problems = takeInventory(root);
-  const breathe = breathing();
-  problems.push(...(await missingBundles(root)));
-  for (const hash of storedHashes(root)) {
-    problems.push(...(await bundleProblems(root, hash)));
-    checked.bundles += 1;
+  const problems = [...takeInventory(root), ...(await missingBundles(root))];
+  const count = async (kind: keyof typeof checked, found: Problem[]): Promise<void> => {
+    problems.push(...found);
+    checked[kind] += 1;
     onProgress({ ...checked });
-    await breathe();
-  }
-  for (const hash of loggedHashes(root)) {
-    for (const threadId of threadIdsOf(root, hash)) {
-      problems.push(...(await threadProblems(root, hash, threadId)));
-      checked.threads += 1;
-      onProgress({ ...checked });
-      await breathe();
-    }
-  }
-  return { checked, problems };
-}
-
-/** Lets timers and signals have their turn when some time has passed. */
-function breathing(): () => Promise<void> {
-  let last = performance.now();
-  return async () => {
-    if (performance.now() - last < 30) return;
+    // Timers and signals have their turn.
     await setImmediate();
-    last = performance.now();
   };
+  for (const hash of storedHashes(root)) await count("bundles", await bundleProblems(root, hash));
+  for (const ref of allThreads(root)) await count("threads", await threadProblems(root, ref));
+  return { checked, problems };
 }
 
 async function missingBundles(root: Root): Promise<Problem[]> {
@@ -116,9 +99,10 @@ async function bundleProblems(root: Root, hash: string): Promise<Problem[]> {
   ];
 }
 
-async function threadProblems(root: Root, hash: string, threadId: string): Promise<Problem[]> {
+async function threadProblems(root: Root, { hash, threadId }: ThreadRef): Promise<Problem[]> {
   const path = dataPath(root, hash, threadId);
-  if (!isPlainFile(path)) return [];
+  // What is no plain file can't be opened without waiting, and is in the inventory.
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return [];
   const problems: Problem[] = [];
   const unread = await problemOf(path, async () => {
     const log = await settled(path);
@@ -130,22 +114,13 @@ async function threadProblems(root: Root, hash: string, threadId: string): Promi
       const message = "the start record is another thread's";
       problems.push({ path, line: 1, offset: 0, message });
     }
-    if (log.kind !== "headless" && log.torn > 0) problems.push(tornProblem(path, log));
+    if (log.kind === "headless" || log.torn === 0) return;
+    const isEmpty = log.kind === "empty";
+    const line = isEmpty ? 1 : 2 + log.steps + (log.end ? 1 : 0);
+    const message = `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`;
+    problems.push({ path, line, offset: isEmpty ? 0 : log.size, message });
   });
   return problems.concat(unread);
-}
-
-function tornProblem(
-  path: string,
-  log: LogOutline | Extract<Unreadable, { kind: "empty" }>,
-): Problem {
-  const records = log.kind === "empty" ? 0 : 1 + log.steps + (log.end ? 1 : 0);
-  return {
-    path,
-    line: records + 1,
-    offset: log.kind === "empty" ? 0 : log.size,
-    message: `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`,
-  };
 }
 
 /** The outline of a log that nobody is just now writing the last record of. */
@@ -166,16 +141,13 @@ async function problemOf(path: string, act: () => Promise<string | void>): Promi
     const message = await act();
     return message ? [{ path, message }] : [];
   } catch (error) {
-    return [{ path, ...placed(messageOf(error), path) }];
+    const message = messageOf(error);
+    if (!message.startsWith(`${path}:`)) return [{ path, message }];
+    // The path and the line that a message begins with are fields of the problem.
+    const [, line, rest = message] =
+      /^:(?:(\d+):\d+:)? (.*)$/.exec(message.slice(path.length)) ?? [];
+    return [{ path, ...(line && { line: Number(line) }), message: rest }];
   }
-}
-
-/** A message without the path that it begins with, and the line that follows the path. */
-function placed(message: string, path: string): { line?: number; message: string } {
-  if (!message.startsWith(`${path}:`)) return { message };
-  const [, line, rest] = /^:(?:(\d+):\d+:)? (.*)$/.exec(message.slice(path.length)) ?? [];
-  if (rest === undefined) return { message };
-  return line === undefined ? { message: rest } : { line: Number(line), message: rest };
 }
 
 type Kind = "file" | "folder" | "socket";
@@ -185,7 +157,7 @@ type Rule = (name: string) => Kind | null;
  * Goes through every file of a storage root without opening one. Names what is none of ours, links
  * and special files instead of ours, and what others than the owner can reach.
  */
-export function takeInventory(root: Root): Problem[] {
+function takeInventory(root: Root): Problem[] {
   const problems = [bundlesDir(root), runDir(root)].flatMap((folder) => look(folder, rules.flat));
   problems.push(...look(root, rules.root), ...look(logsDir(root), rules.logs));
   for (const name of namesIn(logsDir(root)).filter(isHash)) {
@@ -193,10 +165,6 @@ export function takeInventory(root: Root): Problem[] {
   }
   return problems.concat(look(trashDir(root), rules.trash));
 }
-
-/** Whether there is a plain file, and so one that can be opened without waiting. */
-export const isPlainFile = (path: string): boolean =>
-  lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
 const registryFiles = new Set(["workflow.yaml", "workflow.yaml.bak"]);
@@ -213,7 +181,7 @@ const rules = {
     const ending = /^\.(data\.jsonl|info\.jsonl|values\.jsonl|torn-\d+)$/.test(name.slice(26));
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;
   },
-  trash: (name) => (/^\d{1,16}-[0-9A-Z]{13}$/.test(name) ? "folder" : null),
+  trash: (name) => (isTrash(name) ? "folder" : null),
 } satisfies Record<string, Rule>;
 
 function look(folder: string, rule: Rule): Problem[] {

@@ -88,7 +88,14 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     if (error instanceof WorkflowError) throw error;
     if (error instanceof Error && error.name === "TimeoutError") return { kind: "silent" };
     if (nobody.has(systemCode(error) ?? "")) return { kind: "nobody" };
-    throw lost(hash, error);
+    throw new WorkflowError(
+      {
+        code: "WORKER_LOST",
+        message: `the worker of ${hash} ended before it answered`,
+        hint: "what was committed is kept; see the status of the thread: uncaged-workflow threads",
+      },
+      { cause: error },
+    );
   }
 }
 
@@ -102,17 +109,6 @@ function textOf(body: unknown): string {
     message: written.reason,
     hint: "give values that JSON can hold, less deeply nested",
   });
-}
-
-function lost(hash: string, cause: unknown): WorkflowError {
-  return new WorkflowError(
-    {
-      code: "WORKER_LOST",
-      message: `the worker of ${hash} ended before it answered`,
-      hint: "what was committed is kept; see the status of the thread: uncaged-workflow threads",
-    },
-    { cause },
-  );
 }
 
 /** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
@@ -137,14 +133,16 @@ export type Candidate = {
   readonly signalCode: string | number | null;
 };
 
-/** Starts a worker of a hash, detached, with no pipe of ours. Whether it gets the lock is seen later. */
+/** Starts a worker of a hash, detached, without a pipe. Whether it gets the lock is seen later. */
 export function spawnWorker(root: Root, hash: string): Candidate {
   createRoot(root);
   const output = openWorkerLog(workerLogPath(root, hash));
+  const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
   try {
     const child = Bun.spawn(command(root, hash), {
       cwd: runDir(root),
-      env: workerEnv(),
+      // Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
+      env: { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) },
       stdio: ["ignore", output, output],
       detached: true,
     });
@@ -153,12 +151,6 @@ export function spawnWorker(root: Root, hash: string): Candidate {
   } finally {
     closeSync(output);
   }
-}
-
-// Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
-function workerEnv(): Record<string, string | undefined> {
-  const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
-  return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) };
 }
 
 function openWorkerLog(path: string): number {
@@ -172,6 +164,8 @@ function openWorkerLog(path: string): number {
 
 // Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
 function command(root: Root, hash: string): string[] {
+  const given = Number(process.env[idleVariable] ?? defaultIdleMs);
+  const idleMs = Number.isFinite(given) && given >= 0 ? given : defaultIdleMs;
   const entry = import.meta.url.endsWith(".ts") ? "../worker/main.ts" : "./worker.js";
   return [
     process.execPath,
@@ -181,13 +175,8 @@ function command(root: Root, hash: string): string[] {
     Bun.fileURLToPath(new URL(entry, import.meta.url)),
     root,
     hash,
-    String(idleMs()),
+    String(idleMs),
   ];
-}
-
-function idleMs(): number {
-  const given = Number(process.env[idleVariable] ?? defaultIdleMs);
-  return Number.isFinite(given) && given >= 0 ? given : defaultIdleMs;
 }
 
 /**
@@ -264,6 +253,17 @@ function silent(hash: string, ms: number): WorkflowError {
   });
 }
 
+function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
+  const path = workerLogPath(root, hash);
+  const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
+  if (last === "") checkRoom(path);
+  return new WorkflowError({
+    code: "WORKER_FAILED",
+    message: `the worker of ${hash} ended with ${exitCode}: ${last}`,
+    hint: `see its log: ${path}`,
+  });
+}
+
 // What ended a worker without a word may be that there was no room for its words.
 function checkRoom(path: string): void {
   const log = openWorkerLog(path);
@@ -274,15 +274,4 @@ function checkRoom(path: string): void {
   } finally {
     closeSync(log);
   }
-}
-
-function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
-  const path = workerLogPath(root, hash);
-  const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
-  if (last === "") checkRoom(path);
-  return new WorkflowError({
-    code: "WORKER_FAILED",
-    message: `the worker of ${hash} ended with ${exitCode}: ${last}`,
-    hint: `see its log: ${path}`,
-  });
 }

@@ -8,6 +8,7 @@ import { show } from "../contract/show.ts";
 import type {
   Added,
   RegisterOptions,
+  RolledBack,
   VersionRow,
   VersionView,
   WorkflowRow,
@@ -30,11 +31,7 @@ import { checkStored, resolveWorkflow } from "./start.ts";
 /** The longest descriptor file that is read, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 
-/**
- * The registered workflows, by name. A workflow whose descriptor can't be read has the description
- * `""`; `verifyStore` says why.
- * @throws WorkflowError `REGISTRY_BROKEN`.
- */
+/** The registered workflows, by name; one whose descriptor can't be read has no description. */
 export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
   const rows: WorkflowRow[] = [];
   for (const [name, workflow] of await readRegistry(root)) {
@@ -45,10 +42,7 @@ export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
   return rows.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * A workflow with its history, newest first, and its descriptor.
- * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`.
- */
+/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.workflow */
 export async function showWorkflow(root: Root, name: string): Promise<WorkflowView> {
   const workflow = workflowOf(await readRegistry(root), name);
   const { hash, timestamp } = workflow;
@@ -56,10 +50,7 @@ export async function showWorkflow(root: Root, name: string): Promise<WorkflowVi
   return { name, hash, timestamp, history, descriptor: await descriptorOf(root, hash) };
 }
 
-/**
- * All versions of a workflow, the last registered first.
- * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`.
- */
+/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
 export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
   const workflow = workflowOf(await readRegistry(root), name);
   return versionsOf(workflow).map(({ hash, timestamp }) => ({
@@ -71,17 +62,14 @@ export async function historyOf(root: Root, name: string): Promise<VersionRow[]>
 }
 
 /**
- * Moves a name back to the version registered before its current one, or to the one that `version`
- * (a hash, or its unique prefix) names, which may be a later one too. Threads keep their bundle.
- *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
- * (usage), `NOTHING_TO_ROLL_BACK`, `BUNDLE_MISSING`, and those of `changeRegistry`.
+ * @throws WorkflowError those of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`.
+ * @see Host.rollback
  */
 export async function rollbackWorkflow(
   root: Root,
   name: string,
   version?: string,
-): Promise<{ name: string; hash: string; previous: string }> {
+): Promise<RolledBack> {
   workflowOf(await readRegistry(root), name);
   const { hash, previous } = await changeRegistry(root, (registry) => {
     const moved = rollBack(registry, name, version);
@@ -91,10 +79,7 @@ export async function rollbackWorkflow(
   return { name, hash, previous };
 }
 
-/**
- * Removes a name and its history. Its threads stay, and so do the bundles that they need.
- * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`.
- */
+/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`. @see Host.unregister */
 export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
   workflowOf(await readRegistry(root), name);
   await changeRegistry(root, (registry) => ({ registry: unregister(registry, name) }));
@@ -117,11 +102,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
 
 const maxMapBytes = 256 << 20;
 
-/**
- * A version: a name, `name@hash`, or the hash of a bundle.
- *
- * @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`.
- */
+/** @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.version */
 export async function showVersion(root: Root, version: string): Promise<VersionView> {
   const { name, hash } = await resolveWorkflow(root, version);
   const { length: bytes } = await readBundle(root, hash);
@@ -129,11 +110,7 @@ export async function showVersion(root: Root, version: string): Promise<VersionV
   return { workflow: name, hash, bytes, descriptor: await descriptorOf(root, hash), sources };
 }
 
-/**
- * The text of a version's bundle; or, with `file`, of one of the files that it was built from.
- *
- * @throws WorkflowError those of `resolveWorkflow`, `BUNDLE_CHANGED`, `NO_SUCH_SOURCE` (missing).
- */
+/** @throws WorkflowError those of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source */
 export async function readVersionText(root: Root, version: string, file?: string): Promise<string> {
   const { name, hash } = await resolveWorkflow(root, version);
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
@@ -147,33 +124,28 @@ export async function readVersionText(root: Root, version: string, file?: string
   });
 }
 
+const isTextPair = (pair: readonly [unknown, unknown]): pair is [string, string] =>
+  pair.every((text) => typeof text === "string");
+
 // A source map is a convenience: what can't be read of it is not shown.
 function sourcesOf(root: Root, hash: string): Map<string, string> {
   try {
     const bytes = readOwnFile(mapPath(root, hash), maxMapBytes);
     if (!bytes) return new Map();
-    const { sources = [], sourcesContent = [] } = JSON.parse(
-      new TextDecoder().decode(bytes),
-    ) as Partial<Record<"sources" | "sourcesContent", (string | null)[]>>;
-    return new Map(
-      sources.flatMap((source, index): [string, string][] => {
-        const text = sourcesContent[index];
-        return typeof source === "string" && typeof text === "string" ? [[source, text]] : [];
-      }),
-    );
+    const map = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown[]>;
+    const { sources = [], sourcesContent = [] } = map;
+    const pairs = sources.map((source, index) => [source, sourcesContent[index]] as const);
+    return new Map(pairs.filter(isTextPair));
   } catch {
     return new Map();
   }
 }
 
 /**
- * Judges a bundle, stores it and makes it the name's current version. An `.esm.js` is taken as it is;
- * a source is built first.
+ * Judges a bundle, stores it and makes it the name's current version. Nothing is written when it, the name
+ * or the registry is refused. Adding the same bytes again changes nothing but brings back missing files.
  *
- * The bundle's top level runs, in a process apart. Nothing is written when it, the name or the
- * registry is refused. Adding the same bytes again changes nothing but brings back missing files.
  * @throws WorkflowError those of `prepareBundle` and of {@link registerBundle}.
- * @example await addWorkflow(openRoot(), "review", "review.esm.js")
  */
 export async function addWorkflow(
   root: Root,
@@ -188,8 +160,7 @@ export async function addWorkflow(
 }
 
 /**
- * Judges a bundle as `addWorkflow` does and stores it under its hash alone: no name points to it, and
- * it stays for as long as a thread needs it.
+ * Judges a bundle and stores it under its hash alone: it stays for as long as a thread needs it.
  *
  * @throws WorkflowError those of `prepareBundle`, `HASH_COLLISION`; nothing is then written.
  */
@@ -228,8 +199,7 @@ export async function registerBundle(
 export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
 
 /**
- * Builds a source into a bundle and checks it as `addWorkflow` does. The bundle's top level runs, in
- * a process apart; nothing is written.
+ * Builds a source into a bundle and checks it as {@link addWorkflow} does; nothing is written.
  *
  * @throws WorkflowError `NOT_A_SOURCE` (usage), and those of `prepareBundle`.
  */
@@ -239,12 +209,8 @@ export async function buildSource(
 ): Promise<BuiltBundle> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, map } = await prepareBundle(file, options);
-  if (map === undefined) throw notASource(file);
-  return { hash: await hashOf(bytes), bytes, map };
-}
-
-function notASource(file: string): WorkflowError {
-  return new WorkflowError({
+  if (map !== undefined) return { hash: await hashOf(bytes), bytes, map };
+  throw new WorkflowError({
     code: "NOT_A_SOURCE",
     kind: "usage",
     message: `${show(file)} is a bundle already`,
