@@ -6,17 +6,10 @@ import {
   type KnownEvent,
   knownEvent,
 } from "../contract/event.ts";
+import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
 import type { Attempt, AttemptTurn } from "./attempt.ts";
-import {
-  addCost,
-  type Call,
-  isRecord,
-  type Spent,
-  spendingOf,
-  sumByModel,
-  textOr,
-} from "./spending.ts";
+import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
 type Ending = { meta: { reason: string; error?: unknown } };

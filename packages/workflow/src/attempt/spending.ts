@@ -1,3 +1,4 @@
+import { isRecord } from "../contract/show.ts";
 import {
   addUsage,
   noUsage,
@@ -46,9 +47,6 @@ export function spendingOf(
   const single = { [model ?? "unknown"]: { usage, cost: readAmount(meta.cost) } };
   return { model, models: parts.length > 0 ? Object.fromEntries(parts) : single };
 }
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const textOr = <Other>(value: unknown, other: Other): string | Other =>
   typeof value === "string" ? value : other;

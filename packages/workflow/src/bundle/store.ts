@@ -1,6 +1,6 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
 import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { readOwnFile, writeFileAtomic } from "../storage/files.ts";
+import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import {
   bundlePath,
   bundlesDir,
@@ -9,7 +9,6 @@ import {
   type Root,
   typesPath,
 } from "../storage/paths.ts";
-import { makeFolder } from "../storage/root.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, readMap, toBundle } from "./module.ts";

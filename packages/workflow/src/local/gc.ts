@@ -6,7 +6,7 @@ import { withRegistryLock } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
 import { hashesOf } from "../registry/versions.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { syncDir } from "../storage/files.ts";
+import { makeFolder, syncDir } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
   bundleFiles,
@@ -22,7 +22,6 @@ import {
   threadsDir,
   trashDir,
 } from "../storage/paths.ts";
-import { makeFolder } from "../storage/root.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -159,7 +159,7 @@ export async function readRow(
   try {
     const { log, driver } = await readDriven(root, ref, outlineLog, live);
     if (log.kind === "empty") return null;
-    if (log.kind === "outline") {
+    if (log.kind === "thread") {
       const { start, end, last, steps } = log;
       return {
         threadId,

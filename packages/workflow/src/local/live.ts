@@ -40,7 +40,7 @@ function stuck(root: Root, hash: string): LiveThreads {
 function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   try {
     const log = outlineLog(dataPath(root, hash, threadId));
-    if (log.kind !== "outline" || log.end) return [];
+    if (log.kind !== "thread" || log.end) return [];
     const { start, steps, last } = log;
     const elapsedMs = Math.max(0, Date.now() - start.timestamp);
     const role = last?.role ?? null;

@@ -110,7 +110,7 @@ async function threadProblems(root: Root, { hash, threadId }: ThreadRef): Promis
       const { line, offset, reason } = log.broken;
       problems.push({ path, line, offset, message: reason });
     }
-    if (log.kind === "outline" && (log.start.threadId !== threadId || log.start.hash !== hash)) {
+    if (log.kind === "thread" && (log.start.threadId !== threadId || log.start.hash !== hash)) {
       const message = "the start record is another thread's";
       problems.push({ path, line: 1, offset: 0, message });
     }

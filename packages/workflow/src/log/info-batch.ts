@@ -1,6 +1,7 @@
 import { attemptTime } from "../contract/attempt.ts";
 import type { Mask } from "../contract/mask.ts";
 import { jsonText } from "../contract/json.ts";
+import type { InfoRecord } from "./record.ts";
 
 /** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
 export type Entry = { tag: string; timestamp: number } & (
@@ -14,7 +15,13 @@ export type Source = { type: string; stepID: string | null; step?: number; attem
 
 type TextEntry = Extract<Entry, { kind: "text" }>;
 type EventEntry = Extract<Entry, { kind: "event" }>;
-type Stream = { source: Source; tag: string; entry: TextEntry | null; held: string };
+/** What one attempt streams: the entry that it adds to, and the mask that holds back what may be a secret. */
+type Stream = {
+  source: Source;
+  tag: string;
+  entry: TextEntry | null;
+  masked: ReturnType<Mask["stream"]>;
+};
 
 const longestEntry = 16 * 1024;
 /** How long an attempt may go on before its start is written though nothing else of it is. */
@@ -50,7 +57,7 @@ export class InfoBatch {
     this.#startEntry = startEntry;
   }
 
-  /** Whether nothing is in it, the starts of attempts aside, or with them. */
+  /** Whether it holds neither entries nor starts of attempts. */
   get isEmpty(): boolean {
     return this.#entries.length === 0 && this.#lastId === null && this.#starts.size === 0;
   }
@@ -83,8 +90,7 @@ export class InfoBatch {
     this.#release(source.attempt);
     const stream = this.#streamOf(tag, source);
     if (!stream.entry) {
-      stream.entry = { kind: "text", tag, timestamp, ...source, text: stream.held };
-      stream.held = "";
+      stream.entry = { kind: "text", tag, timestamp, ...source, text: "" };
       this.#push(stream.entry, 100);
     }
     stream.entry.text += text;
@@ -128,7 +134,7 @@ export class InfoBatch {
     const known = this.#streams.get(key);
     if (known?.source.type === source.type && known.source.step === source.step) return known;
     if (known) this.#end(key);
-    const stream: Stream = { source, tag, entry: null, held: "" };
+    const stream: Stream = { source, tag, entry: null, masked: this.#mask.stream() };
     this.#streams.set(key, stream);
     return stream;
   }
@@ -141,28 +147,22 @@ export class InfoBatch {
 
   #end(key: string | null): void {
     const stream = this.#streams.get(key);
-    if (!stream) return;
+    if (stream) this.#cut(stream, true);
     this.#streams.delete(key);
-    const { tag, source, held: text } = stream;
-    if (text)
-      this.#push({ kind: "text", tag, timestamp: Date.now(), ...source, text }, text.length);
   }
 
   #cutAll(): void {
-    for (const [key, stream] of this.#streams) {
-      this.#cut(stream);
-      if (!stream.held) this.#streams.delete(key);
-    }
+    for (const stream of this.#streams.values()) this.#cut(stream);
   }
 
-  #cut(stream: Stream): void {
-    const { entry } = stream;
-    if (!entry) return;
-    const text = this.#mask(entry.text);
-    const rest = text.length - this.#mask.pending(text);
-    stream.held = text.slice(rest);
-    entry.text = text.slice(0, rest);
+  /** Ends the entry of a stream; at the stream's end with what was held back. */
+  #cut(stream: Stream, isEnd = false): void {
+    const { entry, tag, source, masked } = stream;
+    const text = (entry ? masked.push(entry.text) : "") + (isEnd ? masked.end() : "");
     stream.entry = null;
+    if (entry) entry.text = text;
+    else if (text)
+      this.#push({ kind: "text", tag, timestamp: Date.now(), ...source, text }, text.length);
   }
 }
 
@@ -172,32 +172,30 @@ const sourceKey = ({ attempt, stepID }: Source): string | null =>
 
 const longestLine = 256 * 1024;
 const longestText = 32 * 1024;
-const omitted = '{"_truncated":true}';
+
+/** A record as a line of the debug log. */
+export const lineOf = (record: InfoRecord): string => `${jsonText(record)}\n`;
 
 /** The lines that an entry becomes, without secrets. `number` gives an event its `seq`. Never throws. */
 export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
   switch (entry.kind) {
-    case "line":
-      return [plainLine(entry, mask)];
+    case "line": {
+      const { tag, content, timestamp } = entry;
+      const line = lineOf({ tag, content: mask(content), timestamp });
+      if (line.length <= longestLine) return [line];
+      return [lineOf({ tag, content: mask(content).slice(0, 1000), timestamp })];
+    }
     case "event":
       return [eventLine(entry, entry.json, mask, number())];
     case "text":
-      return pieces(mask(entry.text)).map((delta) =>
+      return pieces(entry.text).map((delta) =>
         eventLine(entry, jsonText({ delta }), mask, number()),
       );
   }
 }
 
-function plainLine({ tag, content, timestamp }: Extract<Entry, { kind: "line" }>, mask: Mask) {
-  const line = jsonText({ tag, content: mask(content), timestamp });
-  if (line.length <= longestLine) return `${line}\n`;
-  return `${jsonText({ tag, content: mask(content).slice(0, 1000), timestamp })}\n`;
-}
-
-type Numbered = Exclude<Entry, { kind: "line" }>;
-
 function eventLine(
-  { tag, timestamp, type, stepID, step, attempt }: Numbered,
+  { tag, timestamp, type, stepID, step, attempt }: Exclude<Entry, { kind: "line" }>,
   payload: string,
   mask: Mask,
   seq: number,
@@ -206,7 +204,7 @@ function eventLine(
   const source = stepID === null ? null : mask(stepID).slice(0, 1000);
   const head = jsonText({ tag, content: name, timestamp, type: name, stepID: source });
   const tail = jsonText({ seq, step, attempt });
-  const whole = payload.length <= longestLine - 4096 ? payload : omitted;
+  const whole = payload.length <= longestLine - 4096 ? payload : '{"_truncated":true}';
   return `${head.slice(0, -1)},"payload":${whole},${tail.slice(1)}\n`;
 }
 
@@ -215,11 +213,10 @@ function pieces(text: string): string[] {
   const found: string[] = [];
   for (let from = 0; from < text.length; ) {
     let end = from + longestText;
-    if (end < text.length && isLeading(text.charCodeAt(end - 1))) end -= 1;
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last < 0xdc00) end -= 1;
     found.push(text.slice(from, end));
     from = end;
   }
   return found;
 }
-
-const isLeading = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;

@@ -1,17 +1,17 @@
-import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { attemptTime } from "../contract/attempt.ts";
 import { readEvent } from "../contract/event.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
-import { openOwnFile } from "../storage/files.ts";
-import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
+import { appendLines } from "../storage/files.ts";
+import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
 import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 
 /** An event to be recorded. */
-export type NewEvent = Source & { tag: string; payload: unknown };
+type NewEvent = Source & { tag: string; payload: unknown };
 
 /** The tag of what workflows publish, and of their attempts. */
 export const eventTag = "QK4DX8TM";
+const largestLog = 256 * 1024 * 1024;
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
 // What a call has cost until its worker is killed: no step will record it.
@@ -21,21 +21,23 @@ const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
  * The writer of a thread's debug log, `.info.jsonl`. Lines are written in batches, not
  * synced, and never in the way of a step: what can't be written, or would make the log longer than
  * 256 MiB, is dropped. What a model streams is joined to a few lines a second; what a model call spends
- * is written at once. It never throws.
+ * is written at once. It never throws. The file is open only while it is written: a worker may have more
+ * threads than it may have open files.
  */
 export class InfoLog {
-  readonly #file: InfoFile;
+  readonly #path: string;
   readonly #mask: Mask;
   readonly #batch: InfoBatch;
   readonly #keep: Keep;
   #seq: number | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #isFull = false;
   #closed = false;
   #nextStep: () => number = () => 1;
 
   /** `mask` takes secrets out of what is written; what is cut goes to `valuesPath`, if given, in full. */
   constructor(path: string, mask: Mask = noMask, valuesPath: string | null = null) {
-    this.#file = new InfoFile(path);
+    this.#path = path;
     this.#mask = mask;
     this.#batch = new InfoBatch(mask, (id, payload) => ({
       kind: "event",
@@ -78,7 +80,7 @@ export class InfoLog {
     if (this.#closed) return;
     this.#nextStep = nextStep;
     this.#batch.addStart(id, payload);
-    this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
+    this.#plan();
   }
 
   /** Takes the start of an attempt back; false when it, or more of the attempt, is recorded already. */
@@ -111,63 +113,29 @@ export class InfoLog {
   #write({ whole, last = false }: { whole: boolean; last?: boolean }): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    const next = () => (this.#seq = (this.#seq ?? this.#file.lastSeq()) + 1);
+    const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
     const lines = this.#batch
       .take({ whole, now: last ? undefined : Date.now() })
       .flatMap((entry) => linesOf(entry, this.#mask, next));
     if (!this.#batch.isEmpty) this.#plan();
-    if (lines.length === 0) return;
+    if (lines.length > 0) this.#append(lines.join(""));
+  }
+
+  #append(lines: string): void {
+    if (this.#isFull) return;
     try {
-      this.#file.append(lines.join(""));
+      this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
+      if (!this.#isFull) return;
+      const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
+      const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: Date.now() }));
+      appendLines(this.#path, note, largestLog + note.length);
     } catch {
       // A debug log that can't be written must not stop the thread that it is about.
     }
   }
-}
 
-function deltaOf(type: string, payload: unknown): string | null {
-  if (type !== "llm_token" && type !== "llm_thinking") return null;
-  if (typeof payload !== "object" || payload === null) return null;
-  for (const name in payload) if (name !== "delta") return null;
-  const { delta } = payload as { delta?: unknown };
-  return typeof delta === "string" ? delta : null;
-}
-
-const { O_APPEND, O_CREAT, O_RDWR } = constants;
-const largestLog = 256 * 1024 * 1024;
-const newline = 10;
-
-/**
- * The file of a thread's debug log. It is opened for each batch: a worker may have more threads than
- * it may have open files.
- */
-export class InfoFile {
-  readonly #path: string;
-  #room: number | null = null;
-  #torn = false;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /**
-   * Appends whole lines. What would make the file longer than 256 MiB is left out, and a last line
-   * records it. What a crash or a full disk left half written becomes a line of its own.
-   */
-  append(text: string): void {
-    const fd = openOwnFile(this.#path, O_RDWR | O_APPEND | O_CREAT);
-    try {
-      this.#room ??= this.#measure(fd);
-      const bytes = Buffer.from(this.#torn ? `\n${text}` : text);
-      if (bytes.length <= this.#room) this.#write(fd, bytes);
-      else if (this.#room > 0) this.#writeLast(fd);
-    } finally {
-      closeSync(fd);
-    }
-  }
-
-  /** The `seq` of the last event, or 0: then the events are numbered anew. */
-  lastSeq(): number {
+  /** The `seq` of the last event in the file, or 0: then the events are numbered anew. */
+  #lastSeq(): number {
     try {
       for (const { value } of new LineFile(this.#path).backward()) {
         const event = readEvent(value);
@@ -178,25 +146,12 @@ export class InfoFile {
     }
     return 0;
   }
+}
 
-  #measure(fd: number): number {
-    const { size } = fstatSync(fd);
-    const last = Buffer.alloc(1);
-    if (size > 0) readSync(fd, last, 0, 1, size - 1);
-    this.#torn = size > 0 && last[0] !== newline;
-    return largestLog - size;
-  }
-
-  #write(fd: number, bytes: Buffer): void {
-    const written = writeSync(fd, bytes);
-    this.#torn = written > 0 && bytes[written - 1] !== newline;
-    this.#room = (this.#room ?? 0) - written;
-  }
-
-  #writeLast(fd: number): void {
-    const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
-    const record = { tag: "8ZKQ3WCE", content, timestamp: Date.now() };
-    writeSync(fd, `${this.#torn ? "\n" : ""}${JSON.stringify(record)}\n`);
-    this.#room = 0;
-  }
+function deltaOf(type: string, payload: unknown): string | null {
+  if (type !== "llm_token" && type !== "llm_thinking") return null;
+  if (typeof payload !== "object" || payload === null) return null;
+  for (const name in payload) if (name !== "delta") return null;
+  const { delta } = payload as { delta?: unknown };
+  return typeof delta === "string" ? delta : null;
 }

@@ -9,7 +9,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FileWatch, LineFile } from "./line-file.ts";
+import { FileWatch } from "../storage/watch.ts";
+import { LineFile } from "./line-file.ts";
 
 let folder: string;
 let path: string;

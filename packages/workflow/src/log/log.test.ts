@@ -154,7 +154,7 @@ describe("a long log", () => {
     Bun.gc(true);
     const before = process.memoryUsage().rss;
     for (let n = 0; n < 3; n += 1) {
-      expect(outlineLog(path)).toMatchObject({ kind: "outline", steps: 100_000, torn: 0 });
+      expect(outlineLog(path)).toMatchObject({ kind: "thread", steps: 100_000, torn: 0 });
       Bun.gc(true);
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(160 * 1024 * 1024);

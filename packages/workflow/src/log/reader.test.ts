@@ -82,7 +82,7 @@ test("a reading that is left in the middle goes on there", () => {
     }
   }
   expect(found).toEqual(all().map(shown));
-  expect(log.steps).toBe(2);
+  expect(log.facts.steps).toBe(2);
   expect(log.facts.end?.meta.returnCode).toBe(0);
 });
 
@@ -115,7 +115,7 @@ test("a reader behind the end knows the end", () => {
   const behind = reader(last);
   expect([...behind.read()]).toEqual([]);
   expect(behind.facts.end?.content).toBe("done");
-  expect(behind.steps).toBe(2);
+  expect(behind.facts.steps).toBe(2);
 });
 
 test("it stops at a line that is no record, and names it", () => {

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { END, type Step } from "../contract/contract.ts";
-import { type WorkflowError, usageError } from "../contract/error.ts";
+import { usageError, type WorkflowError } from "../contract/error.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
 import { show } from "../contract/show.ts";
-import { FileWatch, type Line, LineFile } from "./line-file.ts";
-import { type LogFacts, LogFold } from "./log.ts";
+import { FileWatch } from "../storage/watch.ts";
+import { type Line, LineFile } from "./line-file.ts";
+import { LogFold } from "./log.ts";
 import {
   type EndRecord,
   type InfoRecord,
@@ -40,9 +41,6 @@ export type LogItem = { position: Position } & (
   | { kind: "end"; end: EndRecord }
 );
 
-/** Which files are read, from which position on; without `info` the log alone. */
-export type ReaderOptions = { data: string; info?: string; from?: Position };
-
 /**
  * Reads a thread's log and its events as one stream that can be left and continued at any item's position,
  * also by another process: what comes behind a position is what was not given before it.
@@ -51,32 +49,31 @@ export type ReaderOptions = { data: string; info?: string; from?: Position };
  * the log, and carries its number. No file is held open between two reads.
  */
 export class LogReader {
+  /** What the log shows of the thread's status up to the position. */
+  readonly facts = new LogFold();
   readonly #data: LineFile;
   readonly #info: LineFile | null;
-  readonly #fold = new LogFold();
   #position: Position;
 
-  /** @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`. */
-  constructor({ data, info, from = origin }: ReaderOptions) {
+  /**
+   * Reads from a position on; without `info` the log alone.
+   *
+   * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
+   */
+  constructor({ data, info, from = origin }: { data: string; info?: string; from?: Position }) {
     this.#data = new LineFile(data);
     this.#info = info === undefined ? null : new LineFile(info);
     this.#position = from;
-    this.#passOver(from);
+    const lines = this.#data.countTo(from.data);
+    if (lines === null || this.#info?.endsAt(from.info) === false)
+      throw badPosition(cursorOf(from));
+    const [last] = lines.count > 1 ? this.#data.forward(lines.lastStart) : [];
+    this.facts.skip(lines.count, last?.value);
   }
 
   /** Behind the last item that was given. */
   get position(): Position {
     return this.#position;
-  }
-
-  /** How many steps precede the position. */
-  get steps(): number {
-    return this.#fold.steps;
-  }
-
-  /** What the log shows of the thread's status up to the position. */
-  get facts(): LogFacts {
-    return this.#fold;
   }
 
   /** Whether the log is there: a thread may be removed while it is read. */
@@ -86,7 +83,7 @@ export class LogReader {
 
   /** Whether the log has records that were not given yet. */
   get isBehind(): boolean {
-    if (this.#fold.broken) return false;
+    if (this.facts.broken) return false;
     for (const _ of this.#data.forward(this.#position.data)) return true;
     return false;
   }
@@ -104,7 +101,7 @@ export class LogReader {
 
   /** The items that are new, up to the position `to`. It may be left before it is through. */
   *read(to: Position = unbounded): Generator<LogItem> {
-    if (this.#fold.broken) return;
+    if (this.facts.broken) return;
     const events = this.#info && new Lookahead(this.#info, this.#position.info);
     try {
       yield* this.#records(events, to);
@@ -114,30 +111,31 @@ export class LogReader {
   }
 
   *#records(events: Lookahead | null, to: Position): Generator<LogItem> {
-    const fold = this.#fold;
+    const { facts } = this;
     let end: Line | null = null;
-    const onRead = () => events?.refresh();
-    for (const line of this.#data.forward(this.#position.data, undefined, onRead)) {
+    for (const line of this.#data.forward(this.#position.data, undefined, () =>
+      events?.refresh(),
+    )) {
       if (line.position > to.data) break;
-      if (end === null && fold.lines > 0 && isEndRecord(line.value)) {
+      if (end === null && facts.lines > 0 && isEndRecord(line.value)) {
         end = line;
         continue;
       }
-      if (events && fold.lines > 0 && end === null)
-        yield* this.#events(events, fold.steps + 1, to.info);
+      if (events && facts.lines > 0 && end === null)
+        yield* this.#events(events, facts.steps + 1, to.info);
       // A record behind an end breaks the log, and it has none.
-      if (end) fold.take(end.value, () => 0);
-      const record = fold.take(line.value, () => line.start);
+      if (end) facts.take(end.value, end.start);
+      const record = facts.take(line.value, line.start);
       if (record === null) {
-        fold.end = null;
+        facts.end = null;
         return;
       }
       yield this.#give(record, line.position);
     }
-    const isOver = end !== null || fold.end !== null;
+    const isOver = end !== null || facts.end !== null;
     events?.refresh();
-    if (events) yield* this.#events(events, isOver ? unbounded.info : fold.steps + 1, to.info);
-    const record = end && fold.take(end.value, () => 0);
+    if (events) yield* this.#events(events, isOver ? unbounded.info : facts.steps + 1, to.info);
+    const record = end && facts.take(end.value, end.start);
     if (end && record) yield this.#give(record, end.position);
   }
 
@@ -145,14 +143,12 @@ export class LogReader {
     const position = (this.#position = { ...this.#position, data });
     if ("parameters" in record) return { kind: "start", start: record, position };
     if (isEnd(record)) return { kind: "end", end: record, position };
-    return { kind: "step", number: this.#fold.steps, step: record, position };
+    return { kind: "step", number: this.facts.steps, step: record, position };
   }
 
   /** The new events that come before a step. */
   *#events(events: Lookahead, step: number, to: number): Generator<LogItem> {
-    for (;;) {
-      const next = events.peek();
-      if (!next || next.position > to) return;
+    for (let next = events.peek(); next && next.position <= to; next = events.peek()) {
       const event = readEvent(next.value);
       if (event && (event.step ?? 0) > step) return;
       events.take();
@@ -161,14 +157,6 @@ export class LogReader {
       const whole = { ...(next.value as InfoRecord), ...event };
       yield { kind: "event", event: whole, position: this.#position };
     }
-  }
-
-  #passOver(from: Position): void {
-    const lines = this.#data.countTo(from.data);
-    const isPosition = this.#info === null || this.#info.endsAt(from.info);
-    if (lines === null || !isPosition) throw badPosition(cursorOf(from));
-    const [last] = lines.count > 1 ? this.#data.forward(lines.lastStart) : [];
-    this.#fold.skip(lines.count, last?.value);
   }
 }
 
@@ -187,11 +175,18 @@ class Lookahead {
 
   /** The line that comes next, of those that were there at the last {@link refresh}. */
   peek(): Line | null {
-    if (this.#next || (!this.#lines && !this.#mayHaveGrown)) return this.#next;
-    this.#next = this.#pull();
-    if (this.#next || !this.#mayHaveGrown) return this.#next;
-    this.#mayHaveGrown = false;
-    return (this.#next = this.#pull());
+    while (!this.#next) {
+      if (!this.#lines && !this.#mayHaveGrown) return null;
+      if (!this.#lines) {
+        this.#mayHaveGrown = false;
+        this.#lines = this.#file.forward(this.#position);
+      }
+      const { value, done } = this.#lines.next();
+      if (done) this.#lines = null;
+      else this.#next = value;
+    }
+    this.#position = this.#next.position;
+    return this.#next;
   }
 
   /** Has a file that was read to its end looked at again. */
@@ -206,24 +201,15 @@ class Lookahead {
   close(): void {
     this.#lines?.return(undefined);
   }
-
-  #pull(): Line | null {
-    this.#lines ??= this.#file.forward(this.#position);
-    const { value, done } = this.#lines.next();
-    if (done) this.#lines = null;
-    else this.#position = value.position;
-    return done ? null : value;
-  }
 }
 
 const isEndRecord = (value: unknown): boolean =>
   (value as { role?: unknown } | null | undefined)?.role === END &&
   violationOfRecord(value) === null;
 
-function badPosition(cursor: string): WorkflowError {
-  return usageError(
+const badPosition = (cursor: string): WorkflowError =>
+  usageError(
     "BAD_POSITION",
     `${show(cursor)} is no position in this thread`,
     "give the id of an event that this thread's stream has sent, or none to read from the start",
   );
-}

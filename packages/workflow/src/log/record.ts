@@ -1,5 +1,6 @@
 import { END, type Step } from "../contract/contract.ts";
 import { jsonText } from "../contract/json.ts";
+import { isRecord } from "../contract/show.ts";
 
 /** Line 1 of a thread's log. */
 export type StartRecord = {
@@ -43,35 +44,30 @@ export type EndRecord = {
   timestamp: number;
 };
 
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Why a value is no start record, or null when it is one. */
 export function violationOfStart(value: unknown): string | null {
-  if (!isFields(value)) return "the start record is no object";
+  if (!isRecord(value)) return "the start record is no object";
   const { parameters, forkFrom } = value;
   for (const key of ["name", "hash", "threadId"]) {
     if (typeof value[key] !== "string") return `the start record has no ${key}`;
   }
   if (!Number.isFinite(value.timestamp)) return "the start record has no timestamp";
-  if (!isFields(parameters) || typeof parameters.prompt !== "string") {
+  if (!isRecord(parameters) || typeof parameters.prompt !== "string") {
     return "the start record has no prompt";
   }
-  if (!isFields(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
+  if (!isRecord(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
     return "the start record has no maxRounds";
   }
-  if (forkFrom !== undefined && !isFields(forkFrom)) return "forkFrom is no object";
+  if (forkFrom !== undefined && !isRecord(forkFrom)) return "forkFrom is no object";
   return null;
 }
 
 /** Why a value is no step or end record, or null when it is one. */
 export function violationOfRecord(value: unknown): string | null {
-  if (!isFields(value)) return "the record is no object";
+  if (!isRecord(value)) return "the record is no object";
   if (typeof value.role !== "string") return "the record has no role";
   if (typeof value.content !== "string") return "the record has no content";
-  if (!isFields(value.meta)) return "the record has no meta";
+  if (!isRecord(value.meta)) return "the record has no meta";
   if (!Number.isFinite(value.timestamp)) return "the record has no timestamp";
   if (value.role === END && !Number.isInteger(value.meta.returnCode)) {
     return "the end record has no returnCode";

@@ -1,16 +1,14 @@
-import { closeSync, constants, fstatSync, ftruncateSync, readSync, writeSync } from "node:fs";
 import { listNames, longestShown, markerOf } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
-import { systemCode } from "../storage/disk-error.ts";
-import { openOwnFile } from "../storage/files.ts";
+import { isRecord } from "../contract/show.ts";
+import { appendLines, byteAt, ifThere, withFile } from "../storage/files.ts";
+import { newline, valueOf, windowsOf } from "./line-file.ts";
 
-const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
 // As much as the debug log that refers to it: what only explains must not fill the disk.
 const largestFile = 256 * 1024 * 1024;
 const longestLine = 32 * 1024 * 1024;
 const mostRemembered = 256;
 const pieceSize = 64 * 1024;
-const newline = 10;
 
 /**
  * The writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event,
@@ -35,50 +33,21 @@ export class ValuesFile {
     const line = Buffer.from(`${json}\n`);
     if (line.length > longestLine) return null;
     const key = `${line.length} ${Bun.hash.xxHash64(line)}`;
-    const at = this.#written.get(key) ?? this.#append(line);
-    if (at === null) return null;
-    this.#written.delete(key);
-    this.#written.set(key, at);
-    if (this.#written.size > mostRemembered) this.#forgetOldest();
-    return at;
-  }
-
-  #append(line: Buffer): number | null {
     try {
-      const fd = openOwnFile(this.#path, O_RDWR | O_APPEND | O_CREAT);
-      try {
-        return appendLine(fd, line);
-      } finally {
-        closeSync(fd);
-      }
+      const at = this.#written.get(key) ?? appendLines(this.#path, line, largestFile);
+      if (at !== null) this.#remember(key, at);
+      return at;
     } catch {
       // What can't be kept must not stop the thread that it is about.
       return null;
     }
   }
 
-  #forgetOldest(): void {
-    for (const key of this.#written.keys()) {
-      this.#written.delete(key);
-      return;
-    }
-  }
-}
-
-/** Appends a line, behind a line of its own for what a crash left half written. */
-function appendLine(fd: number, line: Buffer): number | null {
-  const { size } = fstatSync(fd);
-  const isTorn = size > 0 && byteAt(fd, size - 1) !== newline;
-  const at = isTorn ? size + 1 : size;
-  if (at + line.length > largestFile) return null;
-  try {
-    if (isTorn) writeSync(fd, "\n");
-    for (let done = 0; done < line.length; ) done += writeSync(fd, line, done);
-    return at;
-  } catch (error) {
-    // The beginning of a value is of no use, and may be what fills the disk.
-    ftruncateSync(fd, size);
-    throw error;
+  #remember(key: string, at: number): void {
+    this.#written.delete(key);
+    this.#written.set(key, at);
+    const [oldest] = this.#written.keys();
+    if (this.#written.size > mostRemembered && oldest) this.#written.delete(oldest);
   }
 }
 
@@ -89,49 +58,14 @@ function appendLine(fd: number, line: Buffer): number | null {
  * @throws the system's error when the file is there and can't be read.
  */
 export function valueAt(path: string, at: number): string | null {
-  let fd: number;
-  try {
-    fd = openOwnFile(path, O_RDONLY);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-    throw error;
-  }
-  try {
-    const isBeginning = at === 0 || byteAt(fd, at - 1) === newline;
-    return isBeginning ? jsonIn(lineAt(fd, at)) : null;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function byteAt(fd: number, at: number): number | undefined {
-  const byte = Buffer.alloc(1);
-  return readSync(fd, byte, 0, 1, at) === 1 ? byte[0] : undefined;
-}
-
-/** The line that begins at a byte; null when it has no end. */
-function lineAt(fd: number, from: number): string | null {
-  const pieces: Buffer[] = [];
-  for (let at = from; at - from < longestLine; ) {
-    const piece = Buffer.allocUnsafe(pieceSize);
-    const length = readSync(fd, piece, 0, pieceSize, at);
-    if (length === 0) return null;
-    const end = piece.subarray(0, length).indexOf(newline);
-    pieces.push(piece.subarray(0, end === -1 ? length : end));
-    if (end !== -1) return Buffer.concat(pieces).toString("utf8");
-    at += length;
-  }
-  return null;
-}
-
-// A crash of the system may have left a line half on the disk: a part of a value is none.
-function jsonIn(line: string | null): string | null {
-  try {
-    if (line !== null) JSON.parse(line);
-    return line;
-  } catch {
-    return null;
-  }
+  const read = (fd: number) => {
+    if (at > 0 && byteAt(fd, at - 1) !== newline) return null;
+    const [window] = windowsOf(fd, { from: at, to: at + longestLine, size: pieceSize });
+    const line = window?.bytes.subarray(0, window.bytes.indexOf(newline));
+    // A crash of the system may have left a line half on the disk: a part of a value is none.
+    return line && valueOf(line) !== undefined ? line.toString("utf8") : null;
+  };
+  return ifThere(() => withFile(path, read));
 }
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
@@ -201,25 +135,14 @@ function recordJson(
 const isListing = (value: unknown): value is Record<string, unknown> =>
   isRecord(value) && value._truncated !== true && !ownJson(value);
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const ownJson = (value: unknown): boolean => isRecord(value) && typeof value.toJSON === "function";
 
 // A secret may look like a number or like JSON: only texts are changed.
 function maskedJson(json: string, mask: Mask): string {
   if (mask(json) === json && !json.includes(cut)) return json;
-  return JSON.stringify(maskedValue(JSON.parse(json), mask));
-}
-
-function maskedValue(value: unknown, mask: Mask): unknown {
-  if (typeof value === "string") return mask(value);
-  if (Array.isArray(value)) return value.map((item) => maskedValue(item, mask));
-  if (typeof value !== "object" || value === null) return value;
-  const masked = Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [mask(name), maskedValue(item, mask)]),
+  return JSON.stringify(mask.value(JSON.parse(json)), (_name, value: unknown) =>
+    isRecord(value) && value._truncated === true ? withoutBegun(value, mask) : value,
   );
-  return masked._truncated === true ? withoutBegun(masked, mask) : masked;
 }
 
 // Who publishes a cut value may have cut through a secret.

@@ -16,14 +16,8 @@ import { join } from "node:path";
 import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
 import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { codeOf } from "../../test/fixtures/until.ts";
-import {
-  type Disk,
-  durableWriting,
-  LogWriter,
-  maxRecordBytes,
-  Syncer,
-  type Writing,
-} from "./writer.ts";
+import type { Disk } from "../storage/files.ts";
+import { durableWriting, LogWriter, maxRecordBytes, Syncer, type Writing } from "./writer.ts";
 
 let folder: string;
 let path: string;

@@ -1,23 +1,14 @@
-import {
-  closeSync,
-  constants,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  readSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { constants } from "node:fs";
 import { dirname, join } from "node:path";
-import { WorkflowError, failedError } from "../contract/error.ts";
+import { failedError, type WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
-  openOwnFile,
+  type Disk,
+  readFully,
+  realDisk,
   removeQuietly,
-  syncDir,
+  withFile,
   writeFileAtomic,
 } from "../storage/files.ts";
 
@@ -33,11 +24,8 @@ export const maxRecordBytes = 64 * 1024 * 1024;
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
 export function checkRecordSize(bytes: Uint8Array): void {
   if (bytes.length <= maxRecordBytes) return;
-  throw refusal(
-    "RECORD_TOO_LARGE",
-    `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`,
-    "put large data into a file and give its path",
-  );
+  const message = `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`;
+  throw failedError("RECORD_TOO_LARGE", message, "put large data into a file and give its path");
 }
 
 const encoder = new TextEncoder();
@@ -90,7 +78,7 @@ export class LogWriter {
     } catch (error) {
       if (fd !== null) closeQuietly(disk, fd);
       removeQuietly(named);
-      throw error instanceof WorkflowError ? error : diskError(error, "write", path);
+      throw diskError(error, "write", path);
     }
   }
 
@@ -101,11 +89,6 @@ export class LogWriter {
     } catch (error) {
       throw diskError(error, "open", path);
     }
-  }
-
-  /** The length of the log in bytes. */
-  get size(): number {
-    return this.#size;
   }
 
   /**
@@ -129,11 +112,8 @@ export class LogWriter {
   /** Closes the file. What was being committed is waited for. Never throws. */
   async close(): Promise<void> {
     while (this.#last) await this.#last.catch(() => undefined);
-    this.#refusal ??= refusal(
-      "LOG_CLOSED",
-      `the log ${this.#path} is closed`,
-      "start the thread again",
-    );
+    const message = `the log ${this.#path} is closed`;
+    this.#refusal ??= failedError("LOG_CLOSED", message, "start the thread again");
     closeQuietly(this.#writing.disk, this.#fd);
   }
 
@@ -146,23 +126,19 @@ export class LogWriter {
   }
 
   #checkAlone(): void {
-    const size = this.#sizeNow();
+    let size: number;
+    try {
+      size = this.#writing.disk.size(this.#fd);
+    } catch (error) {
+      throw this.#refuse(error, "write");
+    }
     if (size === this.#size) return;
-    this.#refusal = refusal(
+    const foreign = failedError(
       "FOREIGN_WRITE",
       `another process wrote to ${this.#path}: it is ${size} bytes long and not ${this.#size}`,
       "see which worker runs it: uncaged-workflow ps",
     );
-    throw this.#refusal;
-  }
-
-  #sizeNow(): number {
-    try {
-      return this.#writing.disk.size(this.#fd);
-    } catch (error) {
-      this.#refusal = diskError(error, "write", this.#path);
-      throw this.#refusal;
-    }
+    throw this.#refuse(foreign, "write");
   }
 
   #write(bytes: Uint8Array): void {
@@ -171,32 +147,27 @@ export class LogWriter {
       for (let done = 0; done < bytes.length; ) done += disk.write(this.#fd, bytes, done);
       this.#size += bytes.length;
     } catch (error) {
-      this.#takeBack(error);
+      try {
+        disk.truncate(this.#fd, this.#size);
+      } catch {
+        throw this.#refuse(error, "write");
+      }
       throw diskError(error, "write", this.#path);
     }
   }
 
-  #takeBack(cause: unknown): void {
-    try {
-      this.#writing.disk.truncate(this.#fd, this.#size);
-    } catch {
-      this.#refusal = diskError(cause, "write", this.#path);
-    }
-  }
-
   #sync(): Promise<void> | null {
-    const { syncer } = this.#writing;
-    if (!syncer) return null;
     try {
-      return syncer.sync(this.#fd, this)?.catch((error) => this.#failSync(error)) ?? null;
+      const synced = this.#writing.syncer?.sync(this.#fd, this) ?? null;
+      return synced && synced.catch((error) => Promise.reject(this.#refuse(error, "sync")));
     } catch (error) {
-      return this.#failSync(error);
+      throw this.#refuse(error, "sync");
     }
   }
 
-  #failSync(error: unknown): never {
-    this.#refusal = diskError(error, "sync", this.#path);
-    throw this.#refusal;
+  /** The error that this and every later append gets. */
+  #refuse(error: unknown, doing: string): WorkflowError {
+    return (this.#refusal = diskError(error, doing, this.#path));
   }
 }
 
@@ -208,58 +179,6 @@ function closeQuietly(disk: Disk, fd: number): void {
     // The descriptor is gone either way: close(2).
   }
 }
-
-function refusal(code: string, message: string, hint: string): WorkflowError {
-  return failedError(code, message, hint);
-}
-
-/** What a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
-export type Disk = {
-  /** Opens a file of ours for appending; `fresh` makes it and fails when it is there. */
-  open(path: string, fresh: boolean): number;
-  /** Writes some of the bytes and returns how many. */
-  write(fd: number, bytes: Uint8Array, from: number): number;
-  sync(fd: number): void;
-  syncLater(fd: number): Promise<void>;
-  /** The length of the file, which must be a plain file with one name. */
-  size(fd: number): number;
-  truncate(fd: number, size: number): void;
-  rename(from: string, to: string): void;
-  syncDir(folder: string): void;
-  close(fd: number): void;
-};
-
-const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
-// Not promisify: node:util takes milliseconds to load.
-function fdatasyncLater(fd: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    fdatasync(fd, (error) => (error ? reject(error) : resolve()));
-  });
-}
-
-/** The disk of this machine. */
-export const realDisk: Disk = {
-  open(path, fresh) {
-    return openOwnFile(path, O_WRONLY | O_APPEND | (fresh ? O_CREAT | O_EXCL : 0));
-  },
-  write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
-  sync: fdatasyncSync,
-  syncLater: fdatasyncLater,
-  size(fd) {
-    const found = fstatSync(fd);
-    if (!found.isFile() || found.nlink !== 1) {
-      throw Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
-    }
-    return found.size;
-  },
-  truncate(fd, size) {
-    ftruncateSync(fd, size);
-    fsyncSync(fd);
-  },
-  rename: renameSync,
-  syncDir,
-  close: closeSync,
-};
 
 /**
  * Decides how a process makes its logs durable. One log alone is synced on the spot, which is the
@@ -296,19 +215,17 @@ export type TornTail = { bytes: number; keptIn: string };
  */
 export function truncateTail(path: string, threadId: string, size: number, torn: number): TornTail {
   const keptIn = join(dirname(path), `${threadId}.torn-${size}`);
-  let fd: number | null = null;
-  try {
-    fd = openOwnFile(path, constants.O_RDWR);
+  const truncate = (fd: number): TornTail => {
     const tail = Buffer.alloc(torn);
-    const length = readSync(fd, tail, 0, torn, size);
-    writeFileAtomic(keptIn, tail.subarray(0, length));
-    ftruncateSync(fd, size);
-    fsyncSync(fd);
-    syncDir(dirname(path));
-    return { bytes: length, keptIn };
+    const bytes = readFully(fd, tail, size);
+    writeFileAtomic(keptIn, tail.subarray(0, bytes));
+    realDisk.truncate(fd, size);
+    realDisk.syncDir(dirname(path));
+    return { bytes, keptIn };
+  };
+  try {
+    return withFile(path, truncate, constants.O_RDWR);
   } catch (error) {
     throw diskError(error, "truncate the torn tail of", path);
-  } finally {
-    if (fd !== null) closeSync(fd);
   }
 }

@@ -1,68 +1,34 @@
-import { type WorkflowError, failedError } from "../contract/error.ts";
+import { failedError, WorkflowError } from "../contract/error.ts";
 
-type Cause = { code: string; message: string; hint: string };
+const freeSpace = "free some space; nothing that was committed is lost";
+const checkMode = "check the owner and the mode of the storage root";
 
-const causes: Record<string, Cause> = {
-  ENOSPC: {
-    code: "DISK_FULL",
-    message: "the disk is full",
-    hint: "free some space; nothing that was committed is lost",
-  },
-  EDQUOT: {
-    code: "DISK_FULL",
-    message: "the disk quota is used up",
-    hint: "free some space; nothing that was committed is lost",
-  },
-  EFBIG: {
-    code: "FILE_TOO_LARGE",
-    message: "the file would pass the size limit",
-    hint: "raise the limit (ulimit -f)",
-  },
-  EACCES: {
-    code: "NO_PERMISSION",
-    message: "permission denied",
-    hint: "check the owner and the mode of the storage root",
-  },
-  EPERM: {
-    code: "NO_PERMISSION",
-    message: "not permitted",
-    hint: "check the owner and the mode of the storage root",
-  },
-  EROFS: {
-    code: "READ_ONLY",
-    message: "the file system is read-only",
-    hint: "set UNCAGED_WORKFLOW_STORAGE_ROOT to a writable folder",
-  },
-  ENOTDIR: {
-    code: "NOT_A_FOLDER",
-    message: "a part of the path is no folder",
-    hint: "set UNCAGED_WORKFLOW_STORAGE_ROOT to a folder",
-  },
-  ELOOP: {
-    code: "PLANTED_LINK",
-    message: "there is a symbolic link where a file of ours must be",
-    hint: "remove the link if you did not make it",
-  },
-  ENXIO: {
-    code: "NOT_A_FILE",
-    message: "it is no plain file with one name",
-    hint: "move it away if you did not make it",
-  },
-  EMFILE: {
-    code: "TOO_MANY_FILES",
-    message: "this process has too many open files",
-    hint: "raise the limit (ulimit -n)",
-  },
-  ENFILE: {
-    code: "TOO_MANY_FILES",
-    message: "the system has too many open files",
-    hint: "close some programs",
-  },
-  EIO: {
-    code: "DISK_ERROR",
-    message: "the disk reported an error",
-    hint: "check the disk before you go on",
-  },
+/** By the system's code: the error's code, what is wrong, and what to do. */
+const causes: Record<string, [code: string, message: string, hint: string]> = {
+  ENOSPC: ["DISK_FULL", "the disk is full", freeSpace],
+  EDQUOT: ["DISK_FULL", "the disk quota is used up", freeSpace],
+  EFBIG: ["FILE_TOO_LARGE", "the file would pass the size limit", "raise the limit (ulimit -f)"],
+  EACCES: ["NO_PERMISSION", "permission denied", checkMode],
+  EPERM: ["NO_PERMISSION", "not permitted", checkMode],
+  EROFS: [
+    "READ_ONLY",
+    "the file system is read-only",
+    "set UNCAGED_WORKFLOW_STORAGE_ROOT to a writable folder",
+  ],
+  ENOTDIR: [
+    "NOT_A_FOLDER",
+    "a part of the path is no folder",
+    "set UNCAGED_WORKFLOW_STORAGE_ROOT to a folder",
+  ],
+  ELOOP: [
+    "PLANTED_LINK",
+    "there is a symbolic link where a file of ours must be",
+    "remove the link if you did not make it",
+  ],
+  ENXIO: ["NOT_A_FILE", "it is no plain file with one name", "move it away if you did not make it"],
+  EMFILE: ["TOO_MANY_FILES", "this process has too many open files", "raise the limit (ulimit -n)"],
+  ENFILE: ["TOO_MANY_FILES", "the system has too many open files", "close some programs"],
+  EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you go on"],
 };
 
 /** The system's code of an error (`ENOSPC`), or null when it has none. */
@@ -71,17 +37,17 @@ export function systemCode(error: unknown): string | null {
   return typeof error.code === "string" ? error.code : null;
 }
 
-/** A file system error as a sentence: what could not be done, to which path, and what to do. */
+/**
+ * A file system error as a sentence: what could not be done, to which path, and what to do. A
+ * `WorkflowError` stays as it is.
+ */
 export function diskError(error: unknown, doing: string, path: string): WorkflowError {
-  const system = systemCode(error);
-  const known = system === null ? undefined : causes[system];
-  if (known) {
-    return failedError(known.code, `can't ${doing} ${path}: ${known.message}`, known.hint, error);
-  }
-  return failedError(
+  if (error instanceof WorkflowError) return error;
+  const system = systemCode(error) ?? String(error);
+  const [code, reason, hint] = causes[system] ?? [
     "DISK_ERROR",
-    `can't ${doing} ${path}: ${system ?? String(error)}`,
+    system,
     "run uncaged-workflow doctor",
-    error,
-  );
+  ];
+  return failedError(code, `can't ${doing} ${path}: ${reason}`, hint, error);
 }

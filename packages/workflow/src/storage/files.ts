@@ -1,8 +1,12 @@
 import {
   closeSync,
   constants,
+  fdatasync,
+  fdatasyncSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
+  mkdirSync,
   openSync,
   readSync,
   renameSync,
@@ -10,10 +14,79 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { WorkflowError, failedError } from "../contract/error.ts";
+import { failedError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
+
+/**
+ * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
+ * link, waits at no FIFO and takes nothing but a plain file; for writing, one without a second name.
+ *
+ * @throws the system's error; `ENXIO` when it is no such file.
+ */
+export function openOwnFile(path: string, flags: number): number {
+  const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  const found = fstatSync(fd);
+  const writes = (flags & (O_WRONLY | O_RDWR)) !== 0;
+  if (found.isFile() && (!writes || found.nlink === 1)) return fd;
+  closeSync(fd);
+  throw notPlain();
+}
+
+const notPlain = () =>
+  Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
+
+/** Has a file of the storage root used while it is open, for reading without `flags`. */
+export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {
+  const fd = openOwnFile(path, flags);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What is read of a file while it is open; nothing when it is not there. */
+export function* whileOpen<T>(path: string, read: (fd: number) => Iterable<T>): Generator<T> {
+  const fd = ifThere(() => openOwnFile(path, O_RDONLY));
+  if (fd === null) return;
+  try {
+    yield* read(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What `read` gives; null when the file that it reads is not there. */
+export function ifThere<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** The length of an open file in bytes. */
+export const sizeOf = (fd: number): number => fstatSync(fd).size;
+
+/** Fills a buffer from a position on; gives how many bytes there were. */
+export function readFully(fd: number, buffer: Uint8Array, position: number): number {
+  let length = 0;
+  while (length < buffer.length) {
+    const n = readSync(fd, buffer, length, buffer.length - length, position + length);
+    if (n === 0) break;
+    length += n;
+  }
+  return length;
+}
+
+/** The byte at a position; undefined behind the end. */
+export function byteAt(fd: number, position: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  return readSync(fd, byte, 0, 1, position) === 1 ? byte[0] : undefined;
+}
 
 /** Writes all of the bytes: a system call may take only a part of them. */
 export function writeAll(fd: number, bytes: Uint8Array): void {
@@ -22,9 +95,46 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
   }
 }
 
+const newline = 10;
+
+/**
+ * Appends whole lines, without a sync; behind a line of its own for what a crash left half written. Gives
+ * the position at which they begin; null when the file would get longer than `largest` bytes. What can't
+ * be written wholly is taken back.
+ *
+ * @throws the system's error.
+ */
+export function appendLines(path: string, lines: Uint8Array, largest: number): number | null {
+  const append = (fd: number): number | null => {
+    const size = sizeOf(fd);
+    const isTorn = size > 0 && byteAt(fd, size - 1) !== newline;
+    const start = isTorn ? size + 1 : size;
+    if (start + lines.length > largest) return null;
+    try {
+      if (isTorn) writeSync(fd, "\n");
+      writeAll(fd, lines);
+      return start;
+    } catch (error) {
+      ftruncateSync(fd, size);
+      throw error;
+    }
+  };
+  return withFile(path, append, O_RDWR | O_APPEND | O_CREAT);
+}
+
+/** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
+export function makeFolder(folder: string): void {
+  try {
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) syncDir(dirname(first));
+  } catch (error) {
+    throw diskError(error, "make the folder", folder);
+  }
+}
+
 /** Makes what was created, renamed or removed in a folder survive a loss of power. */
 export function syncDir(folder: string): void {
-  const fd = openSync(folder, constants.O_RDONLY);
+  const fd = openSync(folder, O_RDONLY);
   try {
     fsyncSync(fd);
   } finally {
@@ -32,7 +142,7 @@ export function syncDir(folder: string): void {
   }
 }
 
-/** Takes away what a failed write left, where that can be done: the failure itself is what matters. */
+/** Removes what a failed write left, where that can be done: the failure itself is what matters. */
 export function removeQuietly(path: string): void {
   try {
     rmSync(path, { force: true });
@@ -53,16 +163,14 @@ export function asideName(path: string): string {
  * @throws WorkflowError when the disk refuses; the old file is then as it was.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
-  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
   const aside = asideName(path);
+  const write = (fd: number) => {
+    writeAll(fd, bytes);
+    fsyncSync(fd);
+  };
   try {
-    const fd = openSync(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    try {
-      writeAll(fd, bytes);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    withFile(aside, write, O_WRONLY | O_CREAT | O_EXCL);
     renameSync(aside, path);
     syncDir(dirname(path));
   } catch (error) {
@@ -72,67 +180,69 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
 }
 
 /**
- * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
- * link, waits at no FIFO and takes nothing but a plain file; for writing, one without a second name.
+ * Reads a small file of the storage root, or gives null when it is not there. It never holds more than
+ * `maxBytes`.
  *
- * @throws the system's error; `ENXIO` when it is no such file.
- */
-export function openOwnFile(path: string, flags: number): number {
-  const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
-  const found = fstatSync(fd);
-  const writes = (flags & (O_WRONLY | O_RDWR)) !== 0;
-  if (found.isFile() && (!writes || found.nlink === 1)) return fd;
-  closeSync(fd);
-  throw Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
-}
-
-/**
- * Reads a small file of the storage root, or gives null when it is not there. Follows no symbolic
- * link, waits at no FIFO, and never holds more than `maxBytes`.
- *
- * @throws WorkflowError `NOT_A_FILE`, `FILE_TOO_LARGE`, `PLANTED_LINK` and those of the disk.
+ * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and those of the disk.
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {
-  let fd: number;
+  const read = (fd: number) => {
+    const { size, uid } = fstatSync(fd);
+    if (process.geteuid && uid !== process.geteuid()) {
+      throw notOurs("NOT_OURS", `${path} belongs to another user`);
+    }
+    if (size > maxBytes) {
+      throw notOurs("FILE_TOO_LARGE", `${path} has ${size} bytes, ${maxBytes} are the most`);
+    }
+    const bytes = new Uint8Array(size);
+    return bytes.subarray(0, readFully(fd, bytes, 0));
+  };
   try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return ifThere(() => withFile(path, read));
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
     throw diskError(error, "read", path);
   }
-  try {
-    return readOpen(fd, path, maxBytes);
-  } catch (error) {
-    throw error instanceof WorkflowError ? error : diskError(error, "read", path);
-  } finally {
-    closeSync(fd);
-  }
 }
 
-function readOpen(fd: number, path: string, maxBytes: number): Uint8Array<ArrayBuffer> {
-  const { size, uid, isFile } = statOf(fd);
-  if (!isFile) throw refuse("NOT_A_FILE", `${path} is no file`);
-  if (process.geteuid && uid !== process.geteuid()) {
-    throw refuse("NOT_OURS", `${path} belongs to another user`);
-  }
-  if (size > maxBytes) {
-    throw refuse("FILE_TOO_LARGE", `${path} has ${size} bytes, ${maxBytes} are the most`);
-  }
-  const bytes = new Uint8Array(size);
-  let done = 0;
-  while (done < size) {
-    const length = readSync(fd, bytes, done, size - done, done);
-    if (length === 0) break;
-    done += length;
-  }
-  return bytes.subarray(0, done);
-}
+const notOurs = (code: string, message: string) =>
+  failedError(code, message, "move it away if you did not make it");
 
-function statOf(fd: number): { size: number; uid: number; isFile: boolean } {
-  const found = fstatSync(fd);
-  return { size: found.size, uid: found.uid, isFile: found.isFile() };
-}
+/** What the writer of a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
+export type Disk = {
+  /** Opens a file of ours for appending; `fresh` makes it and fails when it is there. */
+  open(path: string, fresh: boolean): number;
+  /** Writes some of the bytes and returns how many. */
+  write(fd: number, bytes: Uint8Array, from: number): number;
+  sync(fd: number): void;
+  syncLater(fd: number): Promise<void>;
+  /** The length of the file, which must be a plain file with one name. */
+  size(fd: number): number;
+  truncate(fd: number, size: number): void;
+  rename(from: string, to: string): void;
+  syncDir(folder: string): void;
+  close(fd: number): void;
+};
 
-function refuse(code: string, message: string): WorkflowError {
-  return failedError(code, message, "move it away if you did not make it");
-}
+/** The disk of this machine. */
+export const realDisk: Disk = {
+  open: (path, fresh) => openOwnFile(path, O_WRONLY | O_APPEND | (fresh ? O_CREAT | O_EXCL : 0)),
+  write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
+  sync: fdatasyncSync,
+  // Not promisify: node:util takes milliseconds to load.
+  syncLater: (fd) =>
+    new Promise((resolve, reject) => {
+      fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+    }),
+  size(fd) {
+    const found = fstatSync(fd);
+    if (!found.isFile() || found.nlink !== 1) throw notPlain();
+    return found.size;
+  },
+  truncate(fd, size) {
+    ftruncateSync(fd, size);
+    fsyncSync(fd);
+  },
+  rename: renameSync,
+  syncDir,
+  close: closeSync,
+};

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, constants, lstatSync, openSync, type Stats, statSync } from "node:fs";
-import { WorkflowError, failedError } from "../contract/error.ts";
+import { failedError, type WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 const { O_CREAT, O_EXCL, O_RDWR } = constants;
@@ -25,19 +25,18 @@ export function takeLock(path: string, waitMs: number): Lock | null {
     const db = begin(path, Math.max(0, deadline - Date.now()));
     if (!db) return null;
     // The file may have been removed between our look at it and the lock: then we locked nothing.
-    if (inodeOf(path) === inode) return hold(db);
-    db.close();
-  }
-}
-
-function hold(db: Database): Lock {
-  held.add(db);
-  return {
-    release() {
-      held.delete(db);
+    if (inodeOf(path) !== inode) {
       db.close();
-    },
-  };
+      continue;
+    }
+    held.add(db);
+    return {
+      release() {
+        held.delete(db);
+        db.close();
+      },
+    };
+  }
 }
 
 function begin(path: string, waitMs: number): Database | null {
@@ -61,7 +60,7 @@ function prepare(path: string): number {
     if (!found.isFile()) throw notALock(path);
     return found.ino;
   } catch (error) {
-    throw error instanceof WorkflowError ? error : diskError(error, "open the lock", path);
+    throw diskError(error, "open the lock", path);
   }
 }
 

@@ -67,11 +67,8 @@ export function checkWorkflowName(name: string): string {
 /** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
 export function checkThreadId(id: string): string {
   if (isThreadId(id)) return id;
-  throw usageError(
-    "BAD_THREAD_ID",
-    `${show(id)} is no thread id`,
-    "a thread id is a ULID: 26 digits and capital letters",
-  );
+  const hint = "a thread id is a ULID: 26 digits and capital letters";
+  throw usageError("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
 }
 
 const bundleEnding = ".esm.js";

@@ -1,8 +1,8 @@
-import { mkdirSync, type Stats, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { type Stats, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { failedError, usageError } from "../contract/error.ts";
-import { diskError, systemCode } from "./disk-error.ts";
-import { syncDir } from "./files.ts";
+import { diskError } from "./disk-error.ts";
+import { ifThere, makeFolder } from "./files.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
 
 /** The environment variable that moves the storage root. */
@@ -19,10 +19,14 @@ export type RootOptions = { path?: string; env?: Environment };
  * Writes nothing: a root that does not exist yet is an empty one, and {@link createRoot} makes it.
  * @throws WorkflowError `NO_HOME`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
  */
-export function openRoot(options: RootOptions = {}): Root {
-  const root = resolve(options.path ?? fromEnvironment(options.env ?? process.env)) as Root;
-  const found = statOf(root);
-  if (found) checkRoot(root, found);
+export function openRoot({ path, env = process.env }: RootOptions = {}): Root {
+  const root = resolve(path ?? fromEnvironment(env)) as Root;
+  try {
+    const found = ifThere(() => statSync(root));
+    if (found) checkRoot(root, found);
+  } catch (error) {
+    throw diskError(error, "open the storage root", root);
+  }
   return root;
 }
 
@@ -31,48 +35,23 @@ export function createRoot(root: Root): void {
   for (const folder of [root, bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }
 
-/** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
-export function makeFolder(folder: string): void {
-  try {
-    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) syncDir(dirname(first));
-  } catch (error) {
-    throw diskError(error, "make the folder", folder);
-  }
-}
-
 function fromEnvironment(env: Environment): string {
   const named = env[rootVariable];
   if (named) return named;
   if (env.HOME) return join(env.HOME, ".uncaged", "workflow");
-  throw usageError(
-    "NO_HOME",
-    "there is no storage root: HOME is not set",
-    `set ${rootVariable} to a folder`,
-  );
-}
-
-function statOf(root: Root): Stats | null {
-  try {
-    return statSync(root);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-    throw diskError(error, "open the storage root", root);
-  }
+  const hint = `set ${rootVariable} to a folder`;
+  throw usageError("NO_HOME", "there is no storage root: HOME is not set", hint);
 }
 
 function checkRoot(root: Root, found: Stats): void {
-  const refuse = (code: string, message: string, hint: string) =>
-    failedError(code, `the storage root ${root} ${message}`, hint);
+  const refuse = (code: string, what: string, hint: string) =>
+    failedError(code, `the storage root ${root} ${what}`, hint);
   if (!found.isDirectory()) {
     throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `set ${rootVariable} to a folder`);
   }
   if (process.geteuid && found.uid !== process.geteuid()) {
-    throw refuse(
-      "ROOT_NOT_OURS",
-      "belongs to another user",
-      `set ${rootVariable} to a folder of your own`,
-    );
+    const hint = `set ${rootVariable} to a folder of your own`;
+    throw refuse("ROOT_NOT_OURS", "belongs to another user", hint);
   }
   if ((found.mode & 0o022) !== 0) {
     throw refuse("ROOT_OPEN_TO_OTHERS", "can be written by other users", `run: chmod 700 ${root}`);

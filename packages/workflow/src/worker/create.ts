@@ -15,8 +15,8 @@ import { lineOffsets } from "../log/line-file.ts";
 import { readLogBytes, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import { checkRecordSize, LogWriter, type Writing } from "../log/writer.ts";
+import { makeFolder } from "../storage/files.ts";
 import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
-import { makeFolder } from "../storage/root.ts";
 import { notFound } from "../thread/selection.ts";
 import { readWhole } from "./take-over.ts";
 

@@ -1,0 +1,52 @@
+import { watch } from "node:fs";
+
+/**
+ * Waits for changes of files. One that is not there yet is watched as soon as it is. Not every file system
+ * reports changes, hence every wait has a bound.
+ */
+export class FileWatch {
+  readonly #signal: AbortSignal | undefined;
+  readonly #watchers = new Map<string, ReturnType<typeof watchFile>>();
+  #change = Promise.withResolvers<void>();
+  readonly #ring = (): void => this.#change.resolve();
+
+  constructor(paths: readonly string[], signal?: AbortSignal) {
+    this.#signal = signal;
+    signal?.addEventListener("abort", this.#ring);
+    for (const path of paths) this.#watchers.set(path, null);
+    this.#watch();
+  }
+
+  /**
+   * Resolves when a file has changed since it resolved last, when so much time has passed, or when the
+   * signal is aborted.
+   */
+  async changed(atMostMs: number): Promise<void> {
+    if (this.#signal?.aborted) return;
+    this.#watch();
+    const timer = setTimeout(this.#ring, atMostMs);
+    await this.#change.promise;
+    clearTimeout(timer);
+    this.#change = Promise.withResolvers();
+  }
+
+  close(): void {
+    this.#signal?.removeEventListener("abort", this.#ring);
+    for (const watcher of this.#watchers.values()) watcher?.close();
+    this.#watchers.clear();
+  }
+
+  #watch(): void {
+    for (const [path, watcher] of this.#watchers) {
+      if (!watcher) this.#watchers.set(path, watchFile(path, this.#ring));
+    }
+  }
+}
+
+function watchFile(path: string, onChange: () => void) {
+  try {
+    return watch(path, { persistent: false }, onChange).on("error", onChange);
+  } catch {
+    return null;
+  }
+}
