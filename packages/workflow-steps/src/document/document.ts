@@ -122,9 +122,12 @@ export function minorOf(version: unknown): number | null {
 export const isV310OrLater = (version: string): boolean => (minorOf(version) ?? 0) >= 10;
 
 /** An error of a step workflow: its code, what is wrong, and what to do. */
-export const failure = (
+export function failure(
   code: string,
   message: string,
   hint: string,
-  { kind = "failed", ...more }: { kind?: ErrorKind; details?: string[] } = {},
-): WorkflowError => new WorkflowError({ code, kind, message, hint, ...more });
+  more: { kind?: ErrorKind; details?: string[]; cause?: unknown } = {},
+): WorkflowError {
+  const { kind = "failed", details, ...options } = more;
+  return new WorkflowError({ code, kind, message, hint, details }, options);
+}

@@ -72,7 +72,7 @@ export class Registry {
       "PARAMS_INVALID",
       `params: ${problems.join("; ")}`,
       all ? `the workflow has the params ${all}` : "the workflow has no params",
-      { ...(problems.length > 1 && { details: problems }) },
+      { details: problems.length > 1 ? problems : undefined },
     );
   }
 

@@ -1,8 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { getStepType, type StepType } from "../document/document.ts";
+import { failure, getStepType, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { literalPath, runsWorkflow } from "../outline/outline.ts";
 import { checkedDocument, gather, type Gathered } from "./source.ts";
@@ -45,132 +44,103 @@ async function readChild(path: string, step: string, by: string): Promise<string
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
   } catch (cause) {
-    throw new WorkflowError(
-      {
-        code: "SUBFLOW_MISSING",
-        kind: "failed",
-        message: `${by}: ${step}: the workflow ${path} can't be read`,
-        hint: "a literal workflow_path is relative to the file that names it",
-      },
+    throw failure(
+      "SUBFLOW_MISSING",
+      `${by}: ${step}: the workflow ${path} can't be read`,
+      "a literal workflow_path is relative to the file that names it",
       { cause },
     );
   }
 }
 
-// Packed, this file may stand in the dist of a program that depends on the package.
-function ownFiles(): Record<string, string> {
-  if (import.meta.url.endsWith(".ts")) {
-    return { [packageName]: sibling("index"), [adaptersName]: sibling("adapters") };
-  }
-  const installed = (name: string) => Bun.resolveSync(name, import.meta.dir);
-  return { [packageName]: installed(packageName), [adaptersName]: installed(adaptersName) };
-}
-
-const sibling = (entryPoint: string): string =>
-  fileURLToPath(new URL(`../${entryPoint}.ts`, import.meta.url));
-
 /** The packages that the code imports. */
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;
+
+// Packed, this file may stand in the dist of a program that depends on the package.
+function ownFiles(): Record<string, string> {
+  const isSource = import.meta.url.endsWith(".ts");
+  const fileOf = (name: string, entryPoint: string) =>
+    isSource
+      ? fileURLToPath(new URL(`../${entryPoint}.ts`, import.meta.url))
+      : Bun.resolveSync(name, import.meta.dir);
+  return {
+    [packageName]: fileOf(packageName, "index"),
+    [adaptersName]: fileOf(adaptersName, "adapters"),
+  };
+}
 
 /**
  * The module of a bundle that runs a document and those that it runs: its source, which is the same for
  * the same documents. It imports no adapter that they do not use.
  */
 function moduleCode({ document, subflows }: Gathered): string {
-  const needed = neededBy([document, ...subflows.values()]);
-  const docs = Object.assign({}, ...[...subflows.values(), document].map(docsOf)) as object;
-  const adapters = adaptersOf(needed, docs);
+  const adapters = adaptersFor([...subflows.values(), document]);
+  const children = [...subflows].map(
+    ([path, child]) => `[${JSON.stringify(path)}, ${parsed(canonicalText(child))}]`,
+  );
+  const made = adapters.map(({ text }) => text).join(", ");
   const options = [
     "isChecked: true",
-    ...(subflows.size > 0 ? [`subflows: ${subflowsText(subflows)}`] : []),
-    ...(adapters.length > 0 ? [`adapters: ${factory(adapters.map(({ text }) => text))}`] : []),
+    children.length > 0 && `subflows: Object.fromEntries([${children.join(", ")}])`,
+    // What needs a directory is there when the thread has one.
+    adapters.length > 0 &&
+      `adapters: (options, steps) => { const { cwd, env } = options; return { ${made} }; }`,
   ];
-  const names = adapters.flatMap(({ uses }) => uses);
+  const names = [...new Set(adapters.flatMap(({ uses }) => uses))].toSorted().join(", ");
   return [
     `import { stepsBundle } from ${JSON.stringify(packageName)};`,
-    ...(names.length > 0 ? [importOf(names)] : []),
+    ...(names === "" ? [] : [`import { ${names} } from ${JSON.stringify(adaptersName)};`]),
     `const document = ${parsed(canonicalText(document))};`,
-    `export const { run, descriptor } = stepsBundle(document, { ${options.join(", ")} });`,
+    `export const { run, descriptor } = stepsBundle(document, { ${options.filter(Boolean).join(", ")} });`,
     "",
   ].join("\n");
 }
 
-const docsOf = ({ registry }: WorkflowDocument): object => registry.docs ?? {};
-
 // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
 const parsed = (json: string): string => `JSON.parse(${JSON.stringify(json)})`;
 
-const importOf = (names: string[]): string =>
-  `import { ${[...new Set(names)].toSorted().join(", ")} } from ${JSON.stringify(adaptersName)};`;
-
-function subflowsText(subflows: Gathered["subflows"]): string {
-  const entries = [...subflows].map(
-    ([path, document]) => `[${JSON.stringify(path)}, ${parsed(canonicalText(document))}]`,
-  );
-  return `Object.fromEntries([${entries.join(", ")}])`;
-}
-
-// What needs a directory is there when the thread has one.
-const factory = (adapters: string[]): string =>
-  `(options, steps) => { const { cwd, env } = options; return { ${adapters.join(", ")} }; }`;
-
-const inFolder = (name: string, call: string): string =>
-  `...(cwd !== undefined && { ${name}: ${call} })`;
-
-type Adapter = { text: string; uses: string[] };
-
-function adaptersOf(needed: Needed, docs: object): Adapter[] {
-  const models = needed.models.map((name) => `${name}Models`);
-  const tools = needed.modelTools ? ", tools: stepTools()" : "";
-  const list = models.map((name) => `${name}()`).join(", ");
-  const all: (Adapter | false)[] = [
-    models.length > 0 && {
-      text: `llm: modelAdapter({ models: [${list}], options, steps${tools} })`,
-      uses: ["modelAdapter", ...models, ...(needed.modelTools ? ["stepTools"] : [])],
-    },
-    needed.file && { text: inFolder("file", "fileAdapter({ cwd })"), uses: ["fileAdapter"] },
-    needed.doc && {
-      text: inFolder("doc", `docAdapter({ cwd, docs: ${parsed(JSON.stringify(docs))} })`),
-      uses: ["docAdapter"],
-    },
-    needed.api && { text: "api: apiAdapter()", uses: ["apiAdapter"] },
-    needed.tool && {
-      text: inFolder("tool", "toolAdapter(stepTools(), { cwd, env })"),
-      uses: ["toolAdapter", "stepTools"],
-    },
-  ];
-  return all.filter((adapter) => adapter !== false);
-}
-
-/** Which of the default adapters workflows use; `models` are the providers that their models may be of. */
-type Needed = {
-  file: boolean;
-  doc: boolean;
-  api: boolean;
-  tool: boolean;
-  /** Whether a model is given tools. */
-  modelTools: boolean;
-  models: ("anthropic" | "openai")[];
-};
-
-/** What these workflows need, judged by their steps. What is computed may be anything. */
-function neededBy(documents: readonly WorkflowDocument[]): Needed {
+/**
+ * The default adapters that workflows use, each as a property of an object literal with the names that
+ * it imports. Judged by their steps: what is computed may be anything.
+ */
+function adaptersFor(documents: readonly WorkflowDocument[]): { text: string; uses: string[] }[] {
   const steps = documents.flatMap((document) => document.steps);
   const calls = steps.filter((step) => !runsWorkflow(step));
   const typed = (type: StepType) => calls.filter((step) => getStepType(step) === type);
   const asking = typed("LLM");
-  const has = (name: string) => asking.some((step) => inputsOf(step)[name] !== undefined);
+  const gives = (name: string) => asking.some((step) => inputsOf(step)[name] !== undefined);
   const providers = new Set(asking.flatMap(providersOf));
-  return {
-    file: steps.some(usesFiles),
-    doc: has("docs"),
-    api: typed("API").length > 0 || typed("Download").length > 0,
-    tool: typed("Tool").length > 0,
-    modelTools: has("tools"),
-    models: (["anthropic", "openai"] as const).filter((name) => providers.has(name)),
-  };
+  const models = ["anthropic", "openai"].filter((name) => providers.has(name));
+  const modelUses = models.map((name) => `${name}Models`);
+  const modelTools = gives("tools") ? ", tools: stepTools()" : "";
+  const docs = JSON.stringify(Object.assign({}, ...documents.map((one) => one.registry.docs)));
+  const inFolder = (name: string, call: string) => `...(cwd !== undefined && { ${name}: ${call} })`;
+  return [
+    ...when(models.length > 0, {
+      text: `llm: modelAdapter({ models: [${modelUses.map((name) => `${name}()`).join(", ")}], options, steps${modelTools} })`,
+      uses: ["modelAdapter", ...modelUses, ...when(modelTools, "stepTools")],
+    }),
+    ...when(steps.some(usesFiles), {
+      text: inFolder("file", "fileAdapter({ cwd })"),
+      uses: ["fileAdapter"],
+    }),
+    ...when(gives("docs"), {
+      text: inFolder("doc", `docAdapter({ cwd, docs: ${parsed(docs)} })`),
+      uses: ["docAdapter"],
+    }),
+    ...when([...typed("API"), ...typed("Download")].length > 0, {
+      text: "api: apiAdapter()",
+      uses: ["apiAdapter"],
+    }),
+    ...when(typed("Tool").length > 0, {
+      text: inFolder("tool", "toolAdapter(stepTools(), { cwd, env })"),
+      uses: ["toolAdapter", "stepTools"],
+    }),
+  ];
 }
+
+const when = <T>(condition: unknown, value: T): T[] => (condition ? [value] : []);
 
 const fileTypes = new Set<string | null>(["Write", "Download", "Unzip"]);
 
@@ -184,7 +154,7 @@ function usesFiles(step: StepDocument): boolean {
 const inputsOf = (step: StepDocument): Record<string, unknown> => step.in ?? step.input ?? {};
 
 /** The providers whose models a step may call: one when it is written down, else both. */
-function providersOf(step: StepDocument): Needed["models"] {
+function providersOf(step: StepDocument): string[] {
   const { provider = step.provider, model = step.model } = inputsOf(step);
   const name = literal(provider) ?? prefixOf(literal(model));
   if (name === "anthropic" || name === "openai") return [name];
@@ -198,17 +168,14 @@ const literal = (value: unknown): string | null =>
 const prefixOf = (model: string | null): string | null =>
   model?.includes("/") ? (model.split("/", 1)[0] ?? null) : null;
 
-const servedByPrograms = new Set<string | null>(["Service", "Component"]);
-
 /** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
-function unserved({ steps }: WorkflowDocument, file: string): string[] {
-  return steps
-    .filter((step) => servedByPrograms.has(getStepType(step)))
-    .map((step) => {
-      const name = String(getStepType(step)).toLowerCase();
-      return `${file}: ${step.id}: a workflow added from a file has no adapter ${name}: build it with stepsBundle`;
-    });
-}
+const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
+  steps.flatMap((step) => {
+    const type = getStepType(step);
+    if (type !== "Service" && type !== "Component") return [];
+    const name = type.toLowerCase();
+    return `${file}: ${step.id}: a workflow added from a file has no adapter ${name}: build it with stepsBundle`;
+  });
 
 /**
  * A document's text for a bundle: the same for every spacing and order of keys that mean nothing. The
@@ -223,6 +190,4 @@ function canonicalText(document: WorkflowDocument): string {
 }
 
 const sorted = (record: StepDocument | Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(record).toSorted(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0)),
-  );
+  Object.fromEntries(Object.entries(record).toSorted(([one], [other]) => (one < other ? -1 : 1)));

@@ -3,6 +3,7 @@ import { validate } from "../check/check.ts";
 import type { Violation } from "../check/subject.ts";
 import { failure, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
+import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
 import { readJson } from "./json.ts";
 import { Lines, type Path, type Position, type Read, Unreadable } from "./text.ts";
@@ -27,134 +28,99 @@ export function checkedDocument(
   options: { customTypes?: Iterable<string> } = {},
 ): CheckedDocument {
   const { document, positionOf } = readDocument(text, file);
-  const messagesOf = (found: readonly Violation[]): string[] =>
+  const messagesOf = (found: readonly Violation[]) =>
     found
       .map(({ path, message }) => ({ ...positionOf(path), message }))
       .toSorted((one, other) => one.line - other.line || one.column - other.column)
       .map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`);
-  if (isForeign(document)) {
+  const { version, steps } = isPlain(document) ? document : {};
+  if (version === undefined && steps === undefined) {
     const message = `${file}:1:1: this is no step workflow: it has neither version nor steps`;
-    throw invalid([message], needs);
+    throw failure("STEPS_INVALID", message, needs);
   }
   const violations = validate(document, options);
-  const errors = violations.filter(({ severity }) => severity === "error");
-  if (errors.length > 0) throw invalid(messagesOf(errors), hintFor(document));
-  return { document: document as WorkflowDocument, warnings: messagesOf(violations) };
-}
-
-const isForeign = (document: unknown): boolean =>
-  typeof document !== "object" ||
-  document === null ||
-  !("version" in document || "steps" in document);
-
-function hintFor(document: unknown): string {
-  const { version, steps } = document as Readonly<Record<string, unknown>>;
-  const isRecognised =
-    typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
-  return isRecognised ? "fix the workflow and try again" : needs;
-}
-
-function invalid(messages: string[], hint: string) {
-  const [first = "", ...others] = messages;
-  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
-  return failure("STEPS_INVALID", `${first}${more}`, hint, {
-    ...(others.length > 0 && { details: messages }),
-  });
+  const errors = messagesOf(violations.filter(({ severity }) => severity === "error"));
+  const [first, ...others] = errors;
+  if (first === undefined) {
+    return { document: document as WorkflowDocument, warnings: messagesOf(violations) };
+  }
+  const isOurs = typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
+  throw failure(
+    "STEPS_INVALID",
+    others.length > 0 ? `${first} (and ${others.length} more)` : first,
+    isOurs ? "fix the workflow and try again" : needs,
+    { details: others.length > 0 ? errors : undefined },
+  );
 }
 
 /** How deep workflows may run workflows. */
 const mostDepth = 8;
 
-/**
- * A document with those that it runs, by their paths from the first document's folder. Each step's
- * literal path is the one that its workflow is under.
- */
+/** A document with those that it runs, by their paths from its folder, which the steps then have too. */
 export type Gathered = {
   document: WorkflowDocument;
   subflows: ReadonlyMap<string, WorkflowDocument>;
 };
 
-/** Reads a document by its path from the first document's folder. */
-type ReadSubflow = (path: string, step: string, by: string) => Promise<WorkflowDocument>;
-
 /**
  * Gathers the documents that a document's steps name by a literal path, and those that these name.
+ * `read` reads one by its path from the first document's folder.
  *
  * @throws WorkflowError `SUBFLOW_CYCLE`, `SUBFLOW_TOO_DEEP`, and those of `read`.
  */
 export async function gather(
   document: WorkflowDocument,
   file: string,
-  read: ReadSubflow,
+  read: (path: string, step: string, by: string) => Promise<WorkflowDocument>,
 ): Promise<Gathered> {
-  const gathering = new Gathering(read);
-  const first = posix.basename(file.replaceAll("\\", "/"));
-  const linked = await gathering.link(document, [first]);
-  return { document: linked.document, subflows: gathering.documents() };
-}
-
-/** A document whose steps name the documents that they run; `depth` counts the workflows below it. */
-type Linked = { document: WorkflowDocument; depth: number };
-
-class Gathering {
-  readonly #read: ReadSubflow;
-  readonly #linked = new Map<string, Linked>();
-
-  constructor(read: ReadSubflow) {
-    this.#read = read;
-  }
-
-  documents(): Map<string, WorkflowDocument> {
-    const pairs = [...this.#linked].map(([path, { document }]) => [path, document] as const);
-    return new Map(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  }
+  /** Documents that name those that they run; `depth` counts the workflows below one. */
+  const linked = new Map<string, { document: WorkflowDocument; depth: number }>();
 
   /** `chain` has the paths from the first document to this one. */
-  async link(document: WorkflowDocument, chain: string[]): Promise<Linked> {
+  async function link(one: WorkflowDocument, chain: string[]) {
     const steps: StepDocument[] = [];
+    const by = chain.at(-1) ?? "";
     let depth = 0;
-    for (const step of document.steps) {
+    for (const step of one.steps) {
       const literal = runsWorkflow(step) ? literalPath(step) : null;
       if (literal === null) {
         steps.push(step);
         continue;
       }
-      const path = pathOf(literal, chain.at(-1) ?? "");
-      const child = await this.#child(path, step.id, chain);
+      // Relative to the document that names it; with a slash before it to the first document's folder.
+      const home = literal.startsWith("/") ? "." : posix.dirname(by);
+      const path = posix.join(home, literal);
+      const way = [...chain, path];
+      if (chain.includes(path)) throw cycle(way);
+      if (chain.length > mostDepth) throw tooDeep(way);
+      const child = linked.get(path) ?? (await link(await read(path, step.id, by), way));
+      if (chain.length + child.depth > mostDepth) throw tooDeep(way);
+      linked.set(path, child);
       depth = Math.max(depth, child.depth + 1);
       steps.push(withPath(step, path));
     }
-    return { document: { ...document, steps }, depth };
+    return { document: { ...one, steps }, depth };
   }
 
-  async #child(path: string, step: string, before: string[]): Promise<Linked> {
-    const chain = [...before, path];
-    if (before.includes(path)) throw cycle(chain);
-    if (before.length > mostDepth) throw tooDeep(chain);
-    let child = this.#linked.get(path);
-    if (!child) {
-      child = await this.link(await this.#read(path, step, before.at(-1) ?? ""), chain);
-      this.#linked.set(path, child);
-    }
-    if (before.length + child.depth > mostDepth) throw tooDeep(chain);
-    return child;
-  }
+  const first = await link(document, [posix.basename(file.replaceAll("\\", "/"))]);
+  const subflows = [...linked].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    document: first.document,
+    subflows: new Map(subflows.map(([path, child]) => [path, child.document])),
+  };
 }
 
-// Relative to the document that names it; with a slash before it to the first document's folder.
-const pathOf = (literal: string, by: string): string =>
-  literal.startsWith("/") ? posix.join(".", literal) : posix.join(posix.dirname(by), literal);
+const hint = "let the workflow that is run not run others in turn";
 
-const cycle = (chain: string[]) =>
-  refused("SUBFLOW_CYCLE", `${chain.join(" runs ")}: a workflow can't run itself`);
+const cycle = (way: string[]) =>
+  failure("SUBFLOW_CYCLE", `${way.join(" runs ")}: a workflow can't run itself`, hint);
 
-const tooDeep = (chain: string[]) =>
-  refused("SUBFLOW_TOO_DEEP", `${chain.join(" runs ")}: ${mostDepth} workflows deep is the most`);
-
-function refused(code: string, message: string) {
-  const hint = "let the workflow that is run not run others in turn";
-  return failure(code, message, hint);
-}
+const tooDeep = (way: string[]) =>
+  failure(
+    "SUBFLOW_TOO_DEEP",
+    `${way.join(" runs ")}: ${mostDepth} workflows deep is the most`,
+    hint,
+  );
 
 /**
  * The most characters of a text. The YAML library needs seconds for more than it may have; what is
