@@ -1,4 +1,4 @@
-import { BREAK, minorOf, prefixOf, RETURN, StepType } from "../document/document.ts";
+import { BREAK, minorOf, modelSides, prefixOf, RETURN, StepType } from "../document/document.ts";
 import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
 import { fields, hasField, isField } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
@@ -111,10 +111,8 @@ const hasModelName: StepRule = ({ type, fields: given, error }) => {
       const value = own(home, name);
       if (!isLiteral(value)) continue;
       const where = [...path, name];
-      const [, before, after = ""] = /^([^/]*)\/([^]*)$/.exec(value) ?? [];
-      const isHalf = before !== undefined && (before.trim() === "" || after.trim() === "");
       if (value.trim() === "") error(where, `${showPath(where)} is empty`);
-      else if (name === "model" && isHalf && !hasProvider) {
+      else if (name === "model" && !hasProvider && modelSides(value)?.includes("")) {
         error(where, `${showPath(where)} ${quoted(value)} has an empty side`);
       }
     }

@@ -106,6 +106,12 @@ export function nameOf(id: string, known: readonly string[] = []): string {
   return rest.replace(/^\d+_(?=.)/, "");
 }
 
+/** The sides of `provider/model`, either of which may be empty; null for a name without a slash. */
+export function modelSides(model: string): [provider: string, name: string] | null {
+  const at = model.indexOf("/");
+  return at < 0 ? null : [model.slice(0, at).trim(), model.slice(at + 1).trim()];
+}
+
 /** The versions of the format that are understood: 3.0 to 3.18. */
 export const SUPPORTED_VERSIONS: readonly string[] = Array.from(
   { length: 19 },

@@ -89,6 +89,15 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** The text that bytes are in UTF-8; null when they are none. */
+export function decoded(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
 const deepest = 1000;
 
 /**

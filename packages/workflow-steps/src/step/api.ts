@@ -2,24 +2,17 @@ import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, typeOfStatus } from "../adapter/error.ts";
 import { failure, nameOf } from "../document/document.ts";
 import type { ApiDocument } from "../document/format.ts";
-import { outEntries } from "../target/target.ts";
+import { isPlain } from "../expression/value.ts";
 import {
-  adapterOf,
+  ask,
   badField,
   type Call,
   type Called,
   fieldOf,
-  pathFromRoot,
   plain,
-  recordField,
   summary,
-  textField,
-  timeoutField,
-  untilAborted,
+  typedField,
 } from "./call.ts";
-import { isPlain } from "../expression/value.ts";
-
-type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
 /**
  * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (ms) of
@@ -29,8 +22,7 @@ type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
  */
 export async function callApi(call: Call): Promise<Called> {
   const api = apiOf(call);
-  const timeout = timeoutField(call);
-  const query = recordField(call, "query");
+  const query = typedField(call, "object", "query");
   const body = fieldOf(call, "body");
   const { status, headers, data } = await answerOf(call, {
     id: api.id,
@@ -39,8 +31,6 @@ export async function callApi(call: Call): Promise<Called> {
     headers: headersOf(call, api),
     ...(query && { query }),
     ...(body !== undefined && { body }),
-    ...(timeout !== undefined && { timeout }),
-    signal: call.signal,
   });
   if (data instanceof Uint8Array) {
     throw badField(call, `${api.id} answered with bytes: fetch them with a Download step`);
@@ -50,12 +40,18 @@ export async function callApi(call: Call): Promise<Called> {
 }
 
 /**
- * What an API adapter answers to a request.
+ * What an API adapter answers to a request, within the step's `timeout`.
  * @throws LLMError of the status' type when the status is 400 or more.
  */
-async function answerOf(call: Call, request: ApiRequest): Promise<Answer> {
-  const api = adapterOf(call, "api");
-  const answer = await untilAborted(call.signal, () => api.request(request));
+export async function answerOf(
+  call: Call,
+  request: Omit<ApiRequest, "signal" | "timeout">,
+): ReturnType<ApiAdapter["request"]> {
+  const { signal } = call;
+  const timeout = typedField(call, "time", "timeout");
+  const answer = await ask(call, "api", (api) =>
+    api.request({ ...request, ...(timeout !== undefined && { timeout }), signal }),
+  );
   const { status } = answer;
   if (!(status >= 400)) return answer;
   const body = answer.data instanceof Uint8Array ? "" : summary(answer.data);
@@ -65,10 +61,8 @@ async function answerOf(call: Call, request: ApiRequest): Promise<Answer> {
 
 function apiOf({ registry, step }: Call): ApiDocument {
   const apis = registry.apis ?? [];
-  const id = nameOf(
-    step.id,
-    apis.map((one) => one.id),
-  );
+  const ids = apis.map((one) => one.id);
+  const id = nameOf(step.id, ids);
   const api = apis.find((one) => one.id === id);
   if (api) return api;
   throw failure(
@@ -82,21 +76,18 @@ function apiOf({ registry, step }: Call): ApiDocument {
 const place = /\{(\w+)\}|(?<=\/):([A-Za-z_]\w*)/g;
 
 function urlOf(call: Call, url: string): string {
-  const params = recordField(call, "pathParams") ?? {};
+  const params = typedField(call, "object", "pathParams") ?? {};
   return url.replace(place, (_, braced?: string, colon?: string) => {
     const name = braced ?? colon ?? "";
     const given = Object.hasOwn(params, name) ? params[name] : undefined;
-    if (typeof given === "string" && given !== "") return segment(call, name, given);
     if (typeof given === "number" || typeof given === "boolean") return String(given);
-    throw badField(call, `its pathParams have no ${name}`);
-  });
-}
-
-function segment(call: Call, name: string, given: string): string {
-  // A URL takes these for steps up, however they are written.
-  if (given === "." || given === "..")
+    if (typeof given !== "string" || given === "") {
+      throw badField(call, `its pathParams have no ${name}`);
+    }
+    // A URL takes these for steps up, however they are written.
+    if (given !== "." && given !== "..") return encodeURIComponent(given);
     throw badField(call, `its pathParams lead away with ${name}`);
-  return encodeURIComponent(given);
+  });
 }
 
 /**
@@ -107,22 +98,27 @@ function segment(call: Call, name: string, given: string): string {
  * @throws LLMError `auth_error` for a variable that is not set, `bad_request` for what is no header.
  */
 function headersOf(call: Call, api: ApiDocument): Record<string, string> {
-  const own = Object.entries(api.headers ?? {}).map(([name, value]) => [
+  const fields = Object.entries(api.headers ?? {}).map(([name, field]) => [
     name,
-    expanded(call, textOf(call, name, value)),
+    call.value(field),
   ]);
-  const given = Object.entries(recordField(call, "headers") ?? {}).map(([name, value]) => [
-    name,
-    textOf(call, name, value),
+  const own = headersIn(call, Object.fromEntries(fields));
+  const given = headersIn(call, typedField(call, "object", "headers"));
+  return Object.fromEntries([
+    ...own.map(([name, text]) => [name, expanded(call, text)]),
+    ...authOf(call, api),
+    ...given,
   ]);
-  const all = [...own, ...authOf(call, api), ...given] as [string, string][];
-  return Object.fromEntries(all.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-function textOf({ value, step }: Call, name: string, given: unknown): string {
-  const text = value(given);
-  if (typeof text === "string" || typeof text === "number") return String(text);
-  throw new LLMError("bad_request", `${step.id}: its header ${name} is no text`);
+/** Headers as they are given, their names in small letters. */
+export function headersIn(call: Call, given: object = {}): [name: string, value: string][] {
+  return Object.entries(given).map(([name, text]: [string, unknown]) => {
+    if (typeof text === "string" || typeof text === "number") {
+      return [name.toLowerCase(), String(text)];
+    }
+    throw badField(call, `its header ${name} is no text`);
+  });
 }
 
 function expanded({ env, step }: Call, text: string): string {
@@ -149,74 +145,10 @@ function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
     throw badField(call, `the auth of its API has no ${name}`);
   };
   if (given.type === "bearer") return [["authorization", `Bearer ${part("token")}`]];
-  if (given.type === "header") return [[part("name"), part("value")]];
+  if (given.type === "header") return [[part("name").toLowerCase(), part("value")]];
   if (given.type === "basic") {
     const bytes = new TextEncoder().encode(`${part("username")}:${part("password")}`);
     return [["authorization", `Basic ${btoa(String.fromCharCode(...bytes))}`]];
   }
   throw badField(call, "the auth of its API has none of the types bearer, basic and header");
-}
-
-/**
- * Fetches the URL in `source` through the API adapter. With a `target` the file is written there and
- * `_result` is `{path, size_bytes, content_type}`; without one `_result` is its text, or its bytes
- * (`Uint8Array`) when it is no text, which only a file target of `out` can take.
- */
-export async function callDownload(call: Call): Promise<Called> {
-  const url = sourceUrl(call);
-  const target = textField(call, "target");
-  const timeout = timeoutField(call);
-  const { status, headers, data } = await answerOf(call, {
-    id: call.step.id,
-    method: "GET",
-    url,
-    headers: sourceHeaders(call),
-    bytes: true,
-    ...(timeout !== undefined && { timeout }),
-    signal: call.signal,
-  });
-  const bytes = data instanceof Uint8Array ? data : encoded(data);
-  const content_type = headers["content-type"] ?? null;
-  const _meta = plain({ status, headers, content_type, size_bytes: bytes.length }, "the download");
-  if (target === undefined) return { locals: { _result: resultOf(call, bytes), _meta } };
-  const path = pathFromRoot(target);
-  await call.writeFile(path, bytes, "overwrite");
-  return { locals: { _result: { path, size_bytes: bytes.length, content_type }, _meta } };
-}
-
-function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
-  const text = decoded(bytes);
-  if (typeof text === "string") return text;
-  const wanted = outEntries(call.step.out).find(
-    ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
-  );
-  if (!wanted) return bytes;
-  throw badField(call, `what it fetched is no text for ${wanted[0]}: give it a target`);
-}
-
-function sourceUrl(call: Call): string {
-  const source = textField(call, "source");
-  if (source === undefined) throw badField(call, "it has no source");
-  if (/^https?:/i.test(source) && URL.canParse(source)) return source;
-  throw badField(call, `its source is no http address: ${JSON.stringify(source.slice(0, 200))}`);
-}
-
-const sourceHeaders = (call: Call): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(recordField(call, "headers") ?? {}).map(([name, value]) => {
-      if (typeof value === "string") return [name.toLowerCase(), value];
-      throw badField(call, `its header ${name} is no text`);
-    }),
-  );
-
-const encoded = (data: unknown): Uint8Array =>
-  new TextEncoder().encode(typeof data === "string" ? data : JSON.stringify(data ?? ""));
-
-function decoded(bytes: Uint8Array): string | Uint8Array {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return text.includes("\0") ? bytes : text;
-  } catch {
-    return bytes;
-  }
 }

@@ -44,32 +44,26 @@ export type Called = {
  */
 export type Executor = (call: Call) => Promise<Called>;
 
+const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
+const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
+
 /**
- * The adapter that a step needs.
+ * What an adapter gives, or the signal's reason as soon as the run is aborted.
  * @throws WorkflowError `NO_ADAPTER`
  */
-export function adapterOf<Name extends keyof Adapters>(
-  { step, adapters }: Call,
+export async function ask<Name extends keyof Adapters, T>(
+  { step, adapters, signal, runID, stepID }: Call,
   name: Name,
-): NonNullable<Adapters[Name]> {
+  work: (adapter: NonNullable<Adapters[Name]>, surroundings: CallSurroundings) => T | Promise<T>,
+): Promise<T> {
   const adapter = adapters[name];
-  if (adapter) return adapter;
+  if (adapter) return await untilAborted(signal, () => work(adapter, { signal, runID, stepID }));
   throw failure(
     "NO_ADAPTER",
     `${step.id} needs the adapter ${name}, and there is none`,
     hints[name] ?? `give the run the adapter ${name}`,
   );
 }
-
-const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
-const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
-
-/** Where an adapter's call happens. */
-export const surroundingsOf = ({ signal, runID, stepID }: Call): CallSurroundings => ({
-  signal,
-  runID,
-  stepID,
-});
 
 /**
  * What some work comes to, or the signal's reason as soon as it is aborted: an adapter that ignores the
@@ -97,34 +91,36 @@ export function fieldOf({ inputs, step, value }: Call, name: string): unknown {
   return inputs[name] ?? value(step[name]) ?? undefined;
 }
 
-/**
- * A text of a call, undefined when there is none.
- * @throws LLMError `bad_request`
- */
-export function textField(call: Call, name: string): string | undefined {
-  const text = fieldOf(call, name);
-  if (text === undefined || (typeof text === "string" && text !== "")) return text;
-  throw badField(call, `its ${name} is no text`);
-}
+type Kinds = {
+  text: string;
+  object: Record<string, unknown>;
+  list: unknown[];
+  number: number;
+  time: number;
+};
+
+const kinds: Record<keyof Kinds, { is: (value: unknown) => boolean; not: string }> = {
+  text: { is: (value) => typeof value === "string" && value !== "", not: "is no text" },
+  object: { is: isPlain, not: "is no object" },
+  list: { is: Array.isArray, not: "is no list" },
+  number: { is: Number.isFinite, not: "is no number" },
+  time: { is: (ms) => typeof ms === "number" && ms > 0, not: "is no number of milliseconds" },
+};
 
 /**
- * An object of a call, undefined when there is none.
+ * A field of a call that must be of a kind, undefined when there is none. `value` is its value, when it
+ * is not to be found as {@link fieldOf} does.
  * @throws LLMError `bad_request`
  */
-export function recordField(call: Call, name: string): Record<string, unknown> | undefined {
-  const record = fieldOf(call, name);
-  if (record === undefined || isPlain(record)) return record;
-  throw badField(call, `its ${name} is no object`);
-}
-
-/**
- * A time in milliseconds, undefined when there is none.
- * @throws LLMError `bad_request`
- */
-export function timeoutField(call: Call): number | undefined {
-  const ms = fieldOf(call, "timeout");
-  if (ms === undefined || (typeof ms === "number" && ms > 0)) return ms;
-  throw badField(call, "its timeout is no number of milliseconds");
+export function typedField<Kind extends keyof Kinds>(
+  call: Call,
+  kind: Kind,
+  name: string,
+  value: unknown = fieldOf(call, name) ?? null,
+): Kinds[Kind] | undefined {
+  if (value === null) return undefined;
+  if (kinds[kind].is(value)) return value as Kinds[Kind];
+  throw badField(call, `its ${name} ${kinds[kind].not}`);
 }
 
 /** The error of a field that can't be used. */
@@ -142,35 +138,29 @@ const longest = 200;
 
 /** A value in one line of at most 200 characters, for people. */
 export function summary(value: unknown): string {
-  const text = typeof value === "string" ? value : jsonOf(value);
+  const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
     .slice(0, 4 * longest)
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > longest ? `${wholeCharacters(line.slice(0, longest - 1))}…` : line;
+  if (line.length <= longest) return line;
+  // Never cut between the halves of one character.
+  return `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-// Never between the halves of one character.
-const wholeCharacters = (text: string): string =>
-  text.isWellFormed() ? text : text.replace(/[\ud800-\udbff]$/, "");
-
-function jsonOf(value: unknown): string {
+function jsonOf(value: unknown): string | undefined {
   try {
-    return JSON.stringify(value) ?? "";
+    return JSON.stringify(value);
   } catch {
-    return "";
+    return undefined;
   }
 }
 
 /** A copy of a value, for who cuts it himself; null when it has no JSON. */
 export function whole(value: unknown): unknown {
   if (typeof value === "string") return value;
-  try {
-    const json: string | undefined = JSON.stringify(value);
-    return json === undefined ? null : JSON.parse(json);
-  } catch {
-    return null;
-  }
+  const json = jsonOf(value);
+  return json === undefined ? null : JSON.parse(json);
 }
 
 /** A value as an event may hold it, null when it has no JSON. */
@@ -182,30 +172,29 @@ export function shown(value: unknown): unknown {
   }
 }
 
-/** The most characters that a result's JSON may have: it is committed with its step. */
+// A result is committed with its step.
 const longestResult = 32 * 1024 * 1024;
-/** How deeply a result may be nested. */
 const deepestResult = 500;
 
 /**
  * A copy of what an adapter gave, as the JSON that it will be in the log; nothing at all is null. The
- * copy is the run's own: an adapter that changes its value later changes nothing.
+ * copy is the run's own: an adapter that changes its value later changes nothing. `what` gave it, for
+ * the message.
  *
- * @param what Who gave it, for the message.
  * @throws WorkflowError `RESULT_NO_JSON` for a cycle, a BigInt, a function; `RESULT_TOO_LARGE` for more
  *   than 32 Mi characters or 500 levels.
  */
 export function plain(value: unknown, what: string): unknown {
   if (value === undefined || value === null) return null;
   const json = dataOf(value, what);
-  if (json.length > longestResult) {
-    throw tooLarge(`${what} gave ${json.length} characters of JSON; ${longestResult} is the most`);
-  }
-  const copy: unknown = JSON.parse(json);
-  if (isDeeper(copy, deepestResult)) {
-    throw tooLarge(`${what} gave a value of more than ${deepestResult} levels`);
-  }
-  return copy;
+  const copy: unknown = json.length > longestResult ? null : JSON.parse(json);
+  if (copy !== null && !isDeeper(copy, deepestResult)) return copy;
+  const size =
+    copy === null
+      ? `${json.length} characters of JSON; ${longestResult} is the most`
+      : `a value of more than ${deepestResult} levels`;
+  const hint = "write it to a file, and give the file's path";
+  throw failure("RESULT_TOO_LARGE", `${what} gave ${size}`, hint);
 }
 
 function dataOf(value: unknown, what: string): string {
@@ -230,6 +219,3 @@ function isDeeper(value: unknown, levels: number): boolean {
   }
   return false;
 }
-
-const tooLarge = (message: string) =>
-  failure("RESULT_TOO_LARGE", message, "write it to a file, and give the file's path");

@@ -1,16 +1,9 @@
-import type {
-  LLMCallbacks,
-  LLMMessage,
-  LLMParams,
-  LLMResult,
-  LLMTool,
-  LLMUsage,
-  OutputConfig,
-} from "../adapter/adapter.ts";
+import type { LLMCallbacks, LLMMessage, LLMParams, LLMTool, LLMUsage } from "../adapter/adapter.ts";
 import { buildErrorMap, LLMError } from "../adapter/error.ts";
-import { adapterOf, type Call, type Called, plain, surroundingsOf, untilAborted } from "./call.ts";
+import { modelSides } from "../document/document.ts";
 import { isPlain } from "../expression/value.ts";
-import { formed, formOf } from "./unzip.ts";
+import { formed, formOf } from "./answer.ts";
+import { ask, badField, type Call, type Called, plain, typedField } from "./call.ts";
 
 /**
  * Asks a model once. Emits `llm_thinking`, `llm_token` when the step streams, `llm_tool_use` and
@@ -21,90 +14,56 @@ export async function callLLM(call: Call): Promise<Called> {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
   const answering = new AnswerEvents(call);
-  let result: LLMResult | null = null;
+  let spent: Omit<Called, "locals"> | null = null;
   try {
     const chosen = modelOf(call);
-    const { registry, inputs, step } = call;
-    const form = formOf(inputs.output_config, registry.schemas, step.id);
-    const llm = adapterOf(call, "llm");
-    const params = paramsOf(call, chosen, form, await docsOf(call));
+    const form = formOf(call);
+    const params: LLMParams = {
+      ...chosen,
+      ...paramsOf(call, await docsOf(call)),
+      ...(form && { output_config: form }),
+    };
     answering.isStreaming = params.stream === true;
-    const around = surroundingsOf(call);
-    const given = await untilAborted(call.signal, () =>
-      llm.call(params, answering.onToken, answering.callbacks, around),
+    const given = await ask(call, "llm", (llm, surroundings) =>
+      llm.call(params, answering.onToken, answering.callbacks, surroundings),
     );
     answering.end();
-    if (typeof given !== "object" || given === null)
+    if (typeof given !== "object" || given === null) {
       throw new LLMError("internal_error", "the adapter llm gave no result");
-    result = { ...given, usage: usageOf(given) };
-    const asked = hasToolUse(result) ? null : form;
-    const content = formed(plain(result.content, "the model"), asked);
-    const latency_ms = elapsed();
-    call.emit("llm_done", doneOf(result, chosen, answering.hasToolUse, latency_ms));
-    return calledOf(result, content, chosen, latency_ms);
+    }
+    const { cost, id = null, provider = null } = given;
+    const model = given.model ?? chosen.model;
+    const finish_reason = given.finish_reason ?? given.stop_reason ?? null;
+    const counted = plain(given.usage, "the model");
+    const usage = isPlain(counted) ? (counted as LLMUsage) : null;
+    spent = { model, ...(usage && { usage }), ...(cost !== undefined && { cost }) };
+    const toolCalls = given.tool_calls ?? given.tool_use ?? [];
+    const hasToolCalls = toolCalls.length > 0;
+    const _result = formed(plain(given.content, "the model"), hasToolCalls ? null : form);
+    const counts = { latency_ms: elapsed(), finish_reason, model, usage };
+    call.emit("llm_done", {
+      ...counts,
+      thinking_tokens: usage?.thinking_tokens ?? 0,
+      has_tool_use: answering.hasToolUse || hasToolCalls,
+    });
+    const _meta = {
+      ...counts,
+      provider: chosen.provider ?? provider,
+      request_id: id,
+      ...(hasToolCalls && { tool_calls: plain(toolCalls, "the model") }),
+    };
+    return { locals: { _result, _meta }, ...spent };
   } catch (error) {
     answering.end();
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
-    throw result === null ? error : withSpent(error, result, modelOf(call));
+    // What the answer cost that could not be used.
+    if (spent !== null && typeof error === "object" && error !== null) {
+      Reflect.defineProperty(error, "spent", { value: spent, configurable: true, writable: true });
+    }
+    throw error;
   }
-}
-
-const usageOf = ({ usage }: LLMResult): LLMUsage | undefined => {
-  const counted = plain(usage, "the model");
-  return isPlain(counted) ? (counted as LLMUsage) : undefined;
-};
-
-const hasToolUse = ({ tool_calls, tool_use }: LLMResult): boolean =>
-  (tool_calls ?? tool_use ?? []).length > 0;
-
-const finishOf = ({ finish_reason, stop_reason }: LLMResult): string | null =>
-  finish_reason ?? stop_reason ?? null;
-
-function doneOf(result: LLMResult, { model }: Model, toldToolUse: boolean, latency_ms: number) {
-  return {
-    latency_ms,
-    finish_reason: finishOf(result),
-    model: result.model ?? model,
-    usage: result.usage ?? null,
-    thinking_tokens: result.usage?.thinking_tokens ?? 0,
-    has_tool_use: toldToolUse || hasToolUse(result),
-  };
-}
-
-function calledOf(
-  result: LLMResult,
-  content: unknown,
-  { model, provider }: Model,
-  latency_ms: number,
-): Called {
-  const _meta = {
-    provider: provider ?? result.provider ?? null,
-    model: result.model ?? model,
-    usage: result.usage ?? null,
-    latency_ms,
-    request_id: result.id ?? null,
-    finish_reason: finishOf(result),
-    ...(hasToolUse(result) && {
-      tool_calls: plain(result.tool_calls ?? result.tool_use, "the model"),
-    }),
-  };
-  return { locals: { _result: content, _meta }, ...spentOf(result, model) };
-}
-
-const spentOf = ({ model, usage, cost }: LLMResult, asked: string) => ({
-  model: model ?? asked,
-  ...(usage && { usage }),
-  ...(cost !== undefined && { cost }),
-});
-
-/** Adds to an error what the answer cost that could not be used. */
-function withSpent(error: unknown, result: LLMResult, { model }: Model): unknown {
-  if (typeof error !== "object" || error === null) return error;
-  const value = spentOf(result, model);
-  Reflect.defineProperty(error, "spent", { value, configurable: true, writable: true });
-  return error;
 }
 
 /** Publishes what a model answers, until the call is over. */
@@ -156,94 +115,62 @@ const callKeys = new Set(
 
 /**
  * What a model is asked, from a step's `in`: `prompt` is one user message, and with neither `messages`
- * nor `prompt` the step's other inputs are, as JSON.
+ * nor `prompt` the step's other inputs are, as JSON. The text of the documents is put before `system`.
  *
- * @param docs The text of the step's documents; it is put before `system`.
  * @throws LLMError `bad_request` for a field that is not of its kind.
  */
-function paramsOf(
-  call: Call,
-  { model, provider }: Model,
-  form: OutputConfig | null,
-  docs: string,
-): LLMParams {
+function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const { inputs, step } = call;
-  const { max_tokens, temperature, thinking } = inputs;
   const rest = Object.fromEntries(Object.entries(inputs).filter(([name]) => !callKeys.has(name)));
-  const system = [docs, textOf(call, "system")].filter(Boolean).join("\n\n");
-  const tools = listOf(call, "tools");
-  const ids = listOf(call, "docs") as number[] | undefined;
-  const stream = (inputs.stream ?? call.value(step.stream)) === true;
+  const own = inputs.system ?? "";
+  const text = typeof own === "string" ? own : JSON.stringify(own);
+  const system = [documents, text].filter(Boolean).join("\n\n");
+  const tools = input(call, "list", "tools")?.map((tool): LLMTool => {
+    if (typeof tool === "string" && tool !== "") return { name: tool };
+    if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
+    throw badField(call, "one of its tools has no name");
+  });
+  const docs = input(call, "list", "docs") as number[] | undefined;
+  const max_tokens = input(call, "number", "max_tokens");
+  const temperature = input(call, "number", "temperature");
+  const thinking = inputs.thinking ?? undefined;
   return {
-    model,
-    ...(provider !== undefined && { provider }),
     ...(system !== "" && { system }),
     messages: messagesOf(call, rest),
-    stream,
-    ...(tools && { tools: tools.map((one) => toolOf(one, step.id)) }),
-    ...(ids && { docs: ids }),
-    ...(form && { output_config: form }),
-    ...(isGiven(max_tokens) && { max_tokens: numberOf(call, "max_tokens") }),
-    ...(isGiven(temperature) && { temperature: numberOf(call, "temperature") }),
-    ...(isGiven(thinking) && { thinking }),
+    stream: (inputs.stream ?? call.value(step.stream)) === true,
+    ...(tools && { tools }),
+    ...(docs && { docs }),
+    ...(max_tokens !== undefined && { max_tokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(thinking !== undefined && { thinking }),
     ...(Object.keys(rest).length > 0 && { inputs: rest }),
   };
 }
 
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+/** A field of the step's `in` alone. */
+const input = <Kind extends "list" | "number">(call: Call, kind: Kind, name: string) =>
+  typedField(call, kind, name, call.inputs[name] ?? null);
 
 function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
-  const given = listOf(call, "messages");
+  const given = input(call, "list", "messages");
   const messages = (given ?? []).map((one): LLMMessage => {
-    if (isPlain(one) && typeof one.role === "string" && isGiven(one.content)) {
+    if (isPlain(one) && typeof one.role === "string" && (one.content ?? null) !== null) {
       return one as LLMMessage;
     }
-    throw bad(call, "has a message without a role or content");
+    throw badField(call, "it has a message without a role or content");
   });
   if ("prompt" in call.inputs) return [...messages, { role: "user", content: promptOf(call) }];
-  if (given) {
-    if (messages.length > 0) return messages;
-    throw bad(call, "has no messages in its list of messages");
-  }
+  if (messages.length > 0) return messages;
+  if (given) throw badField(call, "its messages are an empty list");
   return [{ role: "user", content: JSON.stringify(rest) }];
 }
 
 function promptOf(call: Call): string {
-  const { prompt } = call.inputs;
-  const text = typeof prompt === "string" ? prompt : (JSON.stringify(prompt) ?? "null");
-  if (isGiven(prompt) && text.trim() !== "") return text;
-  throw bad(call, "has an empty prompt");
+  const prompt = call.inputs.prompt ?? "";
+  const text = typeof prompt === "string" ? prompt : JSON.stringify(prompt);
+  if (text.trim() !== "") return text;
+  throw badField(call, "its prompt is empty");
 }
-
-function textOf(call: Call, name: string): string {
-  const text = call.inputs[name] ?? "";
-  return typeof text === "string" ? text : JSON.stringify(text);
-}
-
-function listOf({ inputs, step }: Call, name: string): unknown[] | undefined {
-  const list = inputs[name];
-  if (!isGiven(list)) return undefined;
-  if (Array.isArray(list)) return list;
-  throw badParams(`${step.id}: its ${name} are no list`);
-}
-
-function numberOf({ inputs, step }: Call, name: string): number {
-  const number = inputs[name];
-  if (typeof number === "number" && Number.isFinite(number)) return number;
-  throw badParams(`${step.id}: its ${name} is no number`);
-}
-
-/** A tool may be named by its name alone. */
-function toolOf(tool: unknown, id: string): LLMTool {
-  if (typeof tool === "string" && tool !== "") return { name: tool };
-  if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
-  throw badParams(`${id}: one of its tools has no name`);
-}
-
-const bad = ({ step }: Call, what: string): LLMError => badParams(`${step.id} ${what}`);
-
-const badParams = (message: string): LLMError =>
-  new LLMError("bad_request", message, { code: "BAD_PARAMS" });
 
 /** Which model is asked, and whose it is, as far as that is messages. */
 type Model = { model: string; provider?: string };
@@ -256,27 +183,26 @@ const defaultModel = "claude-opus-4-6";
  *
  * @throws LLMError `bad_request` when `model` or `provider` is empty or no text.
  */
-function modelOf({ step, inputs, value, env }: Call): Model {
-  const provider = nameOf("provider", inputs.provider ?? value(step.provider), step.id);
-  const named = nameOf("model", inputs.model ?? value(step.model), step.id);
+function modelOf(call: Call): Model {
+  const { step, env } = call;
+  const provider = nameIn(call, "provider");
+  const named = nameIn(call, "model");
   const own = provider === null ? "" : env[`${provider.toUpperCase().replace(/\W/g, "_")}_MODEL`];
   const model = named ?? (own || env.LLM_MODEL || defaultModel);
-  return provider === null ? split(model, step.id) : { model, provider };
+  if (provider !== null) return { model, provider };
+  const sides = modelSides(model);
+  if (!sides) return { model };
+  if (!sides.includes("")) return { model: sides[1], provider: sides[0] };
+  throw badModel(`${step.id}: its model ${JSON.stringify(model)} has an empty side`);
 }
 
-function nameOf(field: string, given: unknown, id: string): string | null {
-  if (given === undefined || given === null) return null;
-  if (typeof given === "string" && given.trim() !== "") return given.trim();
+function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): string | null {
+  const given = inputs[field] ?? value(step[field]) ?? null;
+  if (given === null || (typeof given === "string" && given.trim() !== "")) {
+    return given?.trim() ?? null;
+  }
   const found = typeof given === "string" ? "empty" : `no text but ${typeof given}`;
-  throw badModel(`${id}: its ${field} is ${found}`);
-}
-
-function split(model: string, id: string): Model {
-  const at = model.indexOf("/");
-  if (at < 0) return { model };
-  const [provider, name] = [model.slice(0, at).trim(), model.slice(at + 1).trim()];
-  if (provider !== "" && name !== "") return { model: name, provider };
-  throw badModel(`${id}: its model ${JSON.stringify(model)} has an empty side`);
+  throw badModel(`${step.id}: its ${field} is ${found}`);
 }
 
 const badModel = (message: string): LLMError =>
@@ -291,8 +217,7 @@ async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
   const ids = docs as (number | string)[];
-  const adapter = adapterOf(call, "doc");
-  const found = await untilAborted(call.signal, () => adapter.get(ids));
+  const found = await ask(call, "doc", (adapter) => adapter.get(ids));
   const known = new Map(found.map((doc) => [String(doc.id), doc]));
   const lost = ids.filter((id) => !known.has(String(id)));
   if (lost.length > 0) {

@@ -1,21 +1,19 @@
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { failure, nameOf, type StepType } from "../document/document.ts";
-import { callApi, callDownload } from "./api.ts";
+import { isPlain } from "../expression/value.ts";
+import { callApi } from "./api.ts";
 import {
-  adapterOf,
+  ask,
   type Call,
   type Called,
   type Executor,
   plain,
   shown as cut,
   summary,
-  surroundingsOf,
-  untilAborted,
 } from "./call.ts";
-import { isPlain } from "../expression/value.ts";
+import { callDownload, callUnzip } from "./file.ts";
 import { callLLM } from "./llm.ts";
-import { callUnzip } from "./unzip.ts";
 
 /**
  * Runs a tool. Emits `tool_start`, `tool_message` for what the tool reports, then `tool_done` or
@@ -31,7 +29,10 @@ export async function callTool(call: Call): Promise<Called> {
   try {
     envelope = await run(call, name, input);
     const problem = failureOf(envelope);
-    if (problem !== null) throw toolError(problem);
+    if (problem !== null) {
+      const hint = "see the tool's own result, or let the step go on with allowError";
+      throw failure("TOOL_FAILED", problem, hint);
+    }
   } catch (error) {
     signal.throwIfAborted();
     const allowError = [step.allowError, step.continueOnError].some((one) => isYes(call, one));
@@ -63,11 +64,12 @@ function inputOf({ step, inputs, value }: Call): Record<string, unknown> {
 }
 
 async function run(call: Call, name: string, input: unknown): Promise<unknown> {
-  const tools = adapterOf(call, "tool");
   const { runtime, end } = runtimeOf(call, name);
   try {
-    const given = await untilAborted(call.signal, () => tools.execute(name, input, runtime));
-    return plain(given, `the tool ${name}`);
+    return plain(
+      await ask(call, "tool", (tools) => tools.execute(name, input, runtime)),
+      `the tool ${name}`,
+    );
   } finally {
     end();
   }
@@ -110,34 +112,31 @@ function failureOf(envelope: unknown): string | null {
 const unwrapped = (envelope: unknown): unknown =>
   isPlain(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
 
-const toolError = (message: string) =>
-  failure(
-    "TOOL_FAILED",
-    message,
-    "see the tool's own result, or let the step go on with allowError",
+/** Calls a service or a component with the step's inputs. */
+async function callNamed(
+  call: Call,
+  kind: "service" | "component",
+  known: string[],
+): Promise<unknown> {
+  const name = nameOf(call.step.id, known);
+  const given = await ask(call, kind, (adapter, surroundings) =>
+    adapter.call(name, call.inputs, surroundings),
   );
+  return plain(given, `the ${kind} ${name}`);
+}
 
-/** Calls a service with the step's inputs. `_result` is `data` of its answer when that is truthy. */
+/** `_result` is `data` of a service's answer when that is truthy. */
 async function callService(call: Call): Promise<Called> {
-  const { step, registry, inputs, signal } = call;
-  const known = (registry.services ?? []).map((text) => text.split("(", 1)[0]?.trim() ?? "");
-  const name = nameOf(step.id, known);
-  const service = adapterOf(call, "service");
-  const around = surroundingsOf(call);
-  const given = await untilAborted(signal, () => service.call(name, inputs, around));
-  const answer = plain(given, `the service ${name}`);
+  const services = call.registry.services ?? [];
+  const names = services.map((text) => text.split("(", 1)[0]?.trim() ?? "");
+  const answer = await callNamed(call, "service", names);
   return { locals: { _result: isPlain(answer) && answer.data ? answer.data : answer } };
 }
 
-/** Calls a component with the step's inputs. */
 async function callComponent(call: Call): Promise<Called> {
-  const { step, registry, inputs, signal } = call;
-  const known = (registry.components ?? []).map((one) => (typeof one === "string" ? one : one.id));
-  const id = nameOf(step.id, known);
-  const component = adapterOf(call, "component");
-  const around = surroundingsOf(call);
-  const given = await untilAborted(signal, () => component.call(id, inputs, around));
-  return { locals: { _result: plain(given, `the component ${id}`) } };
+  const components = call.registry.components ?? [];
+  const names = components.map((one) => (typeof one === "string" ? one : one.id));
+  return { locals: { _result: await callNamed(call, "component", names) } };
 }
 
 /** Who carries out the steps that call something, by their type. */

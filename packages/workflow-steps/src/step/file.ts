@@ -1,0 +1,118 @@
+import { failure } from "../document/document.ts";
+import { decoded } from "../expression/value.ts";
+import { outEntries } from "../target/target.ts";
+import { answerOf, headersIn } from "./api.ts";
+import {
+  archivePath,
+  ask,
+  badField,
+  type Call,
+  type Called,
+  fieldOf,
+  pathFromRoot,
+  plain,
+  typedField,
+} from "./call.ts";
+
+/**
+ * Fetches the URL in `source` through the API adapter. With a `target` the file is written there and
+ * `_result` is `{path, size_bytes, content_type}`; without one `_result` is its text, or its bytes
+ * (`Uint8Array`) when it is no text, which only a file target of `out` can take.
+ */
+export async function callDownload(call: Call): Promise<Called> {
+  const url = sourceOf(call);
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw badField(call, `its source is no http address: ${JSON.stringify(url.slice(0, 200))}`);
+  }
+  const target = typedField(call, "text", "target");
+  const { status, headers, data } = await answerOf(call, {
+    id: call.step.id,
+    method: "GET",
+    url,
+    headers: Object.fromEntries(headersIn(call, typedField(call, "object", "headers"))),
+    bytes: true,
+  });
+  const text = typeof data === "string" ? data : JSON.stringify(data ?? "");
+  const bytes = data instanceof Uint8Array ? data : new TextEncoder().encode(text);
+  const content_type = headers["content-type"] ?? null;
+  const _meta = plain({ status, headers, content_type, size_bytes: bytes.length }, "the download");
+  if (target === undefined) return { locals: { _result: resultOf(call, bytes), _meta } };
+  const path = pathFromRoot(target);
+  await call.writeFile(path, bytes, "overwrite");
+  return { locals: { _result: { path, size_bytes: bytes.length, content_type }, _meta } };
+}
+
+function sourceOf(call: Call): string {
+  const source = typedField(call, "text", "source");
+  if (source === undefined) throw badField(call, "it has no source");
+  return source;
+}
+
+function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
+  const text = decoded(bytes);
+  if (text !== null && !text.includes("\0")) return text;
+  const wanted = outEntries(call.step.out).find(
+    ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
+  );
+  if (!wanted) return bytes;
+  throw badField(call, `what it fetched is no text for ${wanted[0]}: give it a target`);
+}
+
+/**
+ * Unpacks the archive at `source`. A file goes, with its folders in the archive, into the folder that
+ * `routeByExt` names for its ending (`{"png": "images"}`), else into `defaultDir`, else under the root.
+ * With `overwrite: false` a file that is there stays. `_result` is `{files, skipped}`, lists of paths.
+ *
+ * @throws WorkflowError `UNZIP_OUTSIDE` for an archive with a path that leads out; nothing is written.
+ */
+export async function callUnzip(call: Call): Promise<Called> {
+  const source = sourceOf(call);
+  const routes = routesOf(call);
+  const archive = await ask(call, "file", (adapter) => {
+    if (adapter.unzip) return adapter.unzip(archivePath(call, source));
+    throw badField(call, "the adapter file can't unpack archives: it has no unzip");
+  });
+  const plan = archive.map(({ path, data }) => ({ path: routes(checked(call, path)), data }));
+  const overwrite = fieldOf(call, "overwrite") !== false;
+  const files: string[] = [];
+  const skipped: string[] = [];
+  for (const { path, data } of plan) {
+    call.signal.throwIfAborted();
+    const there = archivePath(call, path);
+    if (!overwrite && (await ask(call, "file", (adapter) => adapter.exists(there)))) {
+      skipped.push(path);
+    } else {
+      await call.writeFile(path, data, "overwrite");
+      files.push(path);
+    }
+  }
+  return { locals: { _result: { files, skipped } } };
+}
+
+/** Where a file of the archive goes. */
+function routesOf(call: Call): (path: string) => string {
+  const folder = typedField(call, "text", "defaultDir") ?? "";
+  const routes = typedField(call, "object", "routeByExt") ?? {};
+  const byEnding = new Map(
+    Object.entries(routes).map(([ending, to]) => {
+      if (typeof to === "string") return [ending.replace(/^\./, "").toLowerCase(), to];
+      throw badField(call, `its routeByExt has no folder for ${ending}`);
+    }),
+  );
+  return (path) => {
+    const ending = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+    const into = pathFromRoot(byEnding.get(ending) ?? folder).replace(/\/+$/, "");
+    return into === "" ? path : `${into}/${path}`;
+  };
+}
+
+function checked({ step }: Call, given: string): string {
+  const path = given.replace(/^(\.\/)+/, "");
+  const leadsOut = path.split(/[\\/]/).some((part) => ["", ".", ".."].includes(part));
+  if (!leadsOut && !/^[A-Za-z]:/.test(path) && !path.includes("\0")) return path;
+  throw failure(
+    "UNZIP_OUTSIDE",
+    `${step.id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out`,
+    "do not trust this archive: nothing of it was written",
+  );
+}
