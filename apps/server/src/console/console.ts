@@ -106,10 +106,9 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   ]);
   if (code === 0) return;
   const last = `${printed}\n${complained}`.trim().split("\n").at(-1) ?? "";
-  throw new WorkflowError({
-    code: "CONSOLE_FAILED",
-    kind: "failed",
-    message: `the console can't be built: ${last.slice(0, 300)}`,
-    hint: `see what is wrong: bun run build, in ${sources}`,
-  });
+  throw WorkflowError.failed(
+    "CONSOLE_FAILED",
+    `the console can't be built: ${last.slice(0, 300)}`,
+    `see what is wrong: bun run build, in ${sources}`,
+  );
 }

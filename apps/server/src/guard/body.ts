@@ -1,46 +1,71 @@
 import { maxJsonDepth, show, WorkflowError } from "@uncaged/workflow/host";
+import type { MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
 
-/** The most that a body may have, in bytes. */
-const mostBody = { json: 1024 * 1024, upload: 32 * 1024 * 1024 };
+const mostJson = 1024 * 1024;
+const mostUpload = 32 * 1024 * 1024;
 
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
-// Under the paths of runs a body without a content type is JSON.
-const noTypes: ReadonlySet<string> = new Set(["", "text/plain"]);
 
 /** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
 export const isForRun = ({ url }: Request): boolean =>
   URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
+/** The type that a body is sent with, in lower case and without its parameters. */
+const typeOf = ({ headers }: Request): string =>
+  headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+
+const isUntyped = (type: string): boolean => type === "" || type === "text/plain";
+
 /**
- * Checks a body by its headers, before it is read: a form's content type is refused, for any page may
- * send a form anywhere, and so is a content length above the limit.
+ * Checks a body's type before it is read: a form's is refused, for any page may send a form anywhere.
  *
- * @throws WorkflowError `BAD_CONTENT_TYPE` (usage), `BODY_TOO_LARGE`.
+ * @throws WorkflowError `BAD_CONTENT_TYPE` (usage).
  */
-export function checkBody(request: Request): void {
+export function checkBodyType(request: Request): void {
   const { method, headers } = request;
   const length = Number(headers.get("content-length") ?? 0);
   const hasBody = length > 0 || headers.has("transfer-encoding");
   if (!hasBody || method === "GET" || method === "HEAD") return;
-  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  const isTaken = isForRun(request) ? noTypes.has(type) : type === uploadType;
-  if (type !== jsonType && !isTaken) throw badType(type);
-  const most = mostOf(request);
-  if (length > most) throw tooLarge(most);
+  const type = typeOf(request);
+  if (type === jsonType || (isForRun(request) ? isUntyped(type) : type === uploadType)) return;
+  throw WorkflowError.usage(
+    "BAD_CONTENT_TYPE",
+    `a body of the type ${type === "" ? "unknown" : show(type)} is not taken`,
+    `send Content-Type: ${jsonType}; for a workflow's file ${uploadType}`,
+  );
 }
 
-/** Whether a request brings the files of a workflow. */
-const isForWorkflow = ({ url }: Request): boolean =>
-  /^\/api\/workflows\/[^/]+$/.test(new URL(url).pathname);
+/** Takes a body without a type as JSON: the documented clients of runs send it so. */
+export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
+  if (isUntyped(typeOf(req.raw)) && req.raw.body !== null) {
+    const headers = new Headers(req.raw.headers);
+    headers.set("Content-Type", jsonType);
+    req.raw = new Request(req.raw, { headers });
+  }
+  await next();
+};
 
-/** The most that a request's body may have. */
-export const mostOf = (request: Request): number =>
-  isForRun(request) ||
-  isForWorkflow(request) ||
-  request.headers.get("content-type")?.toLowerCase().startsWith(uploadType)
-    ? mostBody.upload
-    : mostBody.json;
+/** The most that a request's body may have, in bytes. */
+export function mostOf(request: Request): number {
+  const bringsFiles = /^\/api\/workflows\/[^/]+$/.test(new URL(request.url).pathname);
+  const isLarge = bringsFiles || isForRun(request) || typeOf(request) === uploadType;
+  return isLarge ? mostUpload : mostJson;
+}
+
+/** Refuses a body that is larger than what its path takes: `BODY_TOO_LARGE`. */
+export const limitBody: MiddlewareHandler = (c, next) => {
+  const maxSize = mostOf(c.req.raw);
+  const onError = () => {
+    throw WorkflowError.failed(
+      "BODY_TOO_LARGE",
+      `a body may have ${maxSize / 1024 / 1024} MiB here`,
+      "send less; of a workflow send only what it imports",
+    );
+  };
+  return bodyLimit({ maxSize, onError })(c, next);
+};
 
 /**
  * Checks that a body of JSON is not nested more deeply than what a log may hold.
@@ -49,36 +74,12 @@ export const mostOf = (request: Request): number =>
  */
 export function checkDepth(body: unknown): void {
   if (!isDeeper(body, maxJsonDepth)) return;
-  throw new WorkflowError({
-    code: "BODY_TOO_DEEP",
-    kind: "usage",
-    message: `a body may have ${maxJsonDepth} levels`,
-    hint: "nest its values less deeply",
-  });
+  const message = `a body may have ${maxJsonDepth} levels`;
+  throw WorkflowError.usage("BODY_TOO_DEEP", message, "nest its values less deeply");
 }
 
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
-  const items: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return items.some((item) => isDeeper(item, levels - 1));
-}
-
-/** The error that a body has more than it may have. */
-export function tooLarge(most: number): WorkflowError {
-  return new WorkflowError({
-    code: "BODY_TOO_LARGE",
-    kind: "failed",
-    message: `a body may have ${most / 1024 / 1024} MiB here`,
-    hint: "send less; of a workflow send only what it imports",
-  });
-}
-
-function badType(type: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_CONTENT_TYPE",
-    kind: "usage",
-    message: `a body of the type ${type === "" ? "unknown" : show(type)} is not taken`,
-    hint: `send Content-Type: ${jsonType}; for a workflow's file ${uploadType}`,
-  });
+  return Object.values(value).some((item) => isDeeper(item, levels - 1));
 }

@@ -1,9 +1,8 @@
 import { hostname, networkInterfaces } from "node:os";
 import { WorkflowError } from "@uncaged/workflow/host";
-import { checkBody } from "./body.ts";
+import { checkBodyType } from "./body.ts";
 import { checkToken, cookieFor, type EntryCodes, isSame } from "./token.ts";
 
-/** What requests are checked against. */
 export type Access = {
   hosts: ReadonlySet<string>;
   token: string;
@@ -12,9 +11,8 @@ export type Access = {
 };
 
 /**
- * Checks a request before it is routed, whatever its path: host, page, token, body. A browser
- * that brings the token of the printed URL, or an entry code, is answered here: it gets its cookie and
- * is redirected to the same URL without it.
+ * Checks a request before it is routed, whatever its path: host, page, token, body. A browser that brings
+ * the token of the printed URL, or an entry code, gets its cookie and is redirected to the URL without it.
  *
  * @throws WorkflowError why the request is refused.
  */
@@ -23,13 +21,16 @@ export function checkRequest(request: Request, access: Access): Response | null 
   const entry = entryOf(request, access);
   if (entry) return entry;
   checkToken(request.headers, access.token, access.port);
-  checkBody(request);
+  checkBodyType(request);
   return null;
 }
 
 function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
   const parsed = URL.parse(url);
-  if (!parsed) throw badUrl();
+  if (!parsed) {
+    const hint = "see /api/openapi.json for what there is";
+    throw WorkflowError.usage("BAD_URL", "a request must have a path", hint);
+  }
   const { pathname, searchParams } = parsed;
   if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
@@ -43,15 +44,6 @@ function entryOf({ method, url }: Request, { token, port, codes }: Access): Resp
   return new Response(null, {
     status: 303,
     headers: { Location: location, "Set-Cookie": cookieFor(token, port) },
-  });
-}
-
-function badUrl(): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_URL",
-    kind: "usage",
-    message: "a request must have a path",
-    hint: "see /api/openapi.json for what there is",
   });
 }
 
@@ -108,11 +100,7 @@ export function ownHosts(host: string, port: number): ReadonlySet<string> {
 export const bracketed = (host: string): string =>
   host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 
-/**
- * Checks who sends a request and from which page.
- *
- * @throws WorkflowError `FOREIGN_HOST`, `FOREIGN_ORIGIN`.
- */
+/** Checks who sends a request and from which page. */
 function checkSender(headers: Headers, hosts: ReadonlySet<string>): void {
   const host = headers.get("host")?.toLowerCase() ?? "";
   if (!hosts.has(host)) throw foreign("FOREIGN_HOST", "Host");
@@ -126,11 +114,9 @@ function checkSender(headers: Headers, hosts: ReadonlySet<string>): void {
   }
 }
 
-function foreign(code: string, header: string): WorkflowError {
-  return new WorkflowError({
+const foreign = (code: string, header: string): WorkflowError =>
+  WorkflowError.failed(
     code,
-    kind: "failed",
-    message: `this server does not answer to that ${header}`,
-    hint: "use the URL that uncaged-workflow serve has printed",
-  });
-}
+    `this server does not answer to that ${header}`,
+    "use the URL that uncaged-workflow serve has printed",
+  );

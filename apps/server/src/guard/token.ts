@@ -2,9 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 
-const tokenBytes = 32;
-
-export const newToken = (): string => randomBytes(tokenBytes).toString("base64url");
+export const newToken = (): string => randomBytes(32).toString("base64url");
 
 /** The name of the cookie: browsers separate cookies by host and not by port. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
@@ -43,16 +41,13 @@ function cookiesOf(headers: Headers, port: number): string[] {
 export const cookieFor = (token: string, port: number): string =>
   serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
 
-function refused(code: string, message: string): WorkflowError {
-  return new WorkflowError({
+const refused = (code: string, message: string): WorkflowError =>
+  WorkflowError.failed(
     code,
-    kind: "failed",
     message,
-    hint: "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
-  });
-}
+    "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
+  );
 
-const codeBytes = 16;
 const goodForMs = 60_000;
 
 /**
@@ -65,7 +60,7 @@ export class EntryCodes {
 
   /** A new code: 128 random bits. */
   make(): string {
-    const code = randomBytes(codeBytes).toString("base64url");
+    const code = randomBytes(16).toString("base64url");
     this.#open.set(code, performance.now() + goodForMs);
     return code;
   }

@@ -7,35 +7,22 @@ import {
   isWorkflowError,
   type Host,
   show,
-  toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
+import { rewritten } from "../guard/error-response.ts";
 
-const mostAtOnce = 4;
-const fileName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
-let atWork = 0;
+/** The files of one upload: their contents by their paths. */
+type SentFiles = ReadonlyMap<string, string | Uint8Array>;
 
 /** What was registered; `warnings` are those of a step workflow's check. */
 type Uploaded = Added & { warnings: string[] };
 
-/**
- * Registers a file that was sent: a bundle, or a source that is built first.
- *
- * @throws WorkflowError `BAD_FILE_NAME` (usage), and those of {@link addFiles}.
- */
-export async function addUpload(
-  host: Host,
-  name: string,
-  file: string,
-  request: Request,
-): Promise<Uploaded> {
-  if (!fileName.test(file)) throw badFileName(file);
-  return await addFiles(host, name, file, new Map([[file, await request.bytes()]]));
-}
+const mostAtOnce = 4;
+let atWork = 0;
 
 /**
- * Registers one of the files that were sent together, built with those of them that it imports or runs.
- * Errors and warnings name them as their sender does.
+ * Registers one of the files that were sent: a bundle, or a source that is built first, with those that it
+ * imports or runs. Errors and warnings name them as their sender does.
  *
  * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `checkFiles` and `Host.register`.
  */
@@ -65,44 +52,33 @@ export async function withUpload<T>(
   files: SentFiles,
   use: (path: string, plain: (text: string) => string) => Promise<T>,
 ): Promise<T> {
-  if (atWork >= mostAtOnce) throw tooManyUploads();
+  if (atWork >= mostAtOnce) {
+    const message = `${mostAtOnce} files are being added, and that is the most`;
+    throw WorkflowError.failed("TOO_MANY_UPLOADS", message, "try again when one is done");
+  }
   atWork += 1;
+  let made = "";
+  let plain = (text: string) => text;
   try {
-    return await inFolder(async (folder) => {
-      await writeFiles(folder, files);
-      return await use(folder + file, (text) => text.replaceAll(folder, ""));
-    });
+    made = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
+    // A build names files by their real paths.
+    const folder = (await realpath(made)) + sep;
+    plain = (text) => text.replaceAll(folder, "");
+    await writeFiles(folder, files);
+    return await use(folder + file, plain);
+  } catch (error) {
+    throw isWorkflowError(error) ? asSent(error, plain) : error;
   } finally {
     atWork -= 1;
+    if (made !== "") await rm(made, { recursive: true, force: true });
   }
 }
 
-// A build names files by their real paths, and so must the folder be; it ends with a slash.
-async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const made = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
-  const folder = (await realpath(made)) + sep;
-  try {
-    return await use(folder);
-  } catch (error) {
-    throw asSent(error, folder);
-  } finally {
-    await rm(made, { recursive: true, force: true });
-  }
-}
-
-function asSent(error: unknown, folder: string): unknown {
-  if (!isWorkflowError(error)) return error;
-  const plain = (text: string) => text.replaceAll(folder, "");
-  const record = toErrorRecord(error);
-  const message = plain(record.message);
-  const hint = unresolved.test(message) ? unresolvedHint : record.hint;
-  return new WorkflowError({
-    ...record,
-    kind: faulty.has(record.code) ? "usage" : record.kind,
-    message,
-    ...(hint !== undefined && { hint: plain(hint) }),
-    ...(record.details && { details: record.details.map(plain) }),
-  });
+function asSent(error: WorkflowError, plain: (text: string) => string): WorkflowError {
+  const record = rewritten(error, plain);
+  const kind = faulty.has(record.code) ? "usage" : record.kind;
+  const hint = / Could not resolve: /.test(record.message) ? unresolvedHint : record.hint;
+  return new WorkflowError({ ...record, kind, hint });
 }
 
 /** Errors of what was sent are errors of the request. */
@@ -117,31 +93,9 @@ const faulty: ReadonlySet<string> = new Set([
   "SUBFLOW_TOO_DEEP",
 ]);
 
-const unresolved = /: Could not resolve: /;
 const unresolvedHint =
   "add the files that are imported; with packages other than ours " +
   "it is built where they are installed: uncaged-workflow build <file>";
-
-function badFileName(file: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_FILE_NAME",
-    kind: "usage",
-    message: `${show(file)} can't be the file's name`,
-    hint: "give a plain name: review.ts, or review.esm.js",
-  });
-}
-
-function tooManyUploads(): WorkflowError {
-  return new WorkflowError({
-    code: "TOO_MANY_UPLOADS",
-    kind: "failed",
-    message: `${mostAtOnce} files are being added, and that is the most`,
-    hint: "try again when one is done",
-  });
-}
-
-/** The files of one upload: their contents by their paths. */
-type SentFiles = ReadonlyMap<string, string | Uint8Array>;
 
 /** The most files of one upload. */
 export const mostFiles = 1_000;
@@ -161,7 +115,10 @@ const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
  * @throws WorkflowError `TOO_MANY_FILES`, `BAD_FILE_NAME`, `FILE_NOT_SENT` (usage).
  */
 export function checkFiles(files: SentFiles, file: string): void {
-  if (files.size > mostFiles) throw tooMany(files.size);
+  if (files.size > mostFiles) {
+    const message = `${files.size} files were sent, ${mostFiles} are the most`;
+    throw WorkflowError.usage("TOO_MANY_FILES", message, "send only what the workflow imports");
+  }
   const byFolded = new Map<string, string>();
   for (const path of files.keys()) {
     checkPath(path);
@@ -170,10 +127,14 @@ export function checkFiles(files: SentFiles, file: string): void {
     byFolded.set(folded(path), path);
   }
   for (const path of files.keys()) {
-    const above = foldersOf(path).find((folder) => byFolded.has(folded(folder)));
-    if (above !== undefined) throw bad(path, `is in ${show(above)}, which is a file too`);
+    for (let above = dirname(path); above !== "."; above = dirname(above)) {
+      if (byFolded.has(folded(above))) throw bad(path, `is in ${show(above)}, which is a file too`);
+    }
   }
-  if (!files.has(file)) throw notSent(file);
+  if (!files.has(file)) {
+    const hint = "name the workflow's own file by its path in files";
+    throw WorkflowError.usage("FILE_NOT_SENT", `${show(file)} is not among the files`, hint);
+  }
 }
 
 function checkPath(path: string): void {
@@ -189,12 +150,6 @@ function checkPath(path: string): void {
 
 const folded = (path: string): string => path.normalize("NFC").toLowerCase();
 
-/** The folders that a path leads through: of `a/b/c.ts` `a` and `a/b`. */
-function foldersOf(path: string): string[] {
-  const parts = path.split("/");
-  return parts.slice(1).map((_, n) => parts.slice(0, n + 1).join("/"));
-}
-
 /** Writes files that were checked into a folder. */
 export async function writeFiles(folder: string, files: SentFiles): Promise<void> {
   for (const [path, content] of files) {
@@ -204,29 +159,9 @@ export async function writeFiles(folder: string, files: SentFiles): Promise<void
   }
 }
 
-function bad(path: string, why: string): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_FILE_NAME",
-    kind: "usage",
-    message: `${show(path)} ${why}`,
-    hint: "name the files by their paths in one folder, with slashes: lib/ask.ts",
-  });
-}
-
-function tooMany(count: number): WorkflowError {
-  return new WorkflowError({
-    code: "TOO_MANY_FILES",
-    kind: "usage",
-    message: `${count} files were sent, ${mostFiles} are the most`,
-    hint: "send only what the workflow imports",
-  });
-}
-
-function notSent(file: string): WorkflowError {
-  return new WorkflowError({
-    code: "FILE_NOT_SENT",
-    kind: "usage",
-    message: `${show(file)} is not among the files`,
-    hint: "name the workflow's own file by its path in files",
-  });
-}
+const bad = (path: string, why: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_FILE_NAME",
+    `${show(path)} ${why}`,
+    "name the files by their paths in one folder, with slashes: lib/ask.ts",
+  );

@@ -12,7 +12,7 @@ import {
   workflowSchema,
 } from "../schema/workflow.ts";
 import { type Context, Routes } from "./route.ts";
-import { addFiles, addUpload } from "./upload.ts";
+import { addFiles } from "./upload.ts";
 
 export function workflowRoutes({ host }: Context) {
   const routes = new Routes("Workflows");
@@ -45,11 +45,11 @@ export function workflowRoutes({ host }: Context) {
       },
     },
     answer: ["It is the current version.", addedSchema],
-    run({ params: { name }, query: { file }, body }, { req }) {
+    async run({ params: { name }, query: { file }, body }, { req }) {
       // Only a body of JSON is read as one; else there are no files here.
       const { files } = body as Partial<z.infer<typeof filesBody>>;
-      if (!files) return addUpload(host, name, file, req.raw);
-      return addFiles(host, name, file, new Map(Object.entries(files)));
+      const sent = files ? Object.entries(files) : [[file, await req.raw.bytes()] as const];
+      return addFiles(host, name, file, new Map<string, string | Uint8Array>(sent));
     },
   });
   routes.add("POST /workflows/{name}/rollback", {

@@ -5,10 +5,10 @@ import {
   isWorkflowError,
   threadIdPattern,
   type ThreadRef,
-  toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import type { z } from "zod";
+import { rewritten } from "../guard/error-response.ts";
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
@@ -29,19 +29,18 @@ export async function startRun(
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  if ((workflowName === undefined) === (workflow === undefined)) throw oneOf();
+  if ((workflowName === undefined) === (workflow === undefined)) {
+    const hint = '{"workflowName": "review", "params": {}}';
+    throw WorkflowError.usage("BAD_REQUEST", "give either workflowName or workflow", hint);
+  }
   const named = workflowName ?? (await stored(host, workflow ?? {}));
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
-  const options = optionsOf(clientRunToken);
+  const options = clientRunToken === undefined ? {} : { clientRunToken };
   const { threadId } = await host.start({ workflow: named, params, options, env, cwd });
   return threadId;
 }
-
-/** The options of a thread whose starter gave a text of its own. */
-const optionsOf = (clientRunToken: string | undefined): Record<string, unknown> =>
-  clientRunToken === undefined ? {} : { clientRunToken };
 
 /** Builds a document and stores its bundle without a name: no workflow of that name is affected. */
 async function stored(host: Host, document: object): Promise<string> {
@@ -52,28 +51,10 @@ async function stored(host: Host, document: object): Promise<string> {
       return hash;
     });
   } catch (error) {
-    throw withoutPositions(error);
+    if (!isWorkflowError(error)) throw error;
+    // The file was written here: its lines mean nothing to the client that sent the document.
+    throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
-}
-
-// The file was written here: its lines mean nothing to the client that sent the document.
-function withoutPositions(error: unknown): unknown {
-  if (!isWorkflowError(error)) return error;
-  const { message, details, ...record } = toErrorRecord(error);
-  return new WorkflowError({
-    ...record,
-    message: message.replace(position, ""),
-    ...(details && { details: details.map((detail) => detail.replace(position, "")) }),
-  });
-}
-
-function oneOf(): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_REQUEST",
-    kind: "usage",
-    message: "give either workflowName or workflow",
-    hint: '{"workflowName": "review", "params": {}}',
-  });
 }
 
 type Request = z.infer<typeof rerunBody>;
@@ -85,22 +66,14 @@ type Request = z.infer<typeof rerunBody>;
  */
 export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
   const { host, env, cwd } = context;
-  const { checkpoint, stepID, path, overrides, maxRounds } = request;
+  const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
   const hash = await hashOf(context, source, request.workflowName);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
-  const {
-    kept: atStep,
-    steps,
-    input,
-  } = planRerun(documents, thread, {
-    checkpoint,
-    stepID,
-    path,
-    overrides,
-  });
-  const options = optionsOf(request.clientRunToken);
+  const rerun = { checkpoint, stepID, path, overrides };
+  const { kept: atStep, steps, input } = planRerun(documents, thread, rerun);
+  const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
     const workflow = request.workflowName ?? hash;
     return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
@@ -125,7 +98,11 @@ async function hashOf(
 ): Promise<string> {
   if (workflowName === undefined) {
     if (source) return source.ref.hash;
-    throw noWorkflow();
+    throw WorkflowError.usage(
+      "BAD_REQUEST",
+      "the checkpoint is of no run that is known here, and there is no workflowName",
+      "name the workflow that is to run: workflowName",
+    );
   }
   try {
     return (await host.resolve(workflowName)).hash;
@@ -135,15 +112,6 @@ async function hashOf(
     if (isUnknown && source?.documents.document.name === workflowName) return source.ref.hash;
     throw error;
   }
-}
-
-function noWorkflow(): WorkflowError {
-  return new WorkflowError({
-    code: "BAD_REQUEST",
-    kind: "usage",
-    message: "the checkpoint is of no run that is known here, and there is no workflowName",
-    hint: "name the workflow that is to run: workflowName",
-  });
 }
 
 type Answer = z.infer<typeof resumeRunBody>;
@@ -162,7 +130,10 @@ export async function resumeRun(
   if (token === undefined) {
     const { status } = await host.read(ref);
     const isHeld = status === "paused" || status === "interrupted";
-    if (!isHeld || payload !== null) throw noToken();
+    if (!isHeld || payload !== null) {
+      const hint = 'send {"token", "payload"}: the event pause_start and the status have the token';
+      throw WorkflowError.usage("NO_ANSWER_TOKEN", "there is no token", hint);
+    }
     await host.control(ref, { kind: "resume", env });
     return;
   }
@@ -185,13 +156,4 @@ async function ignoring(codes: string[], done: Promise<unknown>): Promise<void> 
   } catch (error) {
     if (!isWorkflowError(error) || !codes.includes(error.code)) throw error;
   }
-}
-
-function noToken(): WorkflowError {
-  return new WorkflowError({
-    code: "NO_ANSWER_TOKEN",
-    kind: "usage",
-    message: "there is no token",
-    hint: 'send {"token", "payload"}: the event pause_start and the status have the token',
-  });
 }

@@ -1,5 +1,4 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
-import type { MiddlewareHandler } from "hono";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import {
   artifactsSchema,
@@ -39,7 +38,6 @@ const usualRefusals = refusals(runFailureSchema, {
 export function runRoutes(context: Context): OpenAPIHono {
   const runs = new Runs(context.host);
   const routes = new Routes("Runs of step workflows", { ...usualRefusals, ...streamRefusals });
-  routes.app.use(asJson);
   const statusOf = async (run: Run) => {
     const { runID, status } = await runs.snapshot(run);
     return { runID, status };
@@ -134,15 +132,3 @@ export function runRoutes(context: Context): OpenAPIHono {
   routes.app.route("/", streams.app);
   return routes.app;
 }
-
-/** Takes a body without a content type as JSON: the documented clients send it so. */
-const asJson: MiddlewareHandler = async (c, next) => {
-  const type = c.req.header("content-type") ?? "";
-  const isUntyped = type === "" || type.toLowerCase().startsWith("text/plain");
-  if (isUntyped && c.req.raw.body !== null) {
-    const headers = new Headers(c.req.raw.headers);
-    headers.set("Content-Type", "application/json");
-    c.req.raw = new Request(c.req.raw, { headers });
-  }
-  await next();
-};

@@ -1,10 +1,9 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import type { MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
+import { WorkflowError } from "@uncaged/workflow/host";
 import type { ConsoleFiles } from "../console/console.ts";
 import { isPagePath } from "../console/plain-page.ts";
-import { mostOf, tooLarge } from "../guard/body.ts";
-import { noSuchPath, errorResponseTo } from "../guard/error-response.ts";
+import { limitBody, untypedAsJson } from "../guard/body.ts";
+import { errorResponseTo } from "../guard/error-response.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -20,14 +19,6 @@ const info = {
     "Authorization: Bearer, or the cookie that the printed URL sets.",
 };
 
-const limited: MiddlewareHandler = (c, next) => {
-  const maxSize = mostOf(c.req.raw);
-  const onError = () => {
-    throw tooLarge(maxSize);
-  };
-  return bodyLimit({ maxSize, onError })(c, next);
-};
-
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
 export function makeApp(context: Context, files: ConsoleFiles) {
   const { version, startedAt } = context;
@@ -38,7 +29,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     run: () => ({ name: "uncaged-workflow" as const, version, startedAt }),
   });
   const api = new OpenAPIHono();
-  api.use(limited);
+  api.use(limitBody);
   const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
   for (const routes of [own.app, ...groups.map((group) => group(context))]) api.route("/", routes);
 
@@ -48,7 +39,7 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     scheme: "bearer",
   });
   app.route("/api", api);
-  app.use("/workflow/*", limited);
+  app.use("/workflow/*", limitBody, untypedAsJson);
   app.route("/workflow", runRoutes(context));
   app.doc31("/api/openapi.json", {
     openapi: "3.1.0",
@@ -60,7 +51,9 @@ export function makeApp(context: Context, files: ConsoleFiles) {
     return isPagePath(path) ? files.answer(path, c.req.raw.headers) : next();
   });
   app.notFound((c) => {
-    throw noSuchPath(c.req.method, c.req.path);
+    const { method, path } = c.req;
+    const message = `there is no ${method} ${path.slice(0, 200)}`;
+    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for what there is");
   });
   app.onError((error, c) => {
     const { status, body } = errorResponseTo(c.req.raw, error, context.host.root);

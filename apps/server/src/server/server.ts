@@ -138,23 +138,15 @@ function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<und
 function cantListen(hostname: string, port: number, cause: unknown): WorkflowError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   if (code === "EADDRINUSE") {
-    return new WorkflowError(
-      {
-        code: "PORT_IN_USE",
-        kind: "failed",
-        message: `port ${port} of ${hostname} is in use`,
-        hint: "a server may run already; else take another: --port 0 takes any that is free",
-      },
-      { cause },
+    return WorkflowError.failed(
+      "PORT_IN_USE",
+      `port ${port} of ${hostname} is in use`,
+      "a server may run already; else take another: --port 0 takes any that is free",
     );
   }
-  return new WorkflowError(
-    {
-      code: "BAD_HOST",
-      kind: "usage",
-      message: `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
-      hint: "give an address of this machine: --host 127.0.0.1",
-    },
-    { cause },
+  return WorkflowError.usage(
+    "BAD_HOST",
+    `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
+    "give an address of this machine: --host 127.0.0.1",
   );
 }

@@ -32,12 +32,8 @@ export class Connections {
   checkLimit(): void {
     const { most } = this.#limits;
     if (this.#open.size < most) return;
-    throw new WorkflowError({
-      code: "TOO_MANY_STREAMS",
-      kind: "failed",
-      message: `${most} streams are open, which is the limit`,
-      hint: "close some",
-    });
+    const message = `${most} streams are open, which is the limit`;
+    throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
   }
 
   /** The response that sends what a source has. */
