@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { retryOptions } from "@uncaged/workflow/host";
 import {
-  flag,
   forkBody,
   idPath,
   inputBody,
@@ -11,6 +10,7 @@ import {
   startBody,
 } from "../schema/request.ts";
 import { controlledSchema, forkedSchema, killedSchema, startedSchema } from "../schema/thread.ts";
+import { flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
 
 export function controlRoutes({ host, env, cwd }: Context) {

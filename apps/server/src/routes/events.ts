@@ -1,18 +1,19 @@
 import { z } from "@hono/zod-openapi";
 import type { Host, LogLine, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
-import { count, idPath } from "../schema/request.ts";
+import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
+import { count, optionalText } from "../schema/value.ts";
 import { sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { allRead, type Context, Routes } from "./route.ts";
 
-const stream = z.string().openapi({ description: "Server-sent events: see docs/server.md." });
+const stream = z.string().describe("Server-sent events: see docs/server.md.");
 
 const valuePath = idPath.extend({
   at: z
     .string()
     .regex(/^\d{1,12}$/, "it is the `at` of a shortened value: a whole number")
-    .openapi({ description: "The `at` that an event has in place of a value that was too long." }),
+    .describe("The `at` that an event has in place of a value that was too long."),
 });
 
 /** The routes that stream, and those that read the same page by page and value by value. */
@@ -22,14 +23,12 @@ export function eventRoutes({ host, threadFeeds, changes, connections }: Context
     summary: "A page of a thread's debug log, its events among it",
     params: idPath,
     query: z.object({
-      after: count(0, 1_000_000_000_000)
-        .default(0)
-        .openapi({ description: "The `next` of a page." }),
+      after: count(0, 1_000_000_000_000).default(0).describe("The `next` of a page."),
       limit: count(1, 10_000).default(1000),
-      step: count(0, 1_000_000_000).optional().openapi({
-        description: "Only the events that come before this step, which counts from 1.",
-      }),
-      type: z.string().optional().openapi({ description: "Only the events of this type." }),
+      step: count(0, 1_000_000_000)
+        .optional()
+        .describe("Only the events that come before this step, which counts from 1."),
+      type: optionalText.describe("Only the events of this type."),
     }),
     answer: ["The lines.", logPageSchema],
     async run({ params, query: { limit, type, ...from } }) {
@@ -47,9 +46,9 @@ export function eventRoutes({ host, threadFeeds, changes, connections }: Context
     summary: "Follow a thread: its steps and events, those there are and those to come",
     params: idPath,
     query: z.object({
-      from: z.string().optional().openapi({ description: "The id of an event: begins behind it." }),
+      from: optionalText.describe("The id of an event: begins behind it."),
     }),
-    headers: z.object({ "last-event-id": z.string().optional() }),
+    headers: z.object({ "last-event-id": optionalText }),
     answer: ["start, step, event, status, end.", stream, "text/event-stream"],
     others: allRead,
     async run({ params, query }, { req }) {

@@ -2,7 +2,7 @@ import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
 import { attemptJson, threadDiff, threadJson } from "@uncaged/workflow/host";
 import { attemptsSchema } from "../schema/attempt.ts";
-import { count, flag, idPath, threadsQuery } from "../schema/request.ts";
+import { idPath, threadsQuery } from "../schema/request.ts";
 import {
   diffSchema,
   ledgerSchema,
@@ -12,15 +12,18 @@ import {
   threadRowSchema,
   threadSchema,
 } from "../schema/thread.ts";
+import { count, flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
 
 const pageHeaders = z.object({
-  "X-Total-Count": z.string().optional().openapi({
-    description: "How many there are in all, where no log need be read to know it.",
-  }),
-  Link: z.string().optional().openapi({
-    description: 'Where the next page is, as rel="next"; absent on the last.',
-  }),
+  "X-Total-Count": z
+    .string()
+    .optional()
+    .describe("How many there are in all, where no log need be read to know it."),
+  Link: z
+    .string()
+    .optional()
+    .describe('Where the next page is, as rel="next"; absent on the last.'),
 });
 
 // Threads that are created or removed in between move offsets, but not ids.
@@ -55,7 +58,7 @@ export function threadRoutes({ host, spendings }: Context) {
     summary: "Show a thread",
     params: idPath,
     query: z.object({
-      steps: flag.openapi({ description: "With false `steps` is empty: see `stepCount`." }),
+      steps: flag.describe("With false `steps` is empty: see `stepCount`."),
     }),
     answer: ["The thread.", threadSchema],
     async run({ params, query }) {
@@ -71,7 +74,7 @@ export function threadRoutes({ host, spendings }: Context) {
     summary: "A page of a thread's steps",
     params: idPath,
     query: z.object({
-      from: count(1, 1_000_000_000).default(1).openapi({ description: "The first step's number." }),
+      from: count(1, 1_000_000_000).default(1).describe("The first step's number."),
       limit: count(1, 1000).default(100),
     }),
     answer: ["The steps from a number on.", stepsPageSchema],
@@ -107,7 +110,7 @@ export function threadRoutes({ host, spendings }: Context) {
   routes.add("GET /threads/{id}/diff", {
     summary: "Compare two threads step by step",
     params: idPath,
-    query: z.object({ with: z.string().openapi({ description: "The other thread." }) }),
+    query: z.object({ with: z.string().describe("The other thread.") }),
     answer: ["The comparison; `a` is the thread of the path.", diffSchema],
     async run({ params, query }) {
       const a = await host.read(await host.find(params.id));

@@ -90,7 +90,7 @@ export function workflowRoutes({ host }: Context) {
   routes.add("GET /bundles/{workflow}/source", {
     summary: "The text of a version's bundle, or of a file that it was built from",
     params: versionPath,
-    query: z.object({ file: z.string().optional().openapi({ description: "One of `sources`." }) }),
+    query: z.object({ file: z.string().optional().describe("One of `sources`.") }),
     answer: ["The text.", z.string(), "text/plain"],
     run: async ({ params, query }, call) =>
       call.text(await host.source(params.workflow, query.file)),

@@ -1,13 +1,13 @@
 import { z } from "@hono/zod-openapi";
+import { number, text } from "./value.ts";
 
 export const serverSchema = z
   .object({
     name: z.literal("uncaged-workflow"),
-    version: z.string(),
-    startedAt: z.number().openapi({
-      description:
-        "Milliseconds since the epoch; another value means that the server was restarted.",
-    }),
+    version: text,
+    startedAt: number.describe(
+      "Milliseconds since the epoch; another value means that the server was restarted.",
+    ),
   })
   .openapi("Server");
 
@@ -15,10 +15,10 @@ export const serverSchema = z
 export const failureSchema = z
   .object({
     error: z.object({
-      code: z.string().openapi({ example: "THREAD_NOT_FOUND" }),
-      message: z.string(),
-      hint: z.string().nullable(),
-      details: z.array(z.string()).optional(),
+      code: text.openapi({ example: "THREAD_NOT_FOUND" }),
+      message: text,
+      hint: text.nullable(),
+      details: z.array(text).optional(),
     }),
   })
   .openapi("Failure");

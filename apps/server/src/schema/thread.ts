@@ -1,108 +1,104 @@
 import { z } from "@hono/zod-openapi";
 import { statuses } from "@uncaged/workflow/host";
+import {
+  fields,
+  hash,
+  milliseconds,
+  number,
+  optionalNumber,
+  optionalText,
+  text,
+  threadId,
+} from "./value.ts";
 
-const threadId = z.string().openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
-const hash = z.string().openapi({ example: "EYHPV6X8XHTCS" });
-const attemptId = z.string().optional().openapi({
+const attemptId = optionalText.openapi({
   description: "The attempt that it belongs to; absent in logs of older versions.",
   example: "01JD0Q8ZC4T9M",
 });
-const milliseconds = z.number().openapi({ description: "Milliseconds since the epoch, UTC." });
 
 export const statusSchema = z.enum(statuses).openapi("Status");
 
 export const stepSchema = z
-  .object({
-    role: z.string(),
-    content: z.string(),
-    meta: z.record(z.string(), z.unknown()),
-    timestamp: milliseconds,
-    attempt: attemptId,
-  })
+  .object({ role: text, content: text, meta: fields, timestamp: milliseconds, attempt: attemptId })
   .openapi("Step");
 
-const resultSchema = z.object({ returnCode: z.number(), summary: z.string() }).nullable();
-const forkFromSchema = z.object({ threadId, steps: z.number() }).nullable();
+const version = { threadId, workflow: text, hash };
+const resultSchema = z.object({ returnCode: number, summary: text }).nullable();
+const forkFromSchema = z.object({ threadId, steps: number });
 
 /** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */
-const spentSchema = z.object({ tokens: z.number(), cost: z.number(), unpriced: z.number() });
+const spentSchema = z.object({ tokens: number, cost: number, unpriced: number });
 
 export const threadRowSchema = z
   .object({
-    threadId,
-    workflow: z.string(),
-    hash,
+    ...version,
     status: statusSchema,
-    steps: z.number().openapi({ description: "How many steps it has." }),
+    steps: number.describe("How many steps it has."),
     createdAt: milliseconds,
     updatedAt: milliseconds,
-    role: z.string().nullable().optional().openapi({
-      description:
+    role: text
+      .nullable()
+      .optional()
+      .describe(
         "The role at work, where its events name one; else that of the last step. Only with details=true.",
-    }),
-    spent: spentSchema.optional().openapi({
-      description: "What its own steps spent. Only with details=true.",
-    }),
+      ),
+    spent: spentSchema.optional().describe("What its own steps spent. Only with details=true."),
   })
   .openapi("ThreadRow");
 
 export const threadSchema = z
   .object({
-    threadId,
-    workflow: z.string(),
-    hash,
+    ...version,
     status: statusSchema,
-    prompt: z.string(),
+    prompt: text,
     params: z.unknown().optional().openapi({
       description: "What it was started with beside the prompt; absent when with nothing.",
     }),
-    maxRounds: z.number(),
+    maxRounds: number,
     createdAt: milliseconds,
     steps: z.array(stepSchema),
     result: resultSchema,
-    forkFrom: forkFromSchema,
-    pid: z.number().nullable(),
-    stepCount: z.number().openapi({ description: "How many steps it has, also with steps=false." }),
-    last: stepSchema.nullable().openapi({ description: "Its last step." }),
+    forkFrom: forkFromSchema.nullable(),
+    pid: number.nullable(),
+    stepCount: number.describe("How many steps it has, also with steps=false."),
+    last: stepSchema.nullable().describe("Its last step."),
     failure: z
-      .looseObject({ name: z.string(), step: z.number() })
+      .looseObject({ name: text, step: number })
       .nullable()
-      .openapi({ description: "Why it failed, beside the summary; `step` counts from 1." }),
+      .describe("Why it failed, beside the summary; `step` counts from 1."),
   })
   .openapi("Thread");
 
 export const liveRowSchema = z
   .object({
-    threadId,
-    workflow: z.string(),
-    hash,
+    ...version,
     status: statusSchema,
-    pid: z.number(),
-    steps: z.number(),
-    role: z.string().nullable(),
-    elapsedMs: z.number(),
+    pid: number,
+    steps: number,
+    role: text.nullable(),
+    elapsedMs: number,
   })
   .openapi("LiveRow");
 
 export const numberedStepSchema = stepSchema
-  .extend({ number: z.number().openapi({ description: "Counts from 1." }) })
+  .extend({ number: number.describe("Counts from 1.") })
   .openapi("NumberedStep");
 
 export const stepsPageSchema = z
-  .object({ threadId, total: z.number(), steps: z.array(numberedStepSchema) })
+  .object({ threadId, total: number, steps: z.array(numberedStepSchema) })
   .openapi("StepsPage");
 
 export const logLineSchema = z
   .object({
-    tag: z.string(),
-    content: z.string(),
+    tag: text,
+    content: text,
     timestamp: milliseconds,
-    type: z.string().optional().openapi({ description: "An event's type; other lines have none." }),
-    stepID: z.string().nullable().optional(),
+    type: optionalText.describe("An event's type; other lines have none."),
+    stepID: text.nullable().optional(),
     payload: z.unknown().optional(),
-    seq: z.number().optional(),
+    seq: optionalNumber,
     attempt: attemptId,
-    step: z.number().optional().openapi({ description: "The step, from 1, that it comes before." }),
+    step: optionalNumber.describe("The step, from 1, that it comes before."),
   })
   .openapi("LogLine");
 
@@ -110,118 +106,87 @@ export const logPageSchema = z
   .object({
     threadId,
     lines: z.array(logLineSchema),
-    next: z.number().nullable().openapi({
-      description: "Where the next page begins, as `after`; null when there is no more by now.",
-    }),
+    next: number
+      .nullable()
+      .describe("Where the next page begins, as `after`; null when there is no more by now."),
   })
   .openapi("LogPage");
 
-const tallySchema = z.object({
-  usage: z.record(z.string(), z.number()),
-  ...spentSchema.shape,
-});
+const tallySchema = z.object({ usage: z.record(text, number), ...spentSchema.shape });
 
 export const ledgerSchema = z
   .object({
     total: tallySchema,
     saved: tallySchema,
-    lost: tallySchema.openapi({ description: "The part of `total` that no step came of." }),
-    unknown: z.number().openapi({
-      description: "How many calls of a model broke off before all of their tokens were reported.",
-    }),
-    roles: z.record(z.string(), tallySchema),
-    models: z.record(z.string(), tallySchema),
+    lost: tallySchema.describe("The part of `total` that no step came of."),
+    unknown: number.describe(
+      "How many calls of a model broke off before all of their tokens were reported.",
+    ),
+    roles: z.record(text, tallySchema),
+    models: z.record(text, tallySchema),
     attempts: z.array(
       tallySchema.extend({
-        attempt: z.string(),
-        step: z.number().nullable(),
-        role: z.string(),
-        model: z.string().nullable(),
+        attempt: text,
+        step: number.nullable(),
+        role: text,
+        model: text.nullable(),
         kind: z.enum(["own", "saved", "lost"]),
       }),
     ),
   })
   .openapi("Ledger");
 
+const step = stepSchema.nullable();
+
 export const diffSchema = z
   .object({
     same: z.boolean(),
-    firstDifference: z.number().nullable(),
-    prompt: z.object({ a: z.string(), b: z.string(), same: z.boolean() }),
-    steps: z.array(
-      z.object({
-        number: z.number(),
-        a: stepSchema.nullable(),
-        b: stepSchema.nullable(),
-        same: z.boolean(),
-      }),
-    ),
+    firstDifference: number.nullable(),
+    prompt: z.object({ a: text, b: text, same: z.boolean() }),
+    steps: z.array(z.object({ number, a: step, b: step, same: z.boolean() })),
   })
   .openapi("ThreadDiff");
 
 export const relativeSchema = z
   .object({
-    threadId,
-    workflow: z.string(),
-    hash,
+    ...version,
     status: statusSchema,
-    steps: z.number(),
+    steps: number,
     createdAt: milliseconds,
-    forkFrom: forkFromSchema,
+    forkFrom: forkFromSchema.nullable(),
   })
   .openapi("Relative");
 
 export const controlledSchema = z.object({ threadId }).openapi("Controlled");
-
 export const killedSchema = z.object({ threadId, resumed: z.array(threadId) }).openapi("Killed");
-
-export const startedSchema = z
-  .object({ threadId, workflow: z.string(), hash })
-  .openapi("StartedThread");
-
+export const startedSchema = z.object(version).openapi("StartedThread");
 export const forkedSchema = startedSchema
-  .extend({ forkFrom: z.object({ threadId, steps: z.number() }) })
+  .extend({ forkFrom: forkFromSchema })
   .openapi("ForkedThread");
 
-/*
- * The data of the server-sent events, by their names.
+type Thread = z.infer<typeof threadSchema>;
+type Version = "threadId" | "workflow" | "hash";
+
+/**
+ * The data of the server-sent events of one thread, by the event's name. The ids of `start`, `step`, `event`
+ * and `end` are cursors.
  */
-
-/** Of one thread. The ids of `start`, `step`, `event` and `end` are cursors. */
-const threadEventSchemas = {
-  start: z.object({
-    threadId: z.string(),
-    workflow: z.string(),
-    hash: z.string(),
-    prompt: z.string(),
-    maxRounds: z.number(),
-    createdAt: z.number(),
-    forkFrom: z.object({ threadId: z.string(), steps: z.number() }).nullable(),
-  }),
-  step: numberedStepSchema,
-  event: logLineSchema,
-  status: z.object({ status: statusSchema, steps: z.number() }),
-  end: z.object({
-    status: statusSchema,
-    result: z.object({ returnCode: z.number(), summary: z.string() }).nullable(),
-  }),
-  removed: z.object({ threadId: z.string() }),
+export type ThreadEvents = {
+  start: Pick<Thread, Version | "prompt" | "maxRounds" | "createdAt" | "forkFrom">;
+  step: z.infer<typeof numberedStepSchema>;
+  event: z.infer<typeof logLineSchema>;
+  status: { status: Thread["status"]; steps: number };
+  end: Pick<Thread, "status" | "result">;
+  removed: { threadId: string };
 };
 
-/** Of the host. `reload` comes first: the client reads its lists then, and whenever it comes again. */
-const hostEventSchemas = {
-  thread: threadRowSchema,
-  removed: z.object({ threadId: z.string() }),
-  workflows: z.object({}),
-  reload: z.object({}),
+/**
+ * The data of the server-sent events of the host, by the event's name. `reload` comes first: the client reads
+ * its lists then, and whenever it comes again.
+ */
+export type HostEvents = {
+  thread: z.infer<typeof threadRowSchema>;
+  removed: { threadId: string };
+  workflows: Record<string, never>;
+  reload: Record<string, never>;
 };
-
-type Named<Schemas extends Record<string, z.ZodType>> = {
-  [Name in keyof Schemas]: z.infer<Schemas[Name]>;
-};
-
-/** The data of the server-sent events of one thread, by the event's name. */
-export type ThreadEvents = Named<typeof threadEventSchemas>;
-
-/** The data of the server-sent events of the host, by the event's name. */
-export type HostEvents = Named<typeof hostEventSchemas>;
