@@ -60,7 +60,6 @@ export const packages: Package[] = [
   {
     // The format, what is read of it, its interpreter, and who drives that.
     home: "packages/workflow-steps/src/",
-    cycles: 3,
     layers: {
       expression: 0,
       adapter: 0,

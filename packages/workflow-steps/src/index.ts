@@ -5,10 +5,9 @@ export { type CustomHandler, Engine, type EngineOptions } from "./engine/engine.
 export {
   ChildExecutionContext,
   ExecutionContext,
-  type ResumeReply,
-  type ResumeRequest,
+  type WorkflowSnapshot,
 } from "./context/context.ts";
-export type { WorkflowSnapshot } from "./context/context.ts";
+export type { ResumeReply, ResumeRequest } from "./context/run.ts";
 export { applyOutputMapping, emitEvent } from "./interpreter/output.ts";
 
 // Interpreter
@@ -20,7 +19,7 @@ export { RunError } from "./interpreter/parallel.ts";
 
 // Bundle
 export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
-export { type Documents, documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
+export { documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
 export {
   documentsOf,
   recordedCheckpoint,
@@ -33,9 +32,9 @@ export { recordedValues, type StepValues } from "./bundle/recorded.ts";
 
 // Checkpoints
 export { stepRun, type StepRun, stepsBefore } from "./state/path.ts";
-export type { Checkpoint } from "./state/checkpoint-form.ts";
-export type { Commit } from "./state/state.ts";
-export type { Resumable } from "./state/checkpoint-form.ts";
+export type { Checkpoint } from "./state/checkpoint.ts";
+export type { Commit, Documents } from "./state/state.ts";
+export type { Resumable } from "./state/checkpoint.ts";
 
 // Document
 export {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Step } from "@uncaged/workflow";
 import fc from "fast-check";
 import { validate } from "../src/check/check.ts";
-import type { Checkpoint } from "../src/state/checkpoint-form.ts";
+import type { Checkpoint } from "../src/state/checkpoint.ts";
 import { generatedWorkflows } from "./generated.ts";
 import type { Generated } from "./generated/draft.ts";
 import { runEngine } from "./generated/engine.ts";

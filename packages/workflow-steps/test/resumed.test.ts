@@ -4,7 +4,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { stepsBundle } from "../src/bundle/bundle.ts";
 import { Engine } from "../src/engine/engine.ts";
 import type { StepDocument, WorkflowDocument } from "../src/document/format.ts";
-import type { Checkpoint } from "../src/state/checkpoint-form.ts";
+import type { Checkpoint } from "../src/state/checkpoint.ts";
 import type { Generated } from "./generated/draft.ts";
 import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";
 

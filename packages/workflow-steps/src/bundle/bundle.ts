@@ -11,17 +11,17 @@ import {
 } from "@uncaged/workflow";
 import { channel } from "node:diagnostics_channel";
 import type { Adapters } from "../adapter/adapter.ts";
-import { validate } from "../check/check.ts";
-import { ExecutionContext, type RunControl } from "../context/context.ts";
-import { type Answered, type Handler, Run } from "../context/run.ts";
+import { ExecutionContext, type Handler } from "../context/context.ts";
+import { Run } from "../context/run.ts";
 import { failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import { copyTemporary } from "../interpreter/output.ts";
+import { errorsIn, invalidWorkflow } from "../interpreter/subflow.ts";
 import { currentOf } from "../state/position.ts";
-import { readWorkflow, type Workflow } from "../state/state.ts";
+import { type Answered, readWorkflow, type Workflow } from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
 import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
@@ -54,8 +54,9 @@ export type BundleOptions = {
  */
 export function stepsBundle(document: WorkflowDocument, options: BundleOptions = {}): Bundle {
   const { customHandlers = {}, isChecked = false, subflows = {} } = options;
-  if (!isChecked) refuseInvalid(document, Object.keys(customHandlers));
-  const workflow = readWorkflow(document);
+  const errors = isChecked ? [] : errorsIn(document, Object.keys(customHandlers));
+  if (errors.length > 0) throw invalidWorkflow(errors, "fix the workflow");
+  const workflow = readWorkflow({ document, subflows });
   const run: WorkflowFn = async function* (input, given) {
     return yield* runThread(workflow, input, given, options);
   };
@@ -74,16 +75,23 @@ async function* runThread(
   options: WorkflowOptions,
   setup: BundleOptions,
 ): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
-  const { threadId, signal } = options;
-  const { subflows = {} } = setup;
-  const state = foldSteps(workflow, { ...input, threadId, subflows });
+  const { attempts, clientRunToken, env, forkFrom, signal, threadId } = options;
+  const { adapters = {}, customHandlers: handlers, errorStrategy } = setup;
   const { outline } = workflow;
+  const state = foldSteps(workflow, { ...input, threadId });
   const resumedFrom = input.steps.length > 0 ? currentOf(outline, state.position) : undefined;
-  const context = contextOf(workflow, state, input, options, setup);
-  const { forkFrom } = options;
-  const { file } = context.run.setup.adapters;
+  const run = new Run(workflow, state, {
+    adapters: typeof adapters === "function" ? adapters(options, input.steps) : adapters,
+    env,
+    errorStrategy,
+    maxConcurrency: setup.maxConcurrency ?? limitIn(options),
+    clientRunToken: typeof clientRunToken === "string" ? clientRunToken : undefined,
+    attempts,
+    wholeValues: true,
+  });
+  const { file } = run.setup.adapters;
   if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
-  const events = drive(context, { signal, resumedFrom });
+  const events = drive(new ExecutionContext(run), { signal, resumedFrom, handlers });
   let answer: Answered | undefined;
   try {
     for (;;) {
@@ -101,34 +109,6 @@ async function* runThread(
     // Closed at a yield, it would not be closed itself.
     await events.return({ status: "cancelled" });
   }
-}
-
-function contextOf(
-  workflow: Workflow,
-  state: ReturnType<typeof foldSteps>,
-  { steps }: ThreadInput,
-  options: WorkflowOptions,
-  setup: BundleOptions,
-): ExecutionContext {
-  const { adapters = {}, customHandlers = {}, subflows = {} } = setup;
-  const { attempts, clientRunToken, env = {}, threadId } = options;
-  const run = new Run(workflow, state, {
-    adapters: typeof adapters === "function" ? adapters(options, steps) : adapters,
-    env,
-    errorStrategy: setup.errorStrategy ?? "fail_fast",
-    maxConcurrency: setup.maxConcurrency ?? limitIn(options),
-    handlers: customHandlers,
-    subflows,
-    ...(typeof clientRunToken === "string" && { clientRunToken }),
-    prefix: "",
-    path: [],
-    ...(attempts && { attempts }),
-    depth: 0,
-    workflowID: threadId,
-    wholeValues: true,
-    now: Date.now,
-  });
-  return new ExecutionContext(run, threadControl);
 }
 
 // Whoever starts a thread may limit it: a file has no place for that.
@@ -149,37 +129,6 @@ function sent(input: RoleOutput | undefined): RoleOutput {
     "NO_ANSWER",
     "the workflow waits at a Pause and was asked to go on without an answer",
     "what drives it must send the __input__ step with next(), or start it again with that step",
-  );
-}
-
-function refuseInvalid(document: WorkflowDocument, customTypes: string[]): void {
-  const violations = validate(document, { customTypes }).filter(
-    ({ severity }) => severity === "error",
-  );
-  const [first, ...others] = violations.map(({ message }) => message);
-  if (first === undefined) return;
-  throw failure(
-    "WORKFLOW_INVALID",
-    others.length > 0 ? `${first} (and ${others.length} more)` : first,
-    "fix the workflow",
-    { ...(others.length > 0 && { details: [first, ...others] }) },
-  );
-}
-
-/** What a handler in a thread can do to its run: nothing, for threads are controlled from outside. */
-export const threadControl: RunControl = {
-  checkpoint: () => refuse("read the checkpoint"),
-  onEvent: () => refuse("listen to the events"),
-  abort: () => refuse("abort"),
-  resume: () => refuse("resume"),
-  done: () => refuse("wait for the end"),
-};
-
-function refuse(what: string): never {
-  throw failure(
-    "THREAD_CONTROL",
-    `a step in a thread can't ${what} of its own run`,
-    "a thread is controlled from outside: uncaged-workflow, or its client",
   );
 }
 

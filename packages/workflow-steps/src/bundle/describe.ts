@@ -2,6 +2,7 @@ import type { Descriptor } from "@uncaged/workflow";
 import { getStepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { inputSchema } from "../registry/registry.ts";
+import type { Documents } from "../state/state.ts";
 
 /** The rounds of a step workflow's threads when their starter does not say. */
 const maxRounds = 100_000;
@@ -26,13 +27,6 @@ type StepsMark = {
 };
 
 export type StepsDescriptor = Descriptor & { stepWorkflow: StepsMark };
-
-/** The documents of a step workflow's bundle. */
-export type Documents = {
-  document: WorkflowDocument;
-  /** Those that are built in, by the path that a step names. */
-  subflows: Readonly<Record<string, WorkflowDocument>>;
-};
 
 /** The descriptor of a step workflow's bundle: a role for each step, and the mark. */
 export function describeSteps({ document, subflows }: Documents): StepsDescriptor {

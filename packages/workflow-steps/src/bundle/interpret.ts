@@ -1,14 +1,18 @@
 import type { Attempts } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
-import { ExecutionContext } from "../context/context.ts";
-import { type Answered, type EngineEvent, type Handler, Run } from "../context/run.ts";
+import { ExecutionContext, type Handler } from "../context/context.ts";
+import { type EngineEvent, Run } from "../context/run.ts";
 import type { ParallelErrorStrategy } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
-import type { Resumable } from "../state/checkpoint-form.ts";
-import { restoredState } from "../state/checkpoint.ts";
-import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
-import { threadControl } from "./bundle.ts";
+import { type Resumable, restoredState } from "../state/checkpoint.ts";
+import {
+  type Answered,
+  newState,
+  readWorkflow,
+  type RunState,
+  type Workflow,
+} from "../state/state.ts";
 
 /** Where a run begins: at its beginning with params, or with a checkpoint. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;
@@ -51,26 +55,14 @@ export function interpret(
   adapters: Adapters = {},
   options: InterpretOptions = {},
 ): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
-  const { signal, ...setup } = options;
-  const workflow = readWorkflow(document);
-  const started = startedState(workflow, state, options.runID);
-  const run = new Run(workflow, started, {
+  const { signal, handlers, subflows = {}, ...setup } = options;
+  const workflow = readWorkflow({ document, subflows });
+  const run = new Run(workflow, startedState(workflow, state, options.runID), {
     adapters,
-    env: {},
-    handlers: {},
-    subflows: {},
-    errorStrategy: "fail_fast",
-    maxConcurrency: 0,
     ...setup,
-    prefix: "",
-    path: [],
-    depth: 0,
-    workflowID: started.runID,
-    wholeValues: false,
-    now: Date.now,
   });
   const resumedFrom = "currentStepID" in state ? state.currentStepID : undefined;
-  return drive(new ExecutionContext(run, threadControl), { signal, resumedFrom });
+  return drive(new ExecutionContext(run), { signal, resumedFrom, handlers });
 }
 
 function startedState(workflow: Workflow, state: StartingState, runID = "wf"): RunState {

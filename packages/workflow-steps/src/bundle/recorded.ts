@@ -1,19 +1,19 @@
-import { WAIT } from "@uncaged/workflow";
-import type { WorkflowSnapshot } from "../context/context.ts";
-import { ExecutionStatus, failure } from "../document/document.ts";
-import type { Checkpoint } from "../state/checkpoint-form.ts";
-import { runAt } from "../state/fold.ts";
-import { comingStep, localsAt, stepRunAt } from "../state/path.ts";
-import { currentOf, hasEnded } from "../state/position.ts";
+import { type PathPart, WAIT } from "@uncaged/workflow";
+import { valuesOf, type WorkflowSnapshot } from "../context/context.ts";
+import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
+import type { Checkpoint } from "../state/checkpoint.ts";
+import { stepRunAt } from "../state/path.ts";
+import { comingStep, currentOf, hasEnded } from "../state/position.ts";
+import { localsAt, runAt } from "../state/resume.ts";
 import {
+  type Documents,
   newState,
-  type PathPart,
   readWorkflow,
   type RunState,
   type Workflow,
 } from "../state/state.ts";
-import { type Documents, documentsIn } from "./describe.ts";
-import { finder, fold, type FoldedThread, foldSteps } from "./thread.ts";
+import { documentsIn } from "./describe.ts";
+import { fold, type FoldedThread, foldSteps } from "./thread.ts";
 
 /** A thread as it is recorded; `status` is the thread's own. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
@@ -48,8 +48,7 @@ export function recordedCheckpoint(
   thread: RecordedThread,
 ): Checkpoint {
   const folded = fold(document, { ...thread, subflows, status: ExecutionStatus.running });
-  const { currentStepID } = folded;
-  return { ...folded, status: statusOf(thread, currentStepID === "RETURN") };
+  return { ...folded, status: statusOf(thread, folded.currentStepID === RETURN) };
 }
 
 /**
@@ -60,76 +59,62 @@ export function recordedCheckpoint(
  * the step that failed.
  */
 export function recordedSnapshot(
-  { document, subflows }: Documents,
+  documents: Documents,
   thread: RecordedThread,
   known: Pick<WorkflowSnapshot, "elapsedMs" | "eventSeq"> & { failedStepID?: string | null },
 ): WorkflowSnapshot {
-  const workflow = readWorkflow(document);
-  const state = stateOf(workflow, { ...thread, subflows, status: ExecutionStatus.running });
-  const isOver = state.stopped !== null || hasEnded(state.position);
-  const { params, variables, localVars, artifacts } = state;
+  const workflow = readWorkflow(documents);
+  const state = stateOf(workflow, thread);
+  const isOver = hasStopped(state);
   const paused = pauseOf(thread);
   const current =
     paused?.nodeID ?? known.failedStepID ?? currentOf(workflow.outline, state.position);
   return {
-    runID: thread.threadId,
+    ...valuesOf(state),
     status: statusOf(thread, isOver),
     currentStepID: isOver ? null : current,
     elapsedMs: known.elapsedMs,
-    params,
-    variables,
-    localVars,
-    artifacts: Object.keys(artifacts),
     paused,
     eventSeq: known.eventSeq,
-    version: document.version,
+    version: documents.document.version,
   };
 }
 
+const hasStopped = ({ position, stopped }: RunState): boolean =>
+  stopped !== null || hasEnded(position);
+
 // A thread whose params were refused has ended before its first step.
-function stateOf(workflow: Workflow, thread: FoldedThread): RunState {
-  if (thread.steps.length > 0) return foldSteps(workflow, thread);
+function stateOf(workflow: Workflow, thread: RecordedThread): RunState {
   try {
     return foldSteps(workflow, thread);
-  } catch {
+  } catch (error) {
+    if (thread.steps.length > 0) throw error;
     return newState(workflow, thread.threadId, {});
   }
 }
 
-// Out of rounds, a thread is completed and its run is not.
+const statuses: Readonly<Record<string, ExecutionStatus>> = {
+  failed: "failed",
+  corrupt: "failed",
+  killed: "cancelled",
+  waiting: "paused",
+  paused: "paused",
+};
+
+/**
+ * The status of a run, by that of its thread. What can go on and is not driven now counts as running. Out
+ * of rounds, a thread is completed and its run is not.
+ */
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
-  const run = runStatus(status, steps);
-  return run === ExecutionStatus.completed && !isOver ? ExecutionStatus.failed : run;
+  if (status !== "completed") return statuses[status] ?? "running";
+  if (!isOver) return "failed";
+  return steps.at(-1)?.meta.stop ? "stopped" : "completed";
 }
 
 function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] {
   const last = steps.at(-1);
   if (status !== "waiting" || last?.role !== WAIT || last.meta.for !== "pause") return null;
   return { nodeID: String(last.meta.stepID), token: String(last.meta.token) };
-}
-
-/**
- * The status of a run, by that of its thread: a thread that waits is a paused run, and one that was
- * completed by a Stop is a stopped run. What can go on and is not driven now counts as running.
- */
-function runStatus(
-  status: string,
-  steps: readonly { meta: Record<string, unknown> }[],
-): ExecutionStatus {
-  switch (status) {
-    case "completed":
-      return steps.at(-1)?.meta.stop ? "stopped" : "completed";
-    case "failed":
-    case "corrupt":
-      return "failed";
-    case "killed":
-      return "cancelled";
-    case "waiting":
-    case "paused":
-      return "paused";
-    default:
-      return "running";
-  }
 }
 
 /** The values that a step of a thread began with, and its path. */
@@ -152,25 +137,19 @@ export type StepValues = {
  * step which comes next; `coming` is its id, where it is known. Null when nothing comes next.
  */
 export function recordedValues(
-  { document, subflows }: Documents,
+  documents: Documents,
   thread: RecordedThread,
   number: number,
   coming: string | null = null,
 ): StepValues | null {
   const { before, at: ran } = stepRunAt(thread.steps, number);
-  const workflow = readWorkflow(document);
-  const steps = thread.steps.slice(0, before);
-  const state = foldSteps(workflow, {
-    ...thread,
-    subflows,
-    steps,
-    status: ExecutionStatus.running,
-  });
-  if (!ran && (state.stopped !== null || hasEnded(state.position))) return null;
+  const workflow = readWorkflow(documents);
+  const state = foldSteps(workflow, { ...thread, steps: thread.steps.slice(0, before) });
+  if (!ran && hasStopped(state)) return null;
   const at =
     ran ?? comingStep(workflow, state, coming ?? currentOf(workflow.outline, state.position));
   const path = at?.path ?? [];
-  const run = runAt({ workflow, state, path }, finder(subflows));
+  const run = runAt({ workflow, state, path });
   const parents = path.filter((part) => "run" in part).map((part) => part.in);
   return {
     steps: before,
@@ -179,6 +158,6 @@ export function recordedValues(
     within: parents.length > 0 ? parents.join("/") : null,
     params: run.state.params,
     variables: run.state.variables,
-    localVars: localsAt(run.workflow, run.state, run.path),
+    localVars: localsAt(run),
   };
 }

@@ -1,11 +1,10 @@
-import { INPUT, isWorkflowError } from "@uncaged/workflow";
+import { INPUT, isWorkflowError, type PathPart } from "@uncaged/workflow";
 import { failure } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
-import { checkCheckpoint, type Checkpoint } from "../state/checkpoint-form.ts";
-import { comingStep, keptWith, stepRun, type StepRun, stepsBefore } from "../state/path.ts";
-import { currentOf, isNext } from "../state/position.ts";
-import { type PathPart, readWorkflow } from "../state/state.ts";
-import type { Documents } from "./describe.ts";
+import { checkCheckpoint, type Checkpoint } from "../state/checkpoint.ts";
+import { keptWith, stepRun, type StepRun, withoutQuestion } from "../state/path.ts";
+import { comingStep, currentOf, isNext } from "../state/position.ts";
+import { type Documents, readWorkflow, type Workflow } from "../state/state.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 
 /**
@@ -40,11 +39,15 @@ export function rerunInput({
 }: Omit<RerunMeta, "for">): Rerun["input"] {
   const names = Object.keys(overrides).join(", ");
   const text = `again from ${stepID ?? "where it stood"}`;
-  const held = checkpoint === undefined ? {} : { checkpoint };
-  const at = { ...(stepID !== undefined && { stepID }), ...(path !== undefined && { path }) };
   return {
     content: names === "" ? text : `${text}, with another ${names}`,
-    meta: { for: "rerun", ...at, overrides, ...held },
+    meta: {
+      for: "rerun",
+      ...(stepID !== undefined && { stepID }),
+      ...(path !== undefined && { path }),
+      overrides,
+      ...(checkpoint !== undefined && { checkpoint }),
+    },
   };
 }
 
@@ -62,133 +65,90 @@ export function planRerun(
   thread: Begun | null,
   request: RerunRequest,
 ): Rerun {
-  const { checkpoint, stepID, overrides } = request;
-  if (thread && isReference(checkpoint)) return planFrom(documents, thread, request);
-  const again = thread && stepID !== undefined && rerunOfRun(documents, thread, stepID, request);
-  if (again) return again;
-  const steps = thread?.steps ?? [];
-  const kept = thread ? keptBy(steps, checkpoint, stepID) : 0;
-  const made = thread && foldOf(documents, { ...thread, steps: steps.slice(0, kept) });
-  const plan =
-    made && isSame(made, checkpoint, stepID === undefined)
-      ? { kept, input: rerunInput({ stepID, overrides }) }
-      : // What this version of the workflow can't read is not kept.
-        { kept: made ? kept : 0, input: rerunInput({ stepID, overrides, checkpoint }) };
-  // What is not sent is checked all the same.
-  begin(documents, thread, [], rerunInput({ stepID, overrides, checkpoint }));
-  begin(documents, thread, steps.slice(0, plan.kept), plan.input);
-  return plan;
-}
-
-/** The rerun of a step's last run, at the path that the log has; null where this version has no such path. */
-function rerunOfRun(
-  documents: Documents,
-  thread: Begun,
-  stepID: string,
-  { checkpoint, overrides }: RerunRequest,
-): Rerun | null {
-  const workflow = readWorkflow(documents.document);
+  const workflow = readWorkflow(documents);
+  const { checkpoint, stepID, path, overrides } = request;
+  if (!thread) return planned(workflow, null, [], { stepID, overrides, checkpoint });
+  if (isReference(checkpoint)) {
+    if (checkpoint.steps > thread.steps.length) throw tooFew(checkpoint.steps, thread);
+    const kept = first(checkpoint.steps);
+    return planned(workflow, thread, kept, { stepID, path, overrides });
+  }
   checkCheckpoint(workflow, checkpoint);
-  const run = runAtCheckpoint(documents, thread, stepID, checkpoint);
-  if (!run?.path) return null;
-  const { path, before } = run;
-  const numbers = keptWith(workflow.outline, thread.steps, run);
-  const steps = numbers.map((index) => thread.steps[index] as Begun["steps"][number]);
-  const made = foldOf(documents, { ...thread, steps: thread.steps.slice(0, before) });
-  const values = made && isSame(made, checkpoint, false) ? {} : { checkpoint };
-  const input = rerunInput({ stepID, path, overrides, ...values });
-  try {
-    begin(documents, thread, steps, input);
-  } catch (error) {
-    if (isWorkflowError(error) && error.code === "PLACE_UNKNOWN") return null;
-    throw error;
-  }
-  const kept = numbers.length;
-  return kept === before ? { kept, input } : { kept, steps: numbers, input };
-}
-
-/** The run of a step that a checkpoint comes to next, else the last one before it. */
-function runAtCheckpoint(
-  { document, subflows }: Documents,
-  thread: Begun,
-  stepID: string,
-  checkpoint: unknown,
-): StepRun | null {
-  const steps = stepsOf(thread.steps, checkpoint);
-  const workflow = readWorkflow(document);
-  try {
-    const state = foldSteps(workflow, { ...thread, subflows, steps });
-    const { outline } = workflow;
-    if (isNext(state.position, stepID) || currentOf(outline, state.position) === stepID) {
-      const coming = comingStep(workflow, state, stepID);
-      return coming && { before: steps.length, path: [...coming.path] };
+  const run = runFor(workflow, thread, request);
+  const before = thread.steps.slice(0, run.before);
+  const made = madeBy(documents, { ...thread, steps: before });
+  const isMade = made !== null && isSame(made, checkpoint, stepID === undefined);
+  const given = { stepID, overrides, ...(!isMade && { checkpoint }) };
+  if (run.path) {
+    try {
+      const kept = keptWith(workflow.outline, thread.steps, run);
+      return planned(workflow, thread, kept, { ...given, path: run.path });
+    } catch (error) {
+      // This version of the workflow has no such path.
+      if (!isWorkflowError(error) || error.code !== "PLACE_UNKNOWN") throw error;
     }
-    return stepRun(steps, stepID);
-  } catch {
-    // What this version of the workflow can't read has no paths for it.
-    return null;
   }
+  // What this version of the workflow can't read is not kept.
+  return planned(workflow, thread, first(made ? run.before : 0), given);
 }
 
-/** The first steps, of which a checkpoint is, without a question that what comes next would answer. */
-function stepsOf(steps: Begun["steps"], checkpoint: unknown): Begun["steps"] {
-  const count = isPlain(checkpoint) ? checkpoint.steps : undefined;
-  const first = steps.slice(0, isCount(count) ? count : steps.length);
-  return first.slice(0, stepsBefore(first, "") ?? first.length);
-}
-
-/** How to run again from the first steps of a thread. */
-function planFrom(
-  documents: Documents,
-  thread: Begun,
-  { checkpoint, stepID, path, overrides }: RerunRequest,
-): Rerun {
-  const { steps: kept } = checkpoint as { steps: number };
-  if (kept > thread.steps.length) throw tooFew(kept, thread.steps.length);
-  const input = rerunInput({ stepID, path, overrides });
-  begin(documents, thread, thread.steps.slice(0, kept), input);
-  return { kept, input };
-}
-
-/** Begins a rerun as its thread will: that throws for what keeps it from beginning. */
-function begin(
-  { document, subflows }: Documents,
+/** The plan, once a thread has been begun by it: that throws for what keeps it from beginning. */
+function planned(
+  workflow: Workflow,
   thread: Begun | null,
-  before: FoldedThread["steps"],
-  input: Rerun["input"],
-): void {
-  foldSteps(readWorkflow(document), {
-    ...(thread ?? { threadId: "", prompt: "" }),
-    subflows,
-    steps: [...before, { role: INPUT, ...input }],
-  });
+  numbers: number[],
+  request: Omit<RerunMeta, "for">,
+): Rerun {
+  const input = rerunInput(request);
+  const { steps, ...begun } = thread ?? { threadId: "", prompt: "", steps: [] };
+  const kept = numbers.map((number) => steps[number] as Begun["steps"][number]);
+  foldSteps(workflow, { ...begun, steps: [...kept, { role: INPUT, ...input }] });
+  const isPrefix = numbers.every((number, index) => number === index);
+  return { kept: numbers.length, ...(!isPrefix && { steps: numbers }), input };
+}
+
+const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/**
+ * The run of a step that a checkpoint comes to next, else the last one before it. Its path is null where
+ * none is chosen, and where this version of the workflow can't read the steps.
+ */
+function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
+  const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
+  const all = thread.steps.slice(0, count);
+  const before = withoutQuestion(all);
+  if (stepID === undefined) return { before, path: null };
+  const steps = all.slice(0, before);
+  try {
+    const state = foldSteps(workflow, { ...thread, steps });
+    const current = currentOf(workflow.outline, state.position);
+    const isComing = isNext(state.position, stepID) || current === stepID;
+    const coming = isComing ? comingStep(workflow, state, stepID) : null;
+    if (coming) return { before, path: [...coming.path] };
+    const run = isComing ? null : stepRun(steps, stepID);
+    if (run?.path) return run;
+  } catch {
+    // Its steps may be counted all the same.
+  }
+  return { before: stepRun(thread.steps, stepID)?.before ?? before, path: null };
 }
 
 const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-const isReference = (checkpoint: unknown): boolean =>
+const isReference = (checkpoint: unknown): checkpoint is { steps: number } =>
   isPlain(checkpoint) &&
   isCount(checkpoint.steps) &&
   Object.keys(checkpoint).every((name) => name === "threadId" || name === "steps");
 
-const tooFew = (kept: number, length: number) =>
+const tooFew = (kept: number, { steps }: Begun) =>
   failure(
     "CHECKPOINT_INVALID",
-    `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${length}`,
+    `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${steps.length}`,
     "take one that this thread made",
   );
 
-function keptBy(
-  steps: FoldedThread["steps"],
-  checkpoint: unknown,
-  stepID: string | undefined,
-): number {
-  if (stepID !== undefined) return stepsBefore(steps, stepID) ?? steps.length;
-  return stepsOf(steps, checkpoint).length;
-}
-
-function foldOf({ document, subflows }: Documents, thread: FoldedThread): Checkpoint | null {
+function madeBy({ document, subflows }: Documents, thread: Begun): Checkpoint | null {
   try {
     return fold(document, { ...thread, subflows });
   } catch {
@@ -206,8 +166,8 @@ const values = [
   "loopProgress",
 ] as const;
 
-function isSame(made: Checkpoint, given: unknown, placed: boolean): boolean {
+function isSame(made: Checkpoint, given: unknown, isAtStep: boolean): boolean {
   if (!isPlain(given)) return false;
-  const names = placed ? [...values, "currentStepID" as const] : values;
+  const names = isAtStep ? [...values, "currentStepID" as const] : values;
   return names.every((name) => sameValue(made[name], given[name]));
 }

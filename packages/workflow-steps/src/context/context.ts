@@ -1,28 +1,16 @@
 import type { LLMAdapter } from "../adapter/adapter.ts";
 import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
+import type { StepDocument } from "../document/format.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
-import type { Checkpoint } from "../state/checkpoint-form.ts";
-import { type Artifact, writable, type Write } from "../state/state.ts";
+import type { Checkpoint } from "../state/checkpoint.ts";
+import { type RunState, writable } from "../state/state.ts";
 import type { ResolvedTarget } from "../target/target.ts";
-import type { Run } from "./run.ts";
+import type { ResumeReply, ResumeRequest, Run, Written } from "./run.ts";
 
-/** What was answered to a resume. */
-export type ResumeReply = { ok: true } | { ok: false; reason: string };
-
-/** An answer to a Pause. The same `requestId` again has no second effect. */
-export type ResumeRequest = { token: string; payload?: unknown; requestId?: string };
-
-/** What a program can do to a run from outside: the part of a context that its engine gives. */
-export type RunControl = {
-  checkpoint(): Checkpoint;
-  onEvent(listener: (event: RunEvent) => void): () => void;
-  abort(): void;
-  resume(request: ResumeRequest): Promise<ResumeReply>;
-  /** Settles when the run has ended or is paused; after an answer it is another promise. */
-  done(): Promise<void>;
-};
+/** What a step of a type of one's own does; its value is `_result`. */
+export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
 /**
  * A run as programs and custom handlers see it: its state, and the values of its names.
@@ -33,10 +21,7 @@ export class ExecutionContext {
   /** The run that it shows. */
   readonly run: Run;
   /** Variable writes and files of this context's step, in the order in which they were made. */
-  readonly written: { variables: Write[]; artifacts: Artifact[] } = {
-    variables: [],
-    artifacts: [],
-  };
+  readonly written: Written = { variables: [], artifacts: [] };
   /** Set when the step's `out` is mapped already. */
   isMapped = false;
   /** Set when the step has ended: what its handler does later is dropped. */
@@ -45,17 +30,15 @@ export class ExecutionContext {
   origin: Origin | null = null;
   /** What the step's `out` has written: each target as it is written, and what it came to. */
   readonly targets: [string, ResolvedTarget][] = [];
-  readonly #control: RunControl;
   readonly #evaluator: ExpressionEvaluator;
 
-  constructor(run: Run, control: RunControl) {
+  constructor(run: Run) {
     this.run = run;
-    this.#control = control;
     this.#evaluator = new ExpressionEvaluator(this.scope);
   }
 
   get workflowID(): string {
-    return this.run.setup.workflowID;
+    return this.run.state.runID;
   }
 
   get runID(): string {
@@ -73,10 +56,12 @@ export class ExecutionContext {
 
   /** The value of a name as expressions see it: a param, `$var`, `_local` or `SYSVAR`. */
   readonly scope: Scope = (name) => {
-    const { state } = this.run;
+    const { state, workflow } = this.run;
     if (name.startsWith("$")) return own(state.variables, name);
     if (name.startsWith("_")) return this.local(name);
-    return name === "SYSVAR" ? this.#system() : own(state.params, name);
+    if (name !== "SYSVAR") return own(state.params, name);
+    const { name: title, version } = workflow.document;
+    return { runID: this.runID, workflowID: this.workflowID, workflow: title, version };
   };
 
   /** A local name such as `_item`; undefined when there is none. */
@@ -117,34 +102,42 @@ export class ExecutionContext {
     if (change) run.publish("var_changed", stepID, { name, ...change }, this.origin);
   }
 
-  /** Publishes an event. */
   emit(type: RunEventType, stepID: string | null, payload: Record<string, unknown>): void {
     if (!this.isOver) this.run.publish(type, stepID, payload, this.origin);
   }
 
-  /** The state of the run now, as programs show it. */
+  /** The state of the run now, with what is not committed yet, as programs show it: a deep copy. */
   snapshot(): WorkflowSnapshot {
-    return snapshotOf(this.run);
+    const { run } = this;
+    return structuredClone({
+      ...valuesOf(run.state),
+      status: run.status,
+      currentStepID: run.currentStepID,
+      elapsedMs: run.elapsed,
+      paused: run.paused,
+      eventSeq: run.state.eventSeq,
+      version: run.workflow.document.version,
+    });
   }
 
   /** The state that the committed steps make: what a run can go on from. A deep copy. */
   checkpoint(): Checkpoint {
-    return this.#control.checkpoint();
+    return this.run.setup.control.checkpoint();
   }
 
   /** Listens to every event from now on; the result ends that. */
   onEvent(listener: (event: RunEvent) => void): () => void {
-    return this.#control.onEvent(listener);
+    return this.run.setup.control.onEvent(listener);
   }
 
   /** Ends the run as cancelled. Without effect once it has ended. */
   abort(): void {
-    this.#control.abort();
+    this.run.setup.control.abort();
   }
 
   /** Answers the Pause that the run waits at. */
   resume(request: ResumeRequest): Promise<ResumeReply> {
-    return this.#control.resume(request);
+    return this.run.setup.control.resume(request);
   }
 
   /**
@@ -152,17 +145,12 @@ export class ExecutionContext {
    * what comes then. Rejects when the run has failed.
    */
   get done(): Promise<void> {
-    return this.#control.done();
+    return this.run.setup.control.done();
   }
 
   /** A context of the same run with locals of its own, which hide those of this one. */
   child(locals: Record<string, unknown>): ChildExecutionContext {
-    return new ChildExecutionContext(this, this.#control, locals);
-  }
-
-  #system(): Record<string, unknown> {
-    const { name, version } = this.run.workflow.document;
-    return { runID: this.runID, workflowID: this.workflowID, workflow: name, version };
+    return new ChildExecutionContext(this, locals);
   }
 }
 
@@ -171,8 +159,8 @@ export class ChildExecutionContext extends ExecutionContext {
   readonly parent: ExecutionContext;
   readonly locals: Record<string, unknown>;
 
-  constructor(parent: ExecutionContext, control: RunControl, locals: Record<string, unknown>) {
-    super(parent.run, control);
+  constructor(parent: ExecutionContext, locals: Record<string, unknown>) {
+    super(parent.run);
     this.parent = parent;
     this.origin = parent.origin;
     this.locals = locals;
@@ -194,34 +182,20 @@ const undeclared = (name: string) =>
   );
 
 /** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
-export type WorkflowSnapshot = {
-  runID: string;
+export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {
   status: ExecutionStatus;
   currentStepID: string | null;
   elapsedMs: number;
-  params: Record<string, unknown>;
-  variables: Record<string, unknown>;
-  localVars: Record<string, unknown>;
-  artifacts: string[];
   paused: { nodeID: string; token: string } | null;
   eventSeq: number;
   version: string;
 };
 
-/** A deep copy of a run's state now, with what is not committed yet. */
-function snapshotOf(run: Run): WorkflowSnapshot {
-  const { state } = run;
-  return structuredClone({
-    runID: state.runID,
-    status: run.status,
-    currentStepID: run.currentStepID,
-    elapsedMs: run.elapsed,
-    params: state.params,
-    variables: state.variables,
-    localVars: state.localVars,
-    artifacts: Object.keys(state.artifacts),
-    paused: run.paused,
-    eventSeq: state.eventSeq,
-    version: run.workflow.document.version,
-  });
-}
+/** What of a run's state a snapshot has. */
+export const valuesOf = ({ runID, params, variables, localVars, artifacts }: RunState) => ({
+  runID,
+  params,
+  variables,
+  localVars,
+  artifacts: Object.keys(artifacts),
+});

@@ -1,20 +1,43 @@
-import { type Attempts, type Path, Scheduler } from "@uncaged/workflow";
+import { type Attempts, type Path, type PathPart, Scheduler } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
-import type { ExecutionStatus, ParallelErrorStrategy } from "../document/document.ts";
-import type { StepDocument, WorkflowDocument } from "../document/format.ts";
+import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
-import { sameValue } from "../expression/value.ts";
-import { Sizes } from "../state/sizes.ts";
-import {
-  applyWrite,
-  type Artifact,
-  type Commit,
-  type PathPart,
-  type RunState,
-  type Workflow,
-  type Write,
-} from "../state/state.ts";
-import type { ChildExecutionContext } from "./context.ts";
+import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
+import type { Answered, Artifact, Commit, RunState, Workflow, Write } from "../state/state.ts";
+import { Variables } from "../state/variables.ts";
+
+/** What was answered to a resume. */
+export type ResumeReply = { ok: true } | { ok: false; reason: string };
+
+/** An answer to a Pause. The same `requestId` again has no second effect. */
+export type ResumeRequest = { token: string; payload?: unknown; requestId?: string };
+
+/** What a program can do to a run from outside: the part of a context that its engine gives. */
+export type RunControl = {
+  checkpoint(): Checkpoint;
+  onEvent(listener: (event: RunEvent) => void): () => void;
+  abort(): void;
+  resume(request: ResumeRequest): Promise<ResumeReply>;
+  /** Settles when the run has ended or is paused; after an answer it is another promise. */
+  done(): Promise<void>;
+};
+
+// Where nothing else is given the run is a thread's.
+const threadControl: RunControl = {
+  checkpoint: () => refuse("read the checkpoint"),
+  onEvent: () => refuse("listen to the events"),
+  abort: () => refuse("abort"),
+  resume: () => refuse("resume"),
+  done: () => refuse("wait for the end"),
+};
+
+function refuse(what: string): never {
+  throw failure(
+    "THREAD_CONTROL",
+    `a step in a thread can't ${what} of its own run`,
+    "a thread is controlled from outside: uncaged-workflow, or its client",
+  );
+}
 
 /** What a Pause asks for. Times are in milliseconds since the epoch. */
 export type PauseRequest = {
@@ -26,9 +49,6 @@ export type PauseRequest = {
   onTimeout?: string;
 };
 
-/** What a Pause got. */
-export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
-
 /**
  * What an interpreter gives. A commit is to be made durable before the next is asked for, and its event
  * published after that; a wait is answered by the value of `next()`.
@@ -38,9 +58,6 @@ export type EngineEvent =
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
   | { kind: "wait"; wait: PauseRequest; event: RunEvent; attempt?: string };
 
-/** What a step of a type of one's own does; its value is `_result`. */
-export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
-
 /** How a run is set up. */
 type RunSetup = {
   adapters: Adapters;
@@ -49,27 +66,38 @@ type RunSetup = {
   errorStrategy: ParallelErrorStrategy;
   /** The most concurrent chains in one construct; 0 for no limit. */
   maxConcurrency: number;
-  handlers: Readonly<Record<string, Handler>>;
-  /** Documents of child workflows by the path that a step names. */
-  subflows: Readonly<Record<string, WorkflowDocument>>;
-  clientRunToken?: string;
+  clientRunToken: string | undefined;
+  /** What records the attempts at its steps, where the host does. */
+  attempts: Attempts | undefined;
+  /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
+  wholeValues: boolean;
+  control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;
   /** The constructs and child runs around this workflow. */
   path: Path;
-  /** What records the attempts at its steps, where the host does. */
-  attempts?: Attempts;
   /** How many workflows this one is a child of. */
   depth: number;
-  workflowID: string;
-  /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
-  wholeValues: boolean;
-  /** Milliseconds since the epoch. */
-  now: () => number;
 };
 
-/** Writes and files of a step that failed where nothing handled it: for the next commit. */
-type Unclaimed = { variables: Write[]; artifacts: Artifact[] };
+/** Variable writes and files of a step. */
+export type Written = { variables: Write[]; artifacts: Artifact[] };
+
+/** What steps wrote that no commit has carried yet: it is left for the next one. */
+export class Unclaimed {
+  #written: Written = { variables: [], artifacts: [] };
+
+  leave({ variables, artifacts }: Written): void {
+    this.#written.variables.push(...variables);
+    this.#written.artifacts.push(...artifacts);
+  }
+
+  claim(): Written {
+    const written = this.#written;
+    this.#written = { variables: [], artifacts: [] };
+    return written;
+  }
+}
 
 /** One run of a workflow in this process: what its contexts and its interpreter share. */
 export class Run {
@@ -78,42 +106,53 @@ export class Run {
   readonly state: RunState;
   readonly variables: Variables;
   readonly scheduler: Scheduler<EngineEvent, Answered>;
-  readonly startedAt: number;
+  /** What a step wrote that failed where nothing handled it. */
+  readonly unclaimed = new Unclaimed();
+  readonly startedAt = Date.now();
   status: ExecutionStatus = "running";
   currentStepID: string | null = null;
   paused: { nodeID: string; token: string } | null = null;
   #endedAt: number | null = null;
-  #unclaimed = nothing();
   #moment = { at: Number.NaN, text: "" };
 
   /** @param around What is in flight of the run that it is a child of: a Pause waits for both. */
   constructor(
     workflow: Workflow,
     state: RunState,
-    setup: RunSetup,
+    setup: Partial<RunSetup>,
     around?: Scheduler<EngineEvent, Answered>,
   ) {
     this.scheduler = new Scheduler(around?.flight);
     this.workflow = workflow;
     this.state = state;
     this.variables = new Variables(state.variables);
-    this.setup = setup;
-    this.startedAt = setup.now();
+    this.setup = {
+      adapters: setup.adapters ?? {},
+      env: setup.env ?? {},
+      errorStrategy: setup.errorStrategy ?? "fail_fast",
+      maxConcurrency: setup.maxConcurrency ?? 0,
+      clientRunToken: setup.clientRunToken,
+      attempts: setup.attempts,
+      wholeValues: setup.wholeValues ?? false,
+      control: setup.control ?? threadControl,
+      prefix: setup.prefix ?? "",
+      path: setup.path ?? [],
+      depth: setup.depth ?? 0,
+    };
   }
 
   /** How long it has taken, up to its end: milliseconds. */
   get elapsed(): number {
-    return (this.#endedAt ?? this.setup.now()) - this.startedAt;
+    return (this.#endedAt ?? Date.now()) - this.startedAt;
   }
 
   /** Ends it; gives how long it took. */
   end(status: ExecutionStatus): number {
     this.status = status;
-    this.#endedAt = this.setup.now();
+    this.#endedAt = Date.now();
     return this.elapsed;
   }
 
-  /** Publishes an event. */
   publish(
     type: RunEventType,
     stepID: string | null,
@@ -130,14 +169,15 @@ export class Run {
     payload: Record<string, unknown>,
     origin: Origin | null = null,
   ): RunEvent {
-    const { runID } = this.state;
-    const { clientRunToken, now } = this.setup;
+    const { clientRunToken } = this.setup;
     this.state.eventSeq += 1;
-    const event = { type, stepID, payload, seq: this.state.eventSeq };
     return {
-      ...event,
-      ts: this.#textOf(now()),
-      runID,
+      type,
+      stepID,
+      payload,
+      seq: this.state.eventSeq,
+      ts: this.#textOf(Date.now()),
+      runID: this.state.runID,
       ...(clientRunToken !== undefined && { clientRunToken }),
       ...(origin?.attempt !== undefined && origin),
     };
@@ -149,56 +189,8 @@ export class Run {
     return this.#moment.text;
   }
 
-  /** Keeps what no commit has carried for the next one, of whatever step. */
-  leave({ variables, artifacts }: Unclaimed): void {
-    this.#unclaimed.variables.push(...variables);
-    this.#unclaimed.artifacts.push(...artifacts);
-  }
-
-  /** Takes what was left for the next commit. */
-  claim(): Unclaimed {
-    const unclaimed = this.#unclaimed;
-    this.#unclaimed = nothing();
-    return unclaimed;
+  /** The checkpoint of a state that its commits made. */
+  checkpointOf(folded: RunState): Checkpoint {
+    return checkpointOf(folded, { workflow: this.workflow, status: this.status, now: Date.now() });
   }
 }
-
-const nothing = (): Unclaimed => ({ variables: [], artifacts: [] });
-
-/** A variable before and after a write, as events show it. */
-type Change = { oldValue: unknown; newValue: unknown };
-
-/** The variables of a run while it goes on. A write costs its own size, not that of the variable. */
-class Variables {
-  readonly #values: Record<string, unknown>;
-  readonly #owned = new WeakSet<object>();
-  readonly #sizes = new Sizes();
-
-  /** @param values They are changed; the containers in them are not. */
-  constructor(values: Record<string, unknown>) {
-    this.#values = values;
-  }
-
-  /** Writes; null when the value was there already. @throws WorkflowError `PATH_REFUSED` */
-  write(write: Write): Change | null {
-    const { path, value } = write;
-    const [name, ...rest] = path as [string, ...(string | number)[]];
-    const before = Object.hasOwn(this.#values, name) ? (this.#values[name] ?? null) : null;
-    const isSame = sameValue(valueAt(before, rest), value);
-    const oldValue = isSame ? null : this.#sizes.shown(before);
-    this.#sizes.count(before, rest, value, () => {
-      applyWrite(this.#values, write, this.#owned);
-      return this.#values[name];
-    });
-    return isSame ? null : { oldValue, newValue: this.#sizes.shown(this.#values[name]) };
-  }
-}
-
-const valueAt = (root: unknown, path: readonly (string | number)[]): unknown =>
-  path.reduce<unknown>(
-    (value, key) =>
-      typeof value === "object" && value !== null && Object.hasOwn(value, key)
-        ? (value as Record<string | number, unknown>)[key]
-        : undefined,
-    root,
-  );

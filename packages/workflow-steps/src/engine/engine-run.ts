@@ -1,27 +1,47 @@
 import { attemptIds, type Attempts } from "@uncaged/workflow";
-import type { Adapters, FileAdapter, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
-import { ExecutionContext, type ResumeReply, type ResumeRequest } from "../context/context.ts";
+import type { Adapters, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
+import { ExecutionContext, type Handler } from "../context/context.ts";
 import {
-  type Answered,
   type EngineEvent,
-  type Handler,
   type PauseRequest,
+  type ResumeReply,
+  type ResumeRequest,
   Run,
 } from "../context/run.ts";
+import { failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
-import { failure } from "../document/document.ts";
+import type { WorkflowDocument } from "../document/format.ts";
 import { drive } from "../interpreter/drive.ts";
-import type { Checkpoint } from "../state/checkpoint-form.ts";
-import { checkpointOf } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
-import { copyState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
-import type { EngineOptions } from "./engine.ts";
+import { type Answered, copyState, type RunState, type Workflow } from "../state/state.ts";
 
-// Milliseconds.
-const longestBreath = 20;
+/** How an engine runs its workflow, apart from its handlers. */
+export type EngineRunOptions = {
+  /** Hears every event. What it throws changes nothing. */
+  onEvent?: (event: RunEvent) => void;
+  /** Gets a checkpoint after each step, branch and iteration. What it throws changes nothing. */
+  onCheckpoint?: (checkpoint: Checkpoint) => void;
+  /** The most concurrent chains in one construct; 0, the default, for no limit. */
+  maxConcurrency?: number;
+  /** For constructs that do not say; `fail_fast` when not given. */
+  errorStrategy?: ParallelErrorStrategy;
+  /** A text of the caller's own that every event carries. */
+  clientRunToken?: string;
+  /** Cancels the run when it is aborted. */
+  signal?: AbortSignal;
+  /** Configuration such as `LLM_MODEL`; none when not given: nothing is read from the process. */
+  env?: Readonly<Record<string, string>>;
+  /** The folder whose files the steps read and write, when no adapter `file` is given. */
+  cwd?: string;
+  /** Tools by name, when no adapter `tool` is given. */
+  tools?: Tools;
+  /** Documents of child workflows by the path that a step names. */
+  subflows?: Record<string, WorkflowDocument>;
+};
 
-/** How a run is started, beside its workflow and its state. */
-type EngineRunOptions = Omit<EngineOptions, "customHandlers"> & {
+/** What a run is started with, beside its workflow and its state. */
+type Started = EngineRunOptions & {
   adapters: Adapters;
   handlers: Readonly<Record<string, Handler>>;
   resumedFrom?: string;
@@ -32,54 +52,51 @@ export class EngineRun {
   readonly context: ExecutionContext;
   readonly #run: Run;
   readonly #fold: Fold;
-  readonly #options: EngineRunOptions;
+  readonly #options: Started;
   readonly #listeners = new Set<(event: RunEvent) => void>();
   readonly #abort = new AbortController();
-  readonly #question: Question;
+  /** The question that the run waits with. */
+  #open: { token: string; settle: (answer: Answered | undefined) => void } | null = null;
+  readonly #usedTokens = new Set<string>();
+  readonly #replies = new Map<string, ResumeReply>();
   #settled = settlement();
 
-  constructor(workflow: Workflow, state: RunState, options: EngineRunOptions) {
+  constructor(workflow: Workflow, state: RunState, options: Started) {
+    const { onEvent, tools } = options;
     this.#options = options;
-    this.#fold = new Fold(workflow, copyState(state), ({ workflow: path, document }) =>
-      readWorkflow(document ?? (options.subflows?.[path] as Workflow["document"])),
-    );
+    this.#fold = new Fold(workflow, copyState(state));
     this.#run = new Run(workflow, state, {
-      adapters: { ...adaptersFor(options), ...options.adapters },
-      env: options.env ?? {},
-      errorStrategy: options.errorStrategy ?? "fail_fast",
-      maxConcurrency: options.maxConcurrency ?? 0,
-      handlers: options.handlers,
-      subflows: options.subflows ?? {},
-      clientRunToken: options.clientRunToken,
-      prefix: "",
-      path: [],
+      ...options,
+      adapters: { ...(tools && { tool: toolsOf(tools) }), ...options.adapters },
       attempts: attemptsHere(),
-      depth: 0,
-      workflowID: state.runID,
-      wholeValues: false,
-      now: Date.now,
+      control: {
+        checkpoint: () => this.#run.checkpointOf(this.#fold.state),
+        onEvent: (listener) => this.#listen(listener),
+        abort: () => this.#abort.abort(),
+        resume: async (request) => this.#resume(request),
+        done: () => this.#settled.promise,
+      },
     });
-    if (options.onEvent) this.#listeners.add(options.onEvent);
-    this.#question = new Question((reason) => this.#reject(reason));
-    this.context = new ExecutionContext(this.#run, {
-      checkpoint: () => this.#checkpoint(),
-      onEvent: (listener) => this.#listen(listener),
-      abort: () => this.#abort.abort(),
-      resume: (request) => this.#resume(request),
-      done: () => this.#settled.promise,
-    });
+    if (onEvent) this.#listeners.add(onEvent);
+    this.context = new ExecutionContext(this.#run);
     void this.#drive();
   }
 
   async #drive(): Promise<void> {
-    // Who started it gets the context, and may listen, before the first event.
-    await Promise.resolve();
-    const { resumedFrom, signal: outer } = this.#options;
+    const { cwd, handlers, resumedFrom, signal: outer } = this.#options;
+    const { adapters } = this.#run.setup;
     const own = this.#abort.signal;
     const signal = outer ? AbortSignal.any([own, outer]) : own;
     const breathe = breather();
-    const events = drive(this.context, { signal, resumedFrom });
     try {
+      // Who started it gets the context, and may listen, before the first event.
+      await Promise.resolve();
+      // An engine without files loads nothing of Node.
+      if (cwd !== undefined && !adapters.file) {
+        const { fileAdapter } = await import("../adapters/file.ts");
+        adapters.file = fileAdapter({ cwd });
+      }
+      const events = drive(this.context, { signal, resumedFrom, handlers });
       let answer: Answered | undefined;
       for (;;) {
         const { done, value } = await events.next(answer);
@@ -101,29 +118,65 @@ export class EngineRun {
     // A listener to the question may answer it at once.
     const answer = event.kind === "wait" ? this.#ask(event.wait, signal) : undefined;
     if (event.event) this.#publish(event.event);
-    if (event.kind === "commit") this.#passCheckpoint();
+    const { onCheckpoint } = this.#options;
+    if (event.kind === "commit" && onCheckpoint) {
+      quietly(() => onCheckpoint(this.context.checkpoint()));
+    }
     return await answer;
   }
 
-  async #ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
-    const answered = this.#question.ask(wait, signal);
+  /** Waits for the answer; undefined when the run is cancelled before. */
+  async #ask(
+    { token, expiresAt }: PauseRequest,
+    signal: AbortSignal,
+  ): Promise<Answered | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
+    this.#open = { token, settle: resolve };
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const stopTimer = timer(expiresAt, () => resolve({ payload: null, timedOut: true }));
     const before = this.#settled;
     this.#settled = settlement();
     before.resolve();
-    return await answered;
+    try {
+      return await promise;
+    } finally {
+      this.#open = null;
+      this.#usedTokens.add(token);
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #resume({ token, payload = null, requestId }: ResumeRequest): ResumeReply {
+    const before = requestId === undefined ? undefined : this.#replies.get(requestId);
+    if (before) return before;
+    const reason = this.#refusal(token);
+    if (reason !== null) {
+      this.#publishRejected(reason);
+      return { ok: false, reason };
+    }
+    const reply: ResumeReply = { ok: true };
+    if (requestId !== undefined) this.#replies.set(requestId, reply);
+    this.#open?.settle({ payload, requestId, timedOut: false });
+    this.#open = null;
+    this.#usedTokens.add(token);
+    return reply;
+  }
+
+  #refusal(token: string): string | null {
+    if (this.#usedTokens.has(token)) return "the token was used before";
+    if (!this.#open) return "the run is not paused";
+    return this.#open.token === token ? null : "the token is not that of the pause";
   }
 
   // While the question is open nothing is read from the scheduler; otherwise the event has its turn there.
-  #reject(reason: string): void {
+  #publishRejected(reason: string): void {
     const { currentStepID, status } = this.#run;
     if (status !== "running" && status !== "paused") return;
-    const event = this.#run.eventOf("pause_rejected", currentStepID, { reason });
-    if (this.#question.isOpen) this.#publish(event);
-    else this.#run.scheduler.publish({ kind: "event", event });
-  }
-
-  async #resume(request: ResumeRequest): Promise<ResumeReply> {
-    return this.#question.answer(request);
+    if (!this.#open) this.#run.publish("pause_rejected", currentStepID, { reason });
+    else this.#publish(this.#run.eventOf("pause_rejected", currentStepID, { reason }));
   }
 
   #listen(listener: (event: RunEvent) => void): () => void {
@@ -137,21 +190,6 @@ export class EngineRun {
       if (this.#listeners.has(listener)) quietly(() => listener(event));
     }
   }
-
-  #passCheckpoint(): void {
-    const { onCheckpoint } = this.#options;
-    if (onCheckpoint) quietly(() => onCheckpoint(this.#checkpoint()));
-  }
-
-  #checkpoint(): Checkpoint {
-    const { workflow, status, setup } = this.#run;
-    return checkpointOf(this.#fold.state, {
-      workflow,
-      workflowID: setup.workflowID,
-      status,
-      now: setup.now(),
-    });
-  }
 }
 
 // Nothing is recorded: the ids separate the events of one attempt from those of another.
@@ -161,6 +199,9 @@ function attemptsHere(): Attempts {
     open: ({ path = [] }) => ({ id: nextId(), path, run: (fn) => fn(), end: () => undefined }),
   };
 }
+
+// Milliseconds.
+const longestBreath = 20;
 
 // Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.
 function breather(): () => Promise<void> {
@@ -188,79 +229,20 @@ function settlement(): PromiseWithResolvers<void> {
   return settled;
 }
 
-// What a timer can wait at once.
+// What a timer of the platform can wait at once.
 const longestTimer = 2 ** 31 - 1;
 
-type Open = { token: string; settle: (answer: Answered | undefined) => void };
-
-/** The question that a run waits with, and the answers that it has had. */
-class Question {
-  readonly #onRejected: (reason: string) => void;
-  readonly #replies = new Map<string, ResumeReply>();
-  readonly #used = new Set<string>();
-  #open: Open | null = null;
-
-  constructor(onRejected: (reason: string) => void) {
-    this.#onRejected = onRejected;
-  }
-
-  get isOpen(): boolean {
-    return this.#open !== null;
-  }
-
-  /** Waits for the answer; undefined when the run is cancelled before. */
-  async ask(wait: PauseRequest, signal: AbortSignal): Promise<Answered | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
-    this.#open = { token: wait.token, settle: resolve };
-    const onAbort = (): void => resolve(undefined);
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    const stopTimer = this.#timer(wait, resolve);
-    try {
-      return await promise;
-    } finally {
-      this.#open = null;
-      this.#used.add(wait.token);
-      stopTimer();
-      signal.removeEventListener("abort", onAbort);
-    }
-  }
-
-  /** Gives the answer, when the token is that of the question. */
-  answer({ token, payload, requestId }: ResumeRequest): ResumeReply {
-    const before = requestId === undefined ? undefined : this.#replies.get(requestId);
-    if (before) return before;
-    const reason = this.#refusal(token);
-    if (reason !== null) {
-      this.#onRejected(reason);
-      return { ok: false, reason };
-    }
-    const reply: ResumeReply = { ok: true };
-    if (requestId !== undefined) this.#replies.set(requestId, reply);
-    const open = this.#open;
-    this.#open = null;
-    this.#used.add(token);
-    open?.settle({ payload: payload ?? null, requestId, timedOut: false });
-    return reply;
-  }
-
-  #refusal(token: string): string | null {
-    if (this.#used.has(token)) return "the token was used before";
-    if (!this.#open) return "the run is not paused";
-    return this.#open.token === token ? null : "the token is not that of the pause";
-  }
-
-  #timer({ expiresAt }: PauseRequest, settle: Open["settle"]): () => void {
-    if (expiresAt === undefined) return () => undefined;
-    let timer: ReturnType<typeof setTimeout>;
-    const tick = (): void => {
-      const left = expiresAt - Date.now();
-      if (left <= 0) settle({ payload: null, timedOut: true });
-      else timer = setTimeout(tick, Math.min(left, longestTimer));
-    };
-    tick();
-    return () => clearTimeout(timer);
-  }
+/** Calls back at a moment, if there is one; the result prevents it. */
+function timer(moment: number | undefined, call: () => void): () => void {
+  if (moment === undefined) return () => undefined;
+  let current: ReturnType<typeof setTimeout>;
+  const tick = (): void => {
+    const left = moment - Date.now();
+    if (left <= 0) call();
+    else current = setTimeout(tick, Math.min(left, longestTimer));
+  };
+  tick();
+  return () => clearTimeout(current);
 }
 
 /** A tool of the caller's own: an envelope with `error` is a failure, its `result` the result. */
@@ -271,44 +253,19 @@ export type Tools =
   | Readonly<Record<string, SimpleTool>>
   | { get(name: string): SimpleTool | undefined };
 
-/** The adapters that `cwd` and `tools` stand for. */
-function adaptersFor({ cwd, tools }: { cwd?: string; tools?: Tools }): Adapters {
-  return {
-    ...(cwd !== undefined && { file: filesUnder(cwd) }),
-    ...(tools && { tool: toolsOf(tools) }),
-  };
-}
-
-function toolsOf(tools: Tools): ToolAdapter {
-  return {
-    async execute(name, input, runtime) {
-      const tool = lookUp(tools, name);
-      if (tool) return await tool.execute(input, runtime);
-      throw failure(
-        "TOOL_UNKNOWN",
-        `there is no tool ${JSON.stringify(name)}`,
-        "give it in tools, or check the step's tool",
-      );
-    },
-  };
-}
+const toolsOf = (tools: Tools): ToolAdapter => ({
+  async execute(name, input, runtime) {
+    const tool = lookUp(tools, name);
+    if (tool) return await tool.execute(input, runtime);
+    throw failure(
+      "TOOL_UNKNOWN",
+      `there is no tool ${JSON.stringify(name)}`,
+      "give it in tools, or check the step's tool",
+    );
+  },
+});
 
 function lookUp(tools: Tools, name: string): SimpleTool | undefined {
   if (typeof tools.get === "function") return tools.get(name);
   return Object.hasOwn(tools, name) ? (tools as Record<string, SimpleTool>)[name] : undefined;
-}
-
-// Loaded when a file is first touched: an engine without files loads nothing of Node.
-function filesUnder(cwd: string): FileAdapter {
-  let loaded: Promise<FileAdapter> | undefined;
-  const files = (): Promise<FileAdapter> =>
-    (loaded ??= import("../adapters/file.ts").then(({ fileAdapter }) => fileAdapter({ cwd })));
-  return {
-    read: async (path) => await (await files()).read(path),
-    write: async (path, data, mode) => await (await files()).write(path, data, mode),
-    exists: async (path) => await (await files()).exists(path),
-    remove: async (path) => await (await files()).remove(path),
-    list: async (glob) => await (await files()).list(glob),
-    unzip: async (path) => (await (await files()).unzip?.(path)) ?? [],
-  };
 }

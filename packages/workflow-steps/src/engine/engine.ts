@@ -1,13 +1,11 @@
 import type { Adapters } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import { failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
-import type { RunEvent } from "../document/event.ts";
-import type { Checkpoint, Resumable } from "../state/checkpoint-form.ts";
-import { restoredState } from "../state/checkpoint.ts";
+import { invalidWorkflow } from "../interpreter/subflow.ts";
+import { type Resumable, restoredState } from "../state/checkpoint.ts";
 import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
-import { EngineRun, type Tools } from "./engine-run.ts";
+import { EngineRun, type EngineRunOptions } from "./engine-run.ts";
 
 /**
  * Carries out steps of a type of the caller's own. Its value is `_result`, and the step's `out` is
@@ -20,29 +18,9 @@ export type CustomHandler = (
 ) => unknown;
 
 /** How an engine runs its workflow. */
-export type EngineOptions = {
-  /** Hears every event. What it throws changes nothing. */
-  onEvent?: (event: RunEvent) => void;
-  /** Gets a checkpoint after each step, branch and iteration. What it throws changes nothing. */
-  onCheckpoint?: (checkpoint: Checkpoint) => void;
+export type EngineOptions = EngineRunOptions & {
   /** By the prefix of the steps' ids. */
   customHandlers?: Record<string, CustomHandler>;
-  /** The most concurrent chains in one construct; 0, the default, for no limit. */
-  maxConcurrency?: number;
-  /** For constructs that do not say; `fail_fast` when not given. */
-  errorStrategy?: ParallelErrorStrategy;
-  /** A text of the caller's own that every event carries. */
-  clientRunToken?: string;
-  /** Cancels the run when it is aborted. */
-  signal?: AbortSignal;
-  /** Configuration such as `LLM_MODEL`; none when not given: nothing is read from the process. */
-  env?: Readonly<Record<string, string>>;
-  /** The folder whose files the steps read and write, when no adapter `file` is given. */
-  cwd?: string;
-  /** Tools by name, when no adapter `tool` is given. */
-  tools?: Tools;
-  /** Documents of child workflows by the path that a step names. */
-  subflows?: Record<string, WorkflowDocument>;
 };
 
 /**
@@ -145,14 +123,10 @@ export class Engine {
   #valid(): Workflow {
     if (this.#read) return this.#read;
     const errors = this.validate();
-    const [first, ...others] = errors;
-    if (first === undefined) return (this.#read = readWorkflow(this.workflow));
-    throw failure(
-      "WORKFLOW_INVALID",
-      others.length > 0 ? `${first} (and ${others.length} more)` : first,
-      "fix the workflow; validate() lists all that is wrong",
-      { ...(others.length > 0 && { details: errors }) },
-    );
+    const hint = "fix the workflow; validate() lists all that is wrong";
+    if (errors.length > 0) throw invalidWorkflow(errors, hint);
+    const { subflows = {} } = this.#options;
+    return (this.#read = readWorkflow({ document: this.workflow, subflows }));
   }
 }
 

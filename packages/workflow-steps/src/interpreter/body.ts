@@ -44,7 +44,7 @@ async function called(task: Task): Promise<Called> {
   if (isSubflow(task)) return await runSubflow(task, callOf(task));
   const { step, context, interpreter, type } = task;
   if (type === null) {
-    const handler = interpreter.run.setup.handlers[typeName(task.step)];
+    const handler = interpreter.handlers[typeName(task.step)];
     if (!handler) throw noHandler(step.id, typeName(task.step));
     return {
       locals: { _result: await orAborted(handler(context, structuredClone(step)), task.signal) },

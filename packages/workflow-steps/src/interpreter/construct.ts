@@ -7,7 +7,8 @@ import {
   RETURN,
 } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
-import { chainKey, hasEnded, type Inside, startAt } from "../state/position.ts";
+import { chainKey, hasEnded, startAt } from "../state/position.ts";
+import type { Inside } from "../state/state.ts";
 import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 
@@ -76,7 +77,8 @@ export async function chooseCase(task: Task): Promise<Done> {
   const selected = entered ?? firstCase(task);
   if (selected === null) return { selected };
   // A case that leads back to where this Branch was come to is no part of it: it goes on from there.
-  if (interpreter.isCycle(step.id, selected)) return { selected, next: selected };
+  if (interpreter.run.workflow.outline.isCycle(step.id, selected))
+    return { selected, next: selected };
   const inner = new Chain({
     path: [...chain.path, { in: step.id, child: selected }],
     locals: chain.locals,

@@ -1,17 +1,18 @@
-import { truncated } from "@uncaged/workflow";
+import { type PathPart, truncated } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
-import type { Answered, EngineEvent } from "../context/run.ts";
+import type { EngineEvent } from "../context/run.ts";
 import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
 import { startAt } from "../state/position.ts";
-import type { Commit, PathPart } from "../state/state.ts";
+import type { Answered, Commit } from "../state/state.ts";
 import { hasBody, printConstruct, work } from "./body.ts";
 import { runEntries, runFork } from "./construct.ts";
 import {
   Chain,
   type ChainEnd,
+  type DriveOptions,
   type Done,
   Interpreter,
   isEnd,
@@ -30,8 +31,6 @@ export type RunResult =
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
 
-type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
-
 /**
  * Drives a run from its position to its end: an async generator of engine events, and the only thing
  * that knows how step workflows behave. It does no I/O; the run's adapters do.
@@ -44,10 +43,10 @@ type DriveOptions = { signal?: AbortSignal; resumedFrom?: string };
  */
 export async function* drive(
   context: ExecutionContext,
-  { signal, resumedFrom }: DriveOptions = {},
+  { signal, resumedFrom, handlers = {} }: DriveOptions = {},
 ): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, { runChain, drive });
+  const interpreter = new Interpreter(context, { runChain, drive }, handlers);
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
@@ -127,7 +126,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
     const { next } = chain.position;
     if (isEnd(next)) {
       await commitEnd(interpreter, chain, next);
-      interpreter.run.leave(chain.claim());
+      interpreter.run.unclaimed.leave(chain.unclaimed.claim());
       return next;
     }
     if (next === ENTRY) {
@@ -285,7 +284,7 @@ function reachedOf(
     artifacts,
     next,
     phase,
-    durationMs: task.interpreter.run.setup.now() - task.startedAt,
+    durationMs: Date.now() - task.startedAt,
     ...(called?.model !== undefined && { model: called.model }),
     ...(called?.usage && { usage: called.usage }),
     ...(called?.cost !== undefined && { cost: called.cost }),
@@ -296,8 +295,8 @@ function reachedOf(
 function failed(task: Task, error: unknown): string {
   const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
-  if (isOver || step.onError === undefined) interpreter.run.leave(context.written);
-  else chain.leave(context.written);
+  if (isOver || step.onError === undefined) interpreter.run.unclaimed.leave(context.written);
+  else chain.unclaimed.leave(context.written);
   if (isOver) {
     attempt.end("cancelled");
     throw error;

@@ -1,13 +1,18 @@
-import { openAttempt, type OpenAttempt, type Scheduler, type Turn } from "@uncaged/workflow";
+import {
+  openAttempt,
+  type OpenAttempt,
+  type PathPart,
+  type Scheduler,
+  type Turn,
+} from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
-import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
-import type { Answered, EngineEvent, Run } from "../context/run.ts";
+import type { ChildExecutionContext, ExecutionContext, Handler } from "../context/context.ts";
+import { type EngineEvent, type Run, Unclaimed } from "../context/run.ts";
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { insideOf } from "../state/marks.ts";
 import type { Origin } from "../document/event.ts";
-import type { Inside, Position } from "../state/position.ts";
-import type { Artifact, Commit, PathPart, Write } from "../state/state.ts";
+import type { Answered, Commit, Inside, Position } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
 /** Why a run ends before its chains do: a Stop, or an abort from outside. */
@@ -16,10 +21,17 @@ type Halt = "stopped" | "cancelled";
 /** What a chain commits, apart from what the interpreter knows itself. */
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
+export type DriveOptions = {
+  signal?: AbortSignal;
+  /** What carries out the steps of types of one's own, by the prefix of their ids. */
+  handlers?: Readonly<Record<string, Handler>>;
+  resumedFrom?: string;
+};
+
 /** How a run is driven: a child workflow's as its parent's. */
 export type Drive = (
   context: ExecutionContext,
-  options: { signal?: AbortSignal },
+  options: DriveOptions,
 ) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 
 /** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
@@ -37,18 +49,21 @@ export class Interpreter {
   readonly halted: Promise<Halt>;
   readonly #parts: InterpreterParts;
   readonly #halt: (halt: Halt) => void;
-  readonly #cycles: ReadonlyMap<string, number>;
+  readonly handlers: Readonly<Record<string, Handler>>;
 
-  constructor(context: ExecutionContext, parts: InterpreterParts) {
+  constructor(
+    context: ExecutionContext,
+    parts: InterpreterParts,
+    handlers: Readonly<Record<string, Handler>>,
+  ) {
     this.context = context;
+    this.handlers = handlers;
     this.#parts = parts;
     this.run = context.run;
     this.scheduler = this.run.scheduler;
     let halt: (halt: Halt) => void = () => undefined;
     this.halted = new Promise((resolve) => (halt = resolve));
     this.#halt = (reason) => halt(reason);
-    const { cycles } = this.run.workflow.outline;
-    this.#cycles = new Map(cycles.flatMap((ids, cycle) => ids.map((id) => [id, cycle] as const)));
   }
 
   /** Runs a chain from its position to its end. @throws Failure, or the signal's reason. */
@@ -81,10 +96,10 @@ export class Interpreter {
     done: Record<string, unknown> | null = null,
   ): Promise<void> {
     const { run } = this;
-    if (chain.signal.aborted) run.leave(reached);
+    if (chain.signal.aborted) run.unclaimed.leave(reached);
     chain.signal.throwIfAborted();
-    const left = run.claim();
-    const failed = chain.claim();
+    const left = run.unclaimed.claim();
+    const failed = chain.unclaimed.claim();
     const event = done && run.eventOf("step_done", id, done, originOf(attempt));
     const commit: Commit = {
       ...reached,
@@ -112,11 +127,6 @@ export class Interpreter {
     const title = typeof meta?.title === "string" ? { title: meta.title } : {};
     return openAttempt({ attempts }, { role: `${prefix}${id}`, path, ...title });
   }
-
-  /** Whether two steps lead to each other. */
-  isCycle(one: string, other: string): boolean {
-    return this.#cycles.get(one) !== undefined && this.#cycles.get(one) === this.#cycles.get(other);
-  }
 }
 
 const originOf = ({ id, path }: OpenAttempt): Origin => ({ attempt: id, path });
@@ -126,9 +136,6 @@ export type ChainEnd = typeof RETURN | typeof BREAK;
 
 /** Whether a chain ends instead of going on at a step. */
 export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
-
-/** Variable writes and files of a step. */
-type Written = { variables: Write[]; artifacts: Artifact[] };
 
 /**
  * Steps that follow each other, at the top or inside a construct. `path` are the constructs around it,
@@ -145,7 +152,8 @@ export class Chain {
   committed: string | null = null;
   /** What failed, for the step that handles it: `_error`. */
   handled: ErrorMap | null = null;
-  #left: Written = { variables: [], artifacts: [] };
+  /** What a failed step wrote, for the commit of the step that handles it. */
+  readonly unclaimed = new Unclaimed();
 
   constructor(parts: {
     path: readonly PathPart[];
@@ -159,19 +167,6 @@ export class Chain {
     this.signal = parts.signal;
     this.position = parts.position;
     this.iterations = parts.iterations ?? null;
-  }
-
-  /** Keeps what a failed step wrote for the commit of the step that handles it. */
-  leave({ variables, artifacts }: Written): void {
-    this.#left.variables.push(...variables);
-    this.#left.artifacts.push(...artifacts);
-  }
-
-  /** Takes what was kept. */
-  claim(): Written {
-    const left = this.#left;
-    this.#left = { variables: [], artifacts: [] };
-    return left;
   }
 }
 
@@ -213,7 +208,7 @@ export function taskOf(
   step: StepDocument,
   turn: Turn,
 ): Task {
-  const { context, run } = interpreter;
+  const { context } = interpreter;
   const locals = chain.handled ? { ...chain.locals, _error: chain.handled } : { ...chain.locals };
   const imported = importedInside(interpreter, step.id);
   chain.handled = null;
@@ -230,7 +225,7 @@ export function taskOf(
     signal: chain.signal,
     turn,
     inside: chain.position.inside ?? imported,
-    startedAt: run.setup.now(),
+    startedAt: Date.now(),
   };
 }
 

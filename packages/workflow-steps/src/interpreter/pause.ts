@@ -1,7 +1,7 @@
-import type { Answered, PauseRequest, Run } from "../context/run.ts";
+import type { PauseRequest, Run } from "../context/run.ts";
 import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
-import { answerKey } from "../state/state.ts";
+import { type Answered, answerKey } from "../state/state.ts";
 import { parseTarget, resolveTarget } from "../target/target.ts";
 import { type Done, renew, type Task } from "./interpreter.ts";
 
@@ -9,10 +9,9 @@ const tokenBytes = 16;
 
 /** Asks for an answer, unless the log has it, and goes on with it. */
 export async function runPause(task: Task): Promise<Done> {
-  const { context, interpreter, step, turn } = task;
-  const { run } = interpreter;
+  const { context, step, turn } = task;
   const answered = recordedAnswer(task) ?? (await turn.wait(() => ask(task)));
-  const moment = new Date(run.setup.now()).toISOString();
+  const moment = new Date(Date.now()).toISOString();
   const timeout = timeoutOf(task);
   if (answered.timedOut && timeout) {
     context.emit("pause_timeout", step.id, {
@@ -47,7 +46,7 @@ async function ask(task: Task): Promise<Answered> {
     path: [...chain.path],
     token: newToken(),
     reason: reasonOf(task),
-    ...(timeout && { expiresAt: run.setup.now() + timeout.sec * 1000, onTimeout: timeout.on }),
+    ...(timeout && { expiresAt: Date.now() + timeout.sec * 1000, onTimeout: timeout.on }),
   };
   const { token, reason, expiresAt } = wait;
   const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();

@@ -1,28 +1,28 @@
+import type { PathPart } from "@uncaged/workflow";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
-import { ExecutionContext, type RunControl } from "../context/context.ts";
-import { type Answered, type EngineEvent, Run } from "../context/run.ts";
+import { ExecutionContext } from "../context/context.ts";
+import { type EngineEvent, Run } from "../context/run.ts";
 import { failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
 import { pathInput, runsWorkflow } from "../outline/outline.ts";
-import type { Checkpoint } from "../state/checkpoint-form.ts";
-import { checkpointOf } from "../state/checkpoint.ts";
+import type { Checkpoint } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import {
-  type ChildRun,
+  type Answered,
+  childWorkflow,
   copyState,
   newState,
-  type PathPart,
   readWorkflow,
   type RunState,
   type Workflow,
 } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted } from "../step/call.ts";
 import { callTool } from "../step/tool.ts";
-import { type Drive, type Task, typeName } from "./interpreter.ts";
+import { type Drive, type Reached, type Task, typeName } from "./interpreter.ts";
 import { shownEvent } from "./output.ts";
 import { waiting } from "./pause.ts";
 
@@ -49,7 +49,10 @@ async function runWorkflow(
   runtime: ToolRuntime,
 ): Promise<unknown> {
   const { mode = "sync" } = input;
-  if (mode === "validate") return { result: problemsOf((await documentOf(task, input)).document) };
+  if (mode === "validate") {
+    const errors = errorsIn((await documentOf(task, input)).document, []);
+    return { result: { valid: errors.length === 0, errors } };
+  }
   if (mode !== "sync") throw badMode(task.step.id, mode);
   const child = openChild(task) ?? (await begin(task, input));
   return await task.turn.aside(() => runChild(task, child, runtime));
@@ -57,33 +60,33 @@ async function runWorkflow(
 
 // It was begun before the run was resumed: it goes on with what it began with.
 function openChild({ inside, interpreter }: Task): Child | null {
-  if (!inside?.run || !inside.child) return null;
-  const { workflow: path, document } = inside.child;
-  const { subflows } = interpreter.run.setup;
-  return {
-    workflow: readWorkflow(document ?? (subflows[path] as WorkflowDocument)),
-    state: inside.run,
-  };
+  if (!inside?.child) return null;
+  const { begun, state } = inside.child;
+  return { workflow: childWorkflow(interpreter.run.workflow, begun), state };
 }
 
 async function begin(task: Task, input: Record<string, unknown>): Promise<Child> {
   const { chain, interpreter, step } = task;
-  const { setup, state } = interpreter.run;
+  const { setup, state, workflow: parent } = interpreter.run;
   if (setup.depth >= mostDepth) throw tooDeep(step.id);
   const { path, document, isBuiltIn } = await documentOf(task, input);
-  const workflow = validWorkflow(step.id, path, document, Object.keys(setup.handlers));
+  const errors = errorsIn(document, Object.keys(interpreter.handlers));
+  if (errors.length > 0) {
+    const message = `${step.id}: ${path} is no valid workflow: ${errors[0]}`;
+    throw failure("WORKFLOW_INVALID", message, "fix that workflow", { details: errors });
+  }
+  const workflow = readWorkflow({ document, subflows: parent.subflows });
   const params = workflow.registry.startParams(input.params ?? {});
   const runID = `${state.runID}-${state.eventSeq}`;
-  const child: ChildRun = { runID, params, workflow: path, ...(!isBuiltIn && { document }) };
-  const begun = {
+  const begun: Reached = {
     type: typeName(step),
     outputs: null,
     variables: [],
     artifacts: [],
     next: step.id,
-    phase: "body" as const,
+    phase: "body",
     durationMs: 0,
-    child,
+    child: { runID, params, workflow: path, ...(!isBuiltIn && { document }) },
   };
   await interpreter.commit(step.id, begun, chain, interpreter.open(step, chain));
   return { workflow, state: newState(workflow, runID, params) };
@@ -93,12 +96,13 @@ async function documentOf(
   { interpreter, signal, step }: Task,
   input: Record<string, unknown>,
 ): Promise<{ path: string; document: WorkflowDocument; isBuiltIn: boolean }> {
-  const { adapters, subflows } = interpreter.run.setup;
+  const { setup, workflow } = interpreter.run;
+  const { subflows } = workflow;
   const path = input[pathInput];
   if (typeof path !== "string" || path === "") throw noPath(step.id);
   const builtIn = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
   if (builtIn) return { path, document: builtIn, isBuiltIn: true };
-  const { file } = adapters;
+  const { file } = setup.adapters;
   if (!file) throw unreadable(step.id, path, 'there is no adapter "file"');
   try {
     const read = await untilAborted(signal, () => file.read(path.replace(/^\/+/, "")));
@@ -110,31 +114,19 @@ async function documentOf(
   }
 }
 
-function validWorkflow(
-  id: string,
-  path: string,
-  document: WorkflowDocument,
-  customTypes: string[],
-): Workflow {
-  const { errors } = problemsOf(document, customTypes);
-  if (errors.length === 0) return readWorkflow(document);
-  throw failure(
-    "WORKFLOW_INVALID",
-    `${id}: ${path} is no valid workflow: ${errors[0]}`,
-    "fix that workflow",
-    { details: errors },
+/** What is wrong with a document, a message a violation. */
+export const errorsIn = (document: unknown, customTypes: string[]): string[] =>
+  validate(document, { customTypes }).flatMap(({ severity, message }) =>
+    severity === "error" ? message : [],
   );
-}
 
-function problemsOf(
-  document: unknown,
-  customTypes: string[] = [],
-): { valid: boolean; errors: string[] } {
-  const violations = validate(document, { customTypes }).filter(
-    ({ severity }) => severity === "error",
+export const invalidWorkflow = ([first = "", ...others]: string[], hint: string) =>
+  failure(
+    "WORKFLOW_INVALID",
+    others.length > 0 ? `${first} (and ${others.length} more)` : first,
+    hint,
+    { ...(others.length > 0 && { details: [first, ...others] }) },
   );
-  return { valid: violations.length === 0, errors: violations.map(({ message }) => message) };
-}
 
 const noPath = (id: string) =>
   failure("NO_WORKFLOW_PATH", `${id}: its ${pathInput} is no path`, "give the path of a JSON file");
@@ -170,34 +162,27 @@ const tokens = new Set(["llm_token", "llm_thinking"]);
  * parent as what a tool reports, and a Pause of it holds the parent.
  */
 async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
-  const { context, interpreter, signal } = task;
+  const { interpreter, signal } = task;
   const { setup } = interpreter.run;
   const { runID } = child.state;
-  const find = ({ workflow, document }: { workflow: string; document?: Workflow["document"] }) =>
-    readWorkflow(document ?? (setup.subflows[workflow] as Workflow["document"]));
-  const fold = new Fold(child.workflow, copyState(child.state), find);
+  const fold = new Fold(child.workflow, copyState(child.state));
+  const checkpoint = (): Checkpoint => run.checkpointOf(fold.state);
   const run = new Run(
     child.workflow,
     child.state,
     {
       ...setup,
+      control: { ...setup.control, checkpoint },
       prefix: `${setup.prefix}${task.step.id}/`,
       path: [...setup.path, ...task.chain.path, { in: task.step.id, run: runID }],
       depth: setup.depth + 1,
-      workflowID: runID,
     },
     interpreter.scheduler,
   );
-  const control: RunControl = {
-    checkpoint: () => checkpoint(run, fold),
-    onEvent: (listener) => context.onEvent(listener),
-    abort: () => context.abort(),
-    resume: (request) => context.resume(request),
-    done: () => context.done,
-  };
   const events: RunEvent[] = [];
   const kept = setup.wholeValues ? shownEvent : (event: RunEvent): RunEvent => event;
-  const items = interpreter.drive(new ExecutionContext(run, control), { signal });
+  const { handlers } = interpreter;
+  const items = interpreter.drive(new ExecutionContext(run), { signal, handlers });
   const problem = await drive(task, items, (item) => {
     if (item.kind === "commit") fold.apply(item.role, item.commit);
     if (item.event === null) return;
@@ -212,7 +197,7 @@ async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise
     runID,
     filesWritten: Object.keys(state.artifacts),
     variables: structuredClone(state.variables),
-    checkpoint: checkpoint(run, fold),
+    checkpoint: checkpoint(),
     completedSteps: [...state.completedSteps],
     events,
   };
@@ -283,13 +268,4 @@ function within(
   inner: readonly PathPart[],
 ): PathPart[] {
   return [...outer, { in: id, run: runID }, ...inner];
-}
-
-function checkpoint(run: Run, fold: Fold): Checkpoint {
-  return checkpointOf(fold.state, {
-    workflow: run.workflow,
-    workflowID: run.setup.workflowID,
-    status: run.status,
-    now: run.setup.now(),
-  });
 }

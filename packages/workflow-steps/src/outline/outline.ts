@@ -18,6 +18,8 @@ export type Outline = {
   reachableFrom: (id: string) => Set<string>;
   /** The steps that lead back to themselves, those of one cycle together. */
   cycles: readonly (readonly string[])[];
+  /** Whether two steps lead to each other. */
+  isCycle: (one: string, other: string) => boolean;
 };
 
 /**
@@ -48,6 +50,8 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
     referencesOf: referencesFrom,
     reachableFrom: (id) => reached(id, edges),
     cycles: cyclesOf(groups, edges),
+    isCycle: (one, other) =>
+      groups.get(one) === groups.get(other) && (one !== other || edges(one).includes(one)),
     depthOf(id) {
       depths ??= depthsIn(groups, referencesFrom);
       return depths.get(id) ?? 0;

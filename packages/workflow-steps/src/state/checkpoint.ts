@@ -1,20 +1,56 @@
-import { BREAK, type ExecutionStatus, LoopMode, RETURN } from "../document/document.ts";
-import type { Enclosure, Outline } from "../outline/outline.ts";
+import { messageOf } from "../adapter/error.ts";
+import { BREAK, ENTRY, type ExecutionStatus, failure, RETURN } from "../document/document.ts";
+import { type Form, violationsOf } from "../document/form.ts";
+import { isPlain } from "../expression/value.ts";
+import { importedBy, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
+import { comingStep } from "./position.ts";
+import { giveAt } from "./resume.ts";
 import {
-  checkCheckpoint,
-  type Checkpoint,
-  checkpointType,
-  type Resumable,
-} from "./checkpoint-form.ts";
-import { giveAt } from "./fold.ts";
-import { dropMarks, keptMarks, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
-import { comingStep } from "./path.ts";
-import { type Marks, newState, type RunState, type Workflow } from "./state.ts";
+  type Artifact,
+  type Marks,
+  newState,
+  type RunState,
+  type Workflow,
+  writable,
+} from "./state.ts";
+
+const checkpointType = "vl_workflow_checkpoint";
+
+/**
+ * A run's state as JSON, version 2 of the documented format. `currentStepID` is the step that runs
+ * next; inside a fork or a loop it is the outermost construct's id, after the last step and after a Stop
+ * `RETURN`. `threadId` and `steps` are there when it is a fold of a thread's log.
+ */
+export type Checkpoint = Marks & {
+  _type: typeof checkpointType;
+  _version: 2;
+  workflowID: string;
+  currentStepID: string;
+  status: ExecutionStatus;
+  params: Record<string, unknown>;
+  paramTypes: Record<string, string>;
+  variables: Record<string, unknown>;
+  varTypes: Record<string, string>;
+  localVars: Record<string, unknown>;
+  artifacts: Record<string, Artifact>;
+  completedSteps: string[];
+  eventSeq: number;
+  version: string;
+  createdAt: string;
+  threadId?: string;
+  steps?: number;
+};
+
+/** What a run can be resumed from: a checkpoint, or an object with as little as the step's id. */
+export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
+  _type?: string;
+  _version?: number;
+  currentStepID: string;
+};
 
 /** What a checkpoint takes from the workflow and from the moment. */
 type CheckpointContext = {
   workflow: Workflow;
-  workflowID: string;
   status: ExecutionStatus;
   /** Milliseconds since the epoch. */
   now: number;
@@ -22,12 +58,12 @@ type CheckpointContext = {
 
 /** A deep copy of a state, as a checkpoint. */
 export function checkpointOf(state: RunState, context: CheckpointContext): Checkpoint {
-  const next = state.stopped ? RETURN : resumeStepOf(context.workflow.outline, state.position);
   const { document, outline, registry } = context.workflow;
+  const next = state.stopped ? RETURN : resumeStepOf(outline, state.position);
   return structuredClone({
     _type: checkpointType,
     _version: 2,
-    workflowID: context.workflowID,
+    workflowID: state.runID,
     currentStepID: next === BREAK ? RETURN : next,
     status: context.status,
     params: state.params,
@@ -53,7 +89,7 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
  */
 export function restoredState(
   workflow: Workflow,
-  given: Resumable,
+  given: unknown,
   {
     runIDFor,
     stepID,
@@ -66,42 +102,133 @@ export function restoredState(
 ): RunState {
   const checkpoint = checkCheckpoint(workflow, given);
   const { outline } = workflow;
-  const { completedBranches = {}, loopProgress = {} } = checkpoint;
-  const all = { completedBranches, loopProgress };
+  const { completedBranches = {}, loopProgress = {}, completedSteps = [] } = checkpoint;
   const at = stepID ?? checkpoint.currentStepID;
-  const left = stepID === undefined ? all : dropMarks(outline, stepID, all);
-  const marks = marksAt(outline, at, checkpoint.completedSteps ?? [], left);
-  const state: RunState = {
-    ...newState(workflow, runIDFor(checkpoint.workflowID), checkpoint.params ?? {}),
-    localVars: { ...checkpoint.localVars },
-    artifacts: { ...checkpoint.artifacts },
-    completedSteps: new Set(checkpoint.completedSteps),
-    position: positionBefore(outline, at, marks),
-    imported: importedBy(outline, marks),
-    eventSeq: checkpoint.eventSeq ?? 0,
-  };
-  Object.assign(state.variables, checkpoint.variables);
-  giveAt(workflow, state, comingStep(workflow, state, at)?.path ?? [], overrides);
+  const marks = marksAt(outline, at, completedSteps, stepID !== undefined, {
+    completedBranches,
+    loopProgress,
+  });
+  const begun = newState(workflow, runIDFor(checkpoint.workflowID), {});
+  const position = positionBefore(outline, at, marks);
+  const imported = importedBy(outline, marks);
+  const state = withValues({ ...begun, position, imported }, checkpoint);
+  state.completedSteps = new Set(completedSteps);
+  const path = comingStep(workflow, state, at)?.path ?? [];
+  giveAt({ workflow, state, path }, overrides);
   return state;
 }
 
 /** A state with the values of a checkpoint: they win, and the state's own position stays. */
-export function withValues(workflow: Workflow, state: RunState, given: unknown): RunState {
-  const { params, variables, localVars, artifacts, eventSeq } = checkCheckpoint(workflow, given);
+export function withValues(state: RunState, checkpoint: Resumable): RunState {
+  const { params, variables, localVars, artifacts, eventSeq = 0 } = checkpoint;
   return {
     ...state,
     params: { ...state.params, ...params },
     variables: { ...state.variables, ...variables },
     localVars: { ...localVars },
     artifacts: { ...state.artifacts, ...artifacts },
-    eventSeq: Math.max(state.eventSeq, eventSeq ?? 0),
+    eventSeq: Math.max(state.eventSeq, eventSeq),
   };
 }
 
-// Concurrent iterations share the marks of what lies in them: they are those of none.
-function importedBy({ enclosuresOf, steps }: Outline, marks: Marks): Marks {
-  const isParallel = (part: Enclosure): boolean =>
-    part.kind === "loop" && steps.get(part.in)?.mode === LoopMode.parallel;
-  const counts = (id: string): boolean => !enclosuresOf(id).some((way) => way.some(isParallel));
-  return keptMarks(marks, counts);
+const names: Form = { type: "array", items: { type: "string" } };
+const count: Form = { type: "integer", minimum: 0 };
+
+/** The parts of a checkpoint that are records. */
+const records: Readonly<Record<string, Form>> = {
+  params: { type: "object" },
+  variables: { type: "object" },
+  localVars: { type: "object" },
+  artifacts: { type: "object" },
+  completedBranches: { type: "object", additionalProperties: names },
+  loopProgress: { type: "object", additionalProperties: count },
+};
+
+/** The form of a checkpoint. What is not here is another program's, and kept. */
+const properties: Readonly<Record<string, Form>> = {
+  _type: { type: "string", enum: [checkpointType] },
+  _version: { type: "number", maximum: 2, expected: "2, the newest version that is known, or 1" },
+  // It is the name of a folder too.
+  workflowID: { type: "string", pattern: "^\\w[\\w.:-]*$", expected: "the id of a run" },
+  currentStepID: { type: "string" },
+  ...records,
+  completedSteps: names,
+  eventSeq: count,
+};
+
+/**
+ * A checkpoint that fits the workflow, as a copy.
+ *
+ * @throws WorkflowError `CHECKPOINT_INVALID`, with all that is wrong in `details`.
+ */
+export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
+  if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
+  // One with a type is of a run, and whole.
+  const isWhole = given._type !== undefined;
+  const required = isWhole ? ["currentStepID", "params", "variables"] : ["currentStepID"];
+  const form: Form = { type: "object", properties, required };
+  refuse([...violationsOf(form, given, []).map(({ text }) => text), ...forbiddenKeys(given)]);
+  const copy = Object.entries(given).map(([name, part]): [string, unknown] => [
+    name,
+    name in records && isPlain(part) ? copied(part) : part,
+  ]);
+  const checkpoint = Object.fromEntries(copy) as Resumable;
+  refuse(ofWorkflow(workflow, checkpoint));
+  return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
+}
+
+function forbiddenKeys(given: Record<string, unknown>): string[] {
+  if (Object.hasOwn(given, "__proto__")) return ["it has the key __proto__"];
+  return Object.keys(records).flatMap((name) => {
+    const part = given[name];
+    if (!isPlain(part)) return [];
+    const bad = ["constructor", "prototype"].find((key) => Object.hasOwn(part, key));
+    if (bad !== undefined) return [`its ${name} have the key ${bad}`];
+    return hasProto(part) ? [`its ${name} hold the key __proto__`] : [];
+  });
+}
+
+function hasProto(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null || depth > 1000) return false;
+  if (Object.hasOwn(value, "__proto__")) return true;
+  return Object.values(value).some((part) => hasProto(part, depth + 1));
+}
+
+// A checkpoint does not name its workflow: it is another's when it knows what this one does not.
+function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): string[] {
+  const { completedSteps = [], completedBranches = {}, loopProgress = {} } = checkpoint;
+  const constructs = [...Object.keys(completedBranches), ...Object.keys(loopProgress)];
+  const current = checkpoint.currentStepID === RETURN ? ENTRY : checkpoint.currentStepID;
+  const ids = new Set([current, ...completedSteps, ...constructs]);
+  const strangers = [...ids].filter((id) => id !== ENTRY && !outline.steps.has(id));
+  const undeclared = Object.keys(checkpoint.variables ?? {}).filter(
+    (name) => !registry.vars.some((one) => one.name === name),
+  );
+  return [
+    ...strangers.map((id) => `the workflow has no step ${JSON.stringify(id)}`),
+    ...undeclared.map((name) => `the workflow declares no variable ${JSON.stringify(name)}`),
+  ];
+}
+
+function copied(part: Record<string, unknown>): Record<string, unknown> {
+  try {
+    const entries = Object.entries(part).map(([key, value]) => [key, writable(value, key)]);
+    return Object.fromEntries(entries) as Record<string, unknown>;
+  } catch (error) {
+    throw invalid([messageOf(error)]);
+  }
+}
+
+function refuse(problems: string[]): void {
+  if (problems.length > 0) throw invalid(problems);
+}
+
+function invalid(problems: string[]) {
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  return failure(
+    "CHECKPOINT_INVALID",
+    `the checkpoint can't be used: ${problems[0]}${more}`,
+    "take one that this workflow made, whole",
+    { ...(problems.length > 1 && { details: problems }) },
+  );
 }

@@ -1,8 +1,8 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { ENTRY, failure, getStepType, LoopMode, RETURN } from "../document/document.ts";
+import { ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
-import { chainKey, entered, hasEnded, type Inside, type Position, startAt } from "./position.ts";
-import type { Marks, RunState } from "./state.ts";
+import { chainKey, entered, hasEnded, isParallel, startAt } from "./position.ts";
+import type { Inside, Marks, Position, RunState } from "./state.ts";
 
 /**
  * The marks of a state, as a checkpoint has them: those of the constructs that its chains have entered,
@@ -29,12 +29,12 @@ function collect(outline: Outline, { ended = {}, inside, next }: Position, marks
   if (!inside) return;
   const step = outline.steps.get(next);
   if (step && getStepType(step) === "Loop") {
-    const isParallel = step.mode === LoopMode.parallel;
+    const isConcurrent = isParallel(outline, next);
     const isIdle = inside.chains.size === 0;
     const finished = isIdle ? Math.max(inside.finished, inside.broken ?? 0) : inside.finished;
-    if (finished > 0 && (isIdle || !isParallel)) marks.loopProgress[next] = finished;
+    if (finished > 0 && (isIdle || !isConcurrent)) marks.loopProgress[next] = finished;
     // Its iterations share the marks of what lies in them: they would be those of none.
-    if (isParallel) return;
+    if (isConcurrent) return;
   } else {
     const done = [...inside.chains].filter(([, chain]) => hasEnded(chain)).map(([key]) => key);
     if (done.length > 0) marks.completedBranches[next] = done;
@@ -45,7 +45,7 @@ function collect(outline: Outline, { ended = {}, inside, next }: Position, marks
 /** The step that a checkpoint names: the construct that the run is in, of a Branch the step in its arm. */
 export function resumeStepOf(outline: Outline, { inside, next }: Position): string {
   const step = outline.steps.get(next);
-  const isOpen = inside !== null && inside.body === null && inside.run === null;
+  const isOpen = inside !== null && inside.body === null && inside.child === null;
   if (!isOpen || !step || getStepType(step) !== "Branch") return next;
   const [arm] = inside.chains.values();
   return arm && !hasEnded(arm) ? resumeStepOf(outline, arm) : next;
@@ -53,15 +53,18 @@ export function resumeStepOf(outline: Outline, { inside, next }: Position): stri
 
 /**
  * The marks of a checkpoint that count when the run goes on at `id`. A caller may have chosen an earlier
- * step than the checkpoint's own: what was completed and comes behind that step runs again.
+ * step than the checkpoint's own (`isChosen`): what was completed and comes behind that step runs again.
  */
 export function marksAt(
   outline: Outline,
   id: string,
   completedSteps: readonly string[],
-  marks: Marks,
+  isChosen: boolean,
+  given: Marks,
 ): Marks {
-  if (isEmpty(marks)) return marks;
+  const chosen = isChosen ? outline.reachableFrom(id) : new Set();
+  const marks = keptMarks(given, (construct) => !chosen.has(construct));
+  if (Object.keys({ ...marks.completedBranches, ...marks.loopProgress }).length === 0) return marks;
   const [way = []] = outline.enclosuresOf(id);
   const around = way.map((enclosure) => enclosure.in).filter((one) => one !== ENTRY);
   const again = new Set([id, ...around].flatMap((one) => [...behind(outline, one)]));
@@ -76,10 +79,14 @@ export function marksAt(
   return keptMarks(marks, (one) => !(again.has(one) && completed.has(one)));
 }
 
-const isEmpty = ({ completedBranches, loopProgress }: Marks): boolean =>
-  Object.keys(completedBranches).length + Object.keys(loopProgress).length === 0;
+/** The marks that count where a run comes to their constructs: concurrent iterations would share them. */
+export function importedBy(outline: Outline, marks: Marks): Marks {
+  const isShared = ({ kind, in: loop }: Enclosure): boolean =>
+    kind === "loop" && isParallel(outline, loop);
+  return keptMarks(marks, (id) => !outline.enclosuresOf(id).some((way) => way.some(isShared)));
+}
 
-export function keptMarks(
+function keptMarks(
   { completedBranches, loopProgress }: Marks,
   isKept: (id: string) => boolean,
 ): Marks {
@@ -117,14 +124,8 @@ export function positionBefore(outline: Outline, id: string, marks: Marks): Posi
   if (ways.length > 1) throw ambiguous(id, ways);
   return way.reduceRight<Position>(
     (inner, enclosure) => enclosing(outline, enclosure, marks, inner),
-    constructAt(outline, id, marks),
+    { next: id, inside: insideOf(outline, id, marks) },
   );
-}
-
-/** The marks without those of the constructs that run again when a step does. */
-export function dropMarks(outline: Outline, id: string, marks: Marks): Marks {
-  const again = outline.reachableFrom(id);
-  return keptMarks(marks, (construct) => !again.has(construct));
 }
 
 /** A construct as its marks have it; null when none of it is done. */
@@ -132,11 +133,6 @@ export function insideOf(outline: Outline, id: string, marks: Marks): Inside | n
   const inside = marked(outline, id, marks);
   return inside.finished > 0 || inside.chains.size > 0 ? inside : null;
 }
-
-const constructAt = (outline: Outline, id: string, marks: Marks): Position => ({
-  next: id,
-  inside: insideOf(outline, id, marks),
-});
 
 function enclosing(outline: Outline, way: Enclosure, marks: Marks, inner: Position): Position {
   const inside = way.kind === "branch" ? entered() : marked(outline, way.in, marks);

@@ -1,90 +1,12 @@
-import { INPUT, WAIT } from "@uncaged/workflow";
-import { LoopMode } from "../document/document.ts";
-import type { StepDocument } from "../document/format.ts";
-import { ExpressionEvaluator } from "../expression/expression.ts";
-import { distinctWays, type Outline } from "../outline/outline.ts";
-import { chainKey, chainOf, type Position } from "./position.ts";
-import type { PathPart, RunState, Workflow } from "./state.ts";
+import { INPUT, type PathPart, WAIT } from "@uncaged/workflow";
+import { type Outline } from "../outline/outline.ts";
+import { isParallel } from "./position.ts";
+import type { StepAt } from "./state.ts";
 
-/** The position of one run of a step: the step as the log names it, and all constructs around it. */
-export type StepAt = { stepID: string; path: readonly PathPart[] };
-
-/**
- * The run of a step that the step with a number (from 1) belongs to: its path, and how many steps
- * come before it. A construct's run begins with the first commit that lies in it, that of a Pause with
- * its question. The path is null where the log has no step that could run again: at the mark of a
- * finished chain, and behind the last step.
+/*
+ * The runs of steps in a thread's log. A step lies in its own run and in those of all constructs and child
+ * workflows around it; a run begins with the first step that lies in it, that of a Pause with its question.
  */
-export function stepRunAt(
-  steps: readonly LoggedStep[],
-  number: number,
-): { before: number; at: StepAt | null } {
-  const step = steps[number - 1];
-  if (!step) return { before: withoutQuestion(steps), at: null };
-  // What it gave the run counts for what comes next.
-  if (isRerun(step)) return { before: number, at: hasPath(step) ? runOf(step) : null };
-  if (step.role === INPUT) {
-    const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
-    return stepRunAt(steps, asked + 1);
-  }
-  const at = runOf(step);
-  if (!at) return { before: number - 1, at };
-  return { before: beginOf(steps, number - 1, at), at };
-}
-
-// A question that nobody has answered would be answered by what comes next.
-const withoutQuestion = (steps: readonly LoggedStep[]): number =>
-  steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
-
-const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
-
-const hasPath = ({ meta }: LoggedStep): boolean =>
-  typeof meta.stepID === "string" && Array.isArray(meta.path);
-
-const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
-  Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
-
-function runOf(step: LoggedStep): StepAt | null {
-  if (step.role === WAIT || isRerun(step))
-    return { stepID: String(step.meta.stepID), path: pathOf(step) };
-  return step.meta.phase === "mark" ? null : { stepID: step.role, path: pathOf(step) };
-}
-
-function beginOf(steps: readonly LoggedStep[], last: number, at: StepAt): number {
-  let first = last;
-  for (let index = last - 1; index >= 0; index -= 1) {
-    const step = steps[index] as LoggedStep;
-    const isIn = isWithin(step, at);
-    // A rerun that began elsewhere made an end of what ran before it.
-    if (isRerun(step) ? !isIn : isIn && isEnd(step, at)) break;
-    if (isIn && !isRerun(step)) first = index;
-  }
-  return first;
-}
-
-const isEnd = (step: LoggedStep, { path, stepID }: StepAt): boolean =>
-  step.role === stepID && step.meta.phase === "done" && pathOf(step).length === path.length;
-
-/** Whether a step is of a step's run: its own commit, or one that lies in it. */
-function isWithin(step: LoggedStep, { path, stepID }: StepAt): boolean {
-  const inner = pathOf(step);
-  if (!path.every((part, depth) => isSamePart(part, inner[depth]))) return false;
-  const below = inner[path.length];
-  if (below) return below.in === idIn(stepID, path);
-  return (step.role === WAIT || isRerun(step) ? step.meta.stepID : step.role) === stepID;
-}
-
-function isSamePart(one: PathPart, other: PathPart | undefined): boolean {
-  if (one.in !== other?.in) return false;
-  if ("run" in one) return "run" in other && one.run === other.run;
-  return "child" in other && one.child === other.child && one.iteration === other.iteration;
-}
-
-/** The id of a step in its own workflow: without the steps that run the workflows around it. */
-export function idIn(stepID: string, path: readonly PathPart[]): string {
-  const parents = path.filter((part) => "run" in part);
-  return stepID.slice(parents.reduce((sum, part) => sum + part.in.length + 1, 0));
-}
 
 /** A step of a thread's log, as far as it is looked at here. */
 export type LoggedStep = { role: string; meta: Record<string, unknown> };
@@ -92,19 +14,78 @@ export type LoggedStep = { role: string; meta: Record<string, unknown> };
 /** A run of a step in a log: how many steps come before it, and where it ran; null when it has not run. */
 export type StepRun = { before: number; path: PathPart[] | null };
 
+const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
+
+const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
+  Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
+
+/** The run that a step is of itself; null for an answer, and for the mark of a finished chain. */
+function ownRun(step: LoggedStep): StepAt | null {
+  const { role, meta } = step;
+  if (role === WAIT || isRerun(step)) return { stepID: String(meta.stepID), path: pathOf(step) };
+  return role === INPUT || meta.phase === "mark" ? null : { stepID: role, path: pathOf(step) };
+}
+
+/** The runs around a path, outermost first. */
+const runsAround = (path: readonly PathPart[]): StepAt[] =>
+  path.map((part, depth) => {
+    const around = path.slice(0, depth);
+    return { stepID: `${prefixAt(around)}${part.in}`, path: around };
+  });
+
+// In a child workflow the steps that run it come before a step's own id.
+const prefixAt = (path: readonly PathPart[]): string =>
+  path.map((part) => ("run" in part ? `${part.in}/` : "")).join("");
+
+/** The id of a step in its own workflow: without the steps that run the workflows around it. */
+export const idIn = ({ stepID, path }: StepAt): string => stepID.slice(prefixAt(path).length);
+
+const keyOf = ({ stepID, path }: StepAt): string =>
+  JSON.stringify([stepID, ...path.map(keyOfPart)]);
+
+const keyOfPart = (part: PathPart | undefined): string =>
+  part === undefined
+    ? ""
+    : JSON.stringify(
+        "run" in part ? [part.in, part.run, ""] : [part.in, part.child, part.iteration],
+      );
+
+/** Where the runs begin that are looked for: those that ended in the order of their ends, then the others. */
+function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean) {
+  const ended: { before: number; path: PathPart[] }[] = [];
+  const open = new Map<string, (typeof ended)[number]>();
+  for (const [before, step] of steps.entries()) {
+    const own = ownRun(step);
+    const all = [...runsAround(pathOf(step)), ...(own ? [own] : [])];
+    if (isRerun(step)) {
+      const keys = all.map(keyOf);
+      // One that began elsewhere made an end of what ran before it.
+      const isElsewhere = (key: string): boolean =>
+        step.meta.stepID !== undefined && !keys.includes(key);
+      for (const key of open.keys()) if (isElsewhere(key)) open.delete(key);
+      continue;
+    }
+    for (const run of all) {
+      if (!isMeant(run)) continue;
+      const key = keyOf(run);
+      const begun = open.get(key) ?? { before, path: [...run.path] };
+      open.set(key, begun);
+      if (run === own && step.meta.phase === "done" && open.delete(key)) ended.push(begun);
+    }
+  }
+  return [...ended, ...open.values()];
+}
+
 /**
- * A step's last run in a thread's log, or its `nth`, counted from 1. The run of a step with children
- * begins with the first commit that lies in it, that of a Pause with its question.
- *
- * A step that has not run, such as one that failed, comes after all steps. Null when there is no `nth`
- * run.
+ * A step's last run in a thread's log, or its `nth`, counted from 1. A step that has not run, such as one
+ * that failed, comes after all steps. Null when there is no `nth` run.
  */
 export function stepRun(
   steps: readonly LoggedStep[],
   stepID: string,
   nth?: number,
 ): StepRun | null {
-  const runs = runsOf(steps, stepID);
+  const runs = runsOf(steps, (run) => run.stepID === stepID);
   if (nth !== undefined) return runs[nth - 1] ?? null;
   return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
@@ -116,33 +97,32 @@ export const stepsBefore = (
   nth?: number,
 ): number | null => stepRun(steps, stepID, nth)?.before ?? null;
 
-/** Where each run of a step begins, in the order in which they ended; those that did not end come last. */
-function runsOf(steps: readonly LoggedStep[], stepID: string): StepRun[] {
-  const begun = new Map<string, StepRun>();
-  const runs: StepRun[] = [];
-  for (const [at, step] of steps.entries()) {
-    const path = runPathOf(step, stepID);
-    if (path === null) continue;
-    const key = JSON.stringify(path);
-    const run = begun.get(key) ?? { before: at, path: [...path] };
-    const isOver = step.role === stepID && step.meta.phase === "done";
-    if (isOver) runs.push(run);
-    if (isOver) begun.delete(key);
-    else begun.set(key, run);
-  }
-  return [...runs, ...[...begun.values()].toSorted((one, other) => one.before - other.before)];
-}
+/** How many steps there are without a last question, which what comes next would answer. */
+export const withoutQuestion = (steps: readonly LoggedStep[]): number =>
+  steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
 
-/** The path of the step's run that a commit belongs to; null when it belongs to none. */
-function runPathOf(step: LoggedStep, stepID: string): readonly PathPart[] | null {
-  const { role, meta } = step;
-  const path = pathOf(step);
-  const child = path.findIndex((part) => "run" in part);
-  const isOwn = role === stepID && child < 0 && meta.phase !== "mark";
-  if (role === WAIT ? meta.stepID === stepID : isOwn) return path;
-  const own = child < 0 ? path : path.slice(0, child + 1);
-  const depth = own.findLastIndex((part) => part.in === stepID);
-  return depth < 0 ? null : path.slice(0, depth);
+/**
+ * The run of a step that the step with a number (from 1) is of, and how many steps come before it. It is
+ * null where the log has no step that could run again: at the mark of a finished chain, and behind the
+ * last step.
+ */
+export function stepRunAt(
+  steps: readonly LoggedStep[],
+  number: number,
+): { before: number; at: StepAt | null } {
+  const step = steps[number - 1];
+  if (!step) return { before: withoutQuestion(steps), at: null };
+  const at = ownRun(step);
+  // What it gave the run counts for what comes next.
+  if (isRerun(step)) return { before: number, at: Array.isArray(step.meta.path) ? at : null };
+  if (step.role === INPUT) {
+    const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
+    return stepRunAt(steps, asked + 1);
+  }
+  if (!at) return { before: number - 1, at };
+  const key = keyOf(at);
+  const isMeant = (run: StepAt): boolean => run.stepID === at.stepID && keyOf(run) === key;
+  return { before: runsOf(steps.slice(0, number), isMeant).at(-1)?.before ?? number - 1, at };
 }
 
 /**
@@ -150,125 +130,37 @@ function runPathOf(step: LoggedStep, stepID: string): readonly PathPart[] | null
  * the chains that ran concurrently with it.
  */
 export function keptWith(
-  { steps: byID }: Outline,
+  outline: Outline,
   steps: readonly LoggedStep[],
   { before, path }: StepRun,
 ): number[] {
   const kept = Array.from({ length: before }, (_, index) => index);
+  const around = new Set(runsAround(path ?? []).map(keyOf));
   let asked: number | null = null;
   for (let index = before; path && index < steps.length; index += 1) {
     const step = steps[index] as LoggedStep;
-    const own = pathOf(step);
-    if (isRerun(step) || path.some((part, depth) => isEndOf(step, part, path.slice(0, depth)))) {
-      break;
-    }
+    const own = ownRun(step);
+    // What comes behind the end of a construct around the run was done after it.
+    if (isRerun(step) || (own && step.meta.phase === "done" && around.has(keyOf(own)))) break;
     if (step.role === INPUT) {
       if (asked !== null) kept.push(asked, index);
       asked = null;
-      continue;
+    } else if (isBeside(outline, path, pathOf(step))) {
+      if (step.role === WAIT) asked = index;
+      else kept.push(index);
     }
-    const depth = path.findIndex((part, at) => !isSamePart(part, own[at]));
-    const [mine, other] = [path[depth], own[depth]];
-    if (!mine || !other || mine.in !== other.in || !("child" in mine) || !("child" in other))
-      continue;
-    const isSame = mine.iteration === other.iteration;
-    const isParallel = byID.get(mine.in)?.mode === LoopMode.parallel;
-    const isArm = mine.iteration === undefined && !isForked(byID.get(mine.in), mine.child);
-    if (isArm || (!isSame && !isParallel)) continue;
-    if (step.role === WAIT) asked = index;
-    else kept.push(index);
   }
   return kept;
 }
 
-// The step is what ends a construct around the run: what comes then was done after it.
-const isEndOf = (step: LoggedStep, part: PathPart, around: readonly PathPart[]): boolean =>
-  step.role === part.in &&
-  step.meta.phase === "done" &&
-  pathOf(step).length === around.length &&
-  around.every((one, depth) => isSamePart(one, pathOf(step)[depth]));
-
-const isForked = (step: StepDocument | undefined, child: string): boolean =>
-  step === undefined || (step.children ?? []).includes(child);
-
-/**
- * The position of a step that the run comes to next, such as one that failed. Null when that can't
- * be known: when several chains come to it, or it lies in several constructs.
- */
-export function comingStep(
-  { outline }: Workflow,
-  { position }: RunState,
-  stepID: string,
-): StepAt | null {
-  const begun = pathsTo(position, stepID, []);
-  const [path] = begun;
-  if (path) return begun.length === 1 ? { stepID, path } : null;
-  const ways = distinctWays(outline.enclosuresOf(stepID));
-  const parts: PathPart[] = [];
-  let at: Position | undefined = position;
-  for (const { in: construct, kind, child } of ways[0] ?? []) {
-    const inside: Position["inside"] = at?.next === construct ? at.inside : null;
-    const isParallel = outline.steps.get(construct)?.mode === LoopMode.parallel;
-    if (kind === "loop" && isParallel) return null;
-    const iteration: number | undefined = kind === "loop" ? (inside?.finished ?? 0) : undefined;
-    parts.push({ in: construct, child, ...(iteration !== undefined && { iteration }) });
-    at = inside?.chains.get(chainKey(child, iteration));
-  }
-  return ways.length === 1 ? { stepID, path: parts } : null;
-}
-
-/** The paths of the chains whose next step is this one. */
-function pathsTo(
-  { inside, next }: Position,
-  stepID: string,
-  path: readonly PathPart[],
-): (readonly PathPart[])[] {
-  const below = [...(inside?.chains ?? [])].flatMap(([key, chain]) =>
-    pathsTo(chain, stepID, [...path, { in: next, ...chainOf(key) }]),
-  );
-  return next === stepID ? [path, ...below] : below;
-}
-
-/**
- * The locals that a step at a path of a run sees: those of the run, and `_item`, `_index` and
- * `_iterDir` of the iterations around it. An `_item` that is not known is left out.
- */
-export function localsAt(
-  workflow: Workflow,
-  state: RunState,
-  path: readonly PathPart[],
-): Record<string, unknown> {
-  const locals = { ...state.localVars };
-  let at: Position | undefined = state.position;
-  for (const part of path) {
-    const inside: Position["inside"] = at?.next === part.in ? at.inside : null;
-    if (!("child" in part)) break;
-    const { child, iteration } = part;
-    if (iteration !== undefined) {
-      const own = iterationLocals(workflow, { ...state, localVars: locals }, part.in, iteration);
-      Object.assign(locals, own, inside?.given.get(iteration));
-    }
-    at = inside?.chains.get(chainKey(child, iteration));
-  }
-  return locals;
-}
-
-function iterationLocals(
-  { document, outline }: Workflow,
-  { localVars, params, runID, variables }: RunState,
-  loop: string,
-  iteration: number,
-): Record<string, unknown> {
-  const { name: workflow, version } = document;
-  const SYSVAR = { runID, workflowID: runID, workflow, version };
-  const evaluator = new ExpressionEvaluator({ ...params, ...variables, ...localVars, SYSVAR });
-  const numbered = { _index: iteration, _iterDir: `${loop}_${iteration}` };
-  const step = outline.steps.get(loop);
-  if (step?.while !== undefined) return { _item: null, ...numbered };
-  try {
-    const source = evaluator.resolve(step?.source);
-    return Array.isArray(source) ? { _item: source[iteration] ?? null, ...numbered } : numbered;
-  } catch {
-    return numbered;
-  }
+/** Whether two paths part in chains that run concurrently. */
+function isBeside(outline: Outline, one: readonly PathPart[], other: readonly PathPart[]): boolean {
+  const depth = one.findIndex((part, at) => keyOfPart(part) !== keyOfPart(other[at]));
+  const [mine, theirs] = [one[depth], other[depth]];
+  if (!mine || mine.in !== theirs?.in || !("child" in mine) || !("child" in theirs)) return false;
+  if (mine.iteration !== theirs.iteration) return isParallel(outline, mine.in);
+  // The arms of a Branch do not run together.
+  const construct = outline.steps.get(mine.in);
+  const isFork = construct === undefined || (construct.children ?? []).includes(mine.child);
+  return mine.iteration !== undefined || isFork;
 }

@@ -1,52 +1,18 @@
+import type { PathPart } from "@uncaged/workflow";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
-import type { Outline } from "../outline/outline.ts";
-import type { ChildRun, Commit, PathPart, RunState } from "./state.ts";
-
-/**
- * The position of a chain: `next` is the step that it comes to (or `RETURN`, `BREAK`), and `inside` is
- * set when that step is a construct that was entered: its `if` and its cases are not tested again.
- *
- * The positions of a run, a tree by the paths of its commits, are all the progress there is: what is
- * recorded under a path is done, and the rest is still to do.
- */
-export type Position = {
-  next: string;
-  inside: Inside | null;
-  /** The loops that this chain has behind it, with the number of their iterations. */
-  ended?: Readonly<Record<string, number>>;
-};
-
-/** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
-type BodyDone = { selected?: string | null; next?: string };
-
-/**
- * How far a construct is that was entered. `finished` counts the iterations of a loop that are done
- * without a gap, `broken` is the number of all when one of them broke out of it; `chains` are its chains
- * by `chainKey`, those that ended in the order in which they did; `given` are the locals that a rerun
- * gave a loop's iterations, by number; `run` is the state of the child workflow that the step started.
- */
-export type Inside = {
-  body: BodyDone | null;
-  finished: number;
-  broken: number | null;
-  chains: Map<string, Position>;
-  given: Map<number, Record<string, unknown>>;
-  run: RunState | null;
-  /** What that child workflow was begun with. */
-  child: ChildRun | null;
-};
+import { distinctWays, type Outline } from "../outline/outline.ts";
+import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";
 
 /** The start of a chain. */
 export const startAt = (next: string): Position => ({ next, inside: null });
 
 /** A construct that was just entered. */
-export const entered = (body: BodyDone | null = null): Inside => ({
+export const entered = (body: Inside["body"] = null): Inside => ({
   body,
   finished: 0,
   broken: null,
   chains: new Map(),
   given: new Map(),
-  run: null,
   child: null,
 });
 
@@ -55,7 +21,7 @@ export const chainKey = (child: string, iteration?: number): string =>
   iteration === undefined ? child : `${iteration}/${child}`;
 
 /** The chain that a key stands for. */
-export function chainOf(key: string): { child: string; iteration?: number } {
+function chainOf(key: string): { child: string; iteration?: number } {
   const slash = key.indexOf("/");
   return slash < 0 ? { child: key } : { child: key.slice(slash + 1), iteration: iterationOf(key) };
 }
@@ -91,15 +57,34 @@ export function insideAt(at: Position, construct: string): Inside {
   return at.inside;
 }
 
+/** A construct at a path that was entered; null when it was not. */
+export function openAt(
+  root: Position,
+  path: readonly PathPart[],
+  construct: string,
+): Inside | null {
+  let at: Position | undefined = root;
+  for (const part of path) {
+    const inside: Inside | null = at?.next === part.in ? at.inside : null;
+    if (!inside || !("child" in part)) return null;
+    at = inside.chains.get(chainKey(part.child, part.iteration));
+  }
+  return at?.next === construct ? at.inside : null;
+}
+
 /** Moves the position of a commit's chain to where the commit leads. */
 export function moveTo(outline: Outline, root: Position, role: string, commit: Commit): void {
-  const { path, phase, next, iterations } = commit;
+  const { path, phase, next, leadsTo, selected, iterations } = commit;
   passIterations(outline, root, path);
   const at = chainAt(root, path);
   if (phase === "body") {
     const inside = insideAt(at, role);
-    inside.body = commit.child === undefined ? bodyOf(commit) : null;
-    inside.run = null;
+    const body = {
+      ...(selected !== undefined && { selected }),
+      ...(leadsTo !== undefined && { next: leadsTo }),
+    };
+    inside.body = commit.child === undefined ? body : null;
+    inside.child = null;
     return;
   }
   if (phase === "done" && isLoop(outline, role)) {
@@ -116,18 +101,16 @@ const isLoop = ({ steps }: Outline, id: string): boolean => {
   return step !== undefined && getStepType(step) === "Loop";
 };
 
-const bodyOf = ({ leadsTo, selected }: Commit): BodyDone => ({
-  ...(selected !== undefined && { selected }),
-  ...(leadsTo !== undefined && { next: leadsTo }),
-});
+/** Whether the step with an id is a loop whose iterations run concurrently. */
+export const isParallel = ({ steps }: Outline, id: string): boolean =>
+  steps.get(id)?.mode === LoopMode.parallel;
 
 // A later iteration of a serial loop runs: those before it are over, also those that were dropped.
-function passIterations({ steps }: Outline, root: Position, path: readonly PathPart[]): void {
+function passIterations(outline: Outline, root: Position, path: readonly PathPart[]): void {
   for (const [depth, part] of path.entries()) {
     if (!("child" in part) || part.iteration === undefined) continue;
-    if (steps.get(part.in)?.mode === LoopMode.parallel) continue;
-    const inside = insideAt(chainAt(root, path.slice(0, depth)), part.in);
-    if (part.iteration > inside.finished) finishIterations(inside, part.iteration);
+    if (isParallel(outline, part.in)) continue;
+    finishIterations(insideAt(chainAt(root, path.slice(0, depth)), part.in), part.iteration);
   }
 }
 
@@ -146,14 +129,14 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   if (part.in === ENTRY && outline.entries.every((entry) => isDone(entry))) {
     Object.assign(around, startAt(RETURN));
   }
-  if (part.iteration === undefined) return;
+  const children = outline.steps.get(part.in)?.children ?? [];
+  if (part.iteration === undefined || children.length === 0) return;
   // A log of an older version has the number in its marks, and an iteration that left no other trace.
   const marked = commit.loopProgress?.[part.in] ?? 0;
   if (at.next === BREAK) inside.broken = commit.iterations ?? marked;
-  const children = outline.steps.get(part.in)?.children ?? [];
   let finished = inside.finished;
   while (children.every((child) => isDone(child, finished))) finished += 1;
-  if (children.length > 0) finishIterations(inside, Math.max(finished, marked));
+  finishIterations(inside, Math.max(finished, marked));
 }
 
 // What a finished iteration did is in the variables: how its chains ended is of no use.
@@ -192,10 +175,36 @@ export function currentOf(outline: Outline, { next, inside }: Position): string 
   return children.find((child) => !inside.chains.has(chainKey(child, iteration))) ?? next;
 }
 
-/** The child runs that are open in a position. */
-export function runsIn({ inside }: Position): { run: RunState; child: ChildRun }[] {
-  if (!inside) return [];
-  const below = [...inside.chains.values()].flatMap(runsIn);
-  const { run, child } = inside;
-  return run && child ? [{ run, child }, ...below] : below;
+// The paths of the chains whose next step is this one, entered or not.
+function pathsTo(
+  { inside, next }: Position,
+  stepID: string,
+  path: readonly PathPart[] = [],
+): (readonly PathPart[])[] {
+  const below = [...(inside?.chains ?? [])].flatMap(([key, chain]) =>
+    pathsTo(chain, stepID, [...path, { in: next, ...chainOf(key) }]),
+  );
+  return next === stepID ? [path, ...below] : below;
+}
+
+/**
+ * The position of a step that the run comes to next, such as one that failed. Null when that can't
+ * be known: when several chains come to it, or it lies in several constructs.
+ */
+export function comingStep(
+  { outline }: Workflow,
+  { position }: RunState,
+  stepID: string,
+): StepAt | null {
+  const [begun, ...others] = pathsTo(position, stepID);
+  if (begun) return others.length === 0 ? { stepID, path: begun } : null;
+  const [way, ...otherWays] = distinctWays(outline.enclosuresOf(stepID));
+  if (!way || otherWays.length > 0) return null;
+  const path: PathPart[] = [];
+  for (const { in: construct, kind, child } of way) {
+    if (kind === "loop" && isParallel(outline, construct)) return null;
+    const finished = openAt(position, path, construct)?.finished ?? 0;
+    path.push({ in: construct, child, ...(kind === "loop" && { iteration: finished }) });
+  }
+  return { stepID, path };
 }

@@ -1,19 +1,39 @@
+import type { PathPart } from "@uncaged/workflow";
 import type { LLMUsage } from "../adapter/adapter.ts";
 import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { Registry } from "../registry/registry.ts";
-import { setPath } from "../target/target.ts";
-import { type Position, startAt } from "./position.ts";
 
-/** An answer that a Pause has got. */
-export type PauseAnswer = {
-  stepID: string;
-  path: PathPart[];
-  payload: unknown;
-  requestId?: string;
-  timedOut: boolean;
+/** The documents of a step workflow: its own, and those of its children by the path that a step names. */
+export type Documents = {
+  document: WorkflowDocument;
+  subflows: Readonly<Record<string, WorkflowDocument>>;
 };
+
+/** A workflow's documents, with what is read off its own once. */
+export type Workflow = Documents & { registry: Registry; outline: Outline };
+
+/** Reads a document that is valid. @throws WorkflowError `DECLARATION_INVALID` */
+export const readWorkflow = ({ document, subflows }: Documents): Workflow => ({
+  document,
+  subflows,
+  registry: new Registry(document.registry),
+  outline: outlineOf(document),
+});
+
+/** The workflow of a child's run: kept with the step that started it, or built into the bundle. */
+export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow =>
+  readWorkflow({
+    document: child.document ?? (subflows[child.workflow] as WorkflowDocument),
+    subflows,
+  });
+
+/** What a Pause got. */
+export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
+
+/** The position of one run of a step: the step as the log names it, and all constructs around it. */
+export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /** How far constructs are, as a checkpoint has it: the finished children, the finished iterations. */
 export type Marks = {
@@ -21,7 +41,35 @@ export type Marks = {
   loopProgress: Record<string, number>;
 };
 
-const noMarks = (): Marks => ({ completedBranches: {}, loopProgress: {} });
+/**
+ * The position of a chain: `next` is the step that it comes to (or `RETURN`, `BREAK`), and `inside` is
+ * set when that step is a construct that was entered: its `if` and its cases are not tested again.
+ *
+ * The positions of a run, a tree by the paths of its commits, are all the progress there is: what is
+ * recorded under a path is done, and the rest is still to do.
+ */
+export type Position = {
+  next: string;
+  inside: Inside | null;
+  /** The loops that this chain has behind it, with the number of their iterations. */
+  ended?: Readonly<Record<string, number>>;
+};
+
+/** How far a construct is that was entered. */
+export type Inside = {
+  /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
+  body: { selected?: string | null; next?: string } | null;
+  /** How many iterations of a loop are done without a gap. */
+  finished: number;
+  /** The number of all iterations when one of them broke out of the loop. */
+  broken: number | null;
+  /** The chains by `chainKey`, those that ended in the order in which they did. */
+  chains: Map<string, Position>;
+  /** The locals that a rerun gave a loop's iterations, by number. */
+  given: Map<number, Record<string, unknown>>;
+  /** The child workflow that the step started: its state, and what it was begun with. */
+  child: { state: RunState; begun: ChildRun } | null;
+};
 
 /** All that a run is, apart from what is being done. Values of variables are never changed in place. */
 export type RunState = {
@@ -38,7 +86,7 @@ export type RunState = {
   eventSeq: number;
   writeSeq: number;
   /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
-  answers: Map<string, PauseAnswer>;
+  answers: Map<string, Answered>;
   /** The Stop that ended the run. */
   stopped: { id: string; reason: string | null } | null;
 };
@@ -56,8 +104,8 @@ export function newState(
     localVars: {},
     artifacts: {},
     completedSteps: new Set(),
-    position: startAt(entries.length === 1 ? (entries[0] as string) : ENTRY),
-    imported: noMarks(),
+    position: { next: entries.length === 1 ? (entries[0] as string) : ENTRY, inside: null },
+    imported: { completedBranches: {}, loopProgress: {} },
     eventSeq: 0,
     writeSeq: 0,
     answers: new Map(),
@@ -74,49 +122,21 @@ export function copyState(state: RunState): RunState {
     localVars: { ...state.localVars },
     artifacts: { ...state.artifacts },
     completedSteps: new Set(state.completedSteps),
-    position: copyPosition(state.position),
-    imported: {
-      completedBranches: { ...state.imported.completedBranches },
-      loopProgress: { ...state.imported.loopProgress },
-    },
+    position: structuredClone(state.position),
+    imported: structuredClone(state.imported),
     answers: new Map(state.answers),
   };
-}
-
-function copyPosition({ next, inside }: Position): Position {
-  if (!inside) return { next, inside };
-  const chains = [...inside.chains].map(([key, chain]) => [key, copyPosition(chain)] as const);
-  const run = inside.run && copyState(inside.run);
-  return { next, inside: { ...inside, chains: new Map(chains), run } };
 }
 
 /** The key of a Pause in its run. */
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
-/** Puts one write into the variables. `owned` are the containers that no one else can see. */
-export function applyWrite(
-  variables: Record<string, unknown>,
-  { path, value }: Write,
-  owned?: WeakSet<object>,
-): void {
-  const [name, ...rest] = path as [string, ...(string | number)[]];
-  variables[name] = rest.length === 0 ? value : setPath(variables[name], rest, value, owned);
-}
-
 /**
  * One variable write: the path that was written, not the whole variable. `seq` counts the run's
  * writes: concurrent steps are committed in another order than they wrote.
  */
 export type Write = { path: (string | number)[]; value: unknown; seq: number };
-
-/**
- * One construct that a step lies in: `in` is the construct's step id and `child` the entry of the chain;
- * a loop also has the iteration. A child workflow's chain has the run's id instead.
- */
-export type PathPart =
-  | { in: string; child: string; iteration?: number }
-  | { in: string; run: string };
 
 /** A child workflow that a step started: what it needs to go on with after a crash. */
 export type ChildRun = {
@@ -189,21 +209,16 @@ function jsonValue(value: unknown, name: string, depth: number): unknown {
     case "undefined":
       return null;
     case "object":
-      return value === null ? null : partsOf(value, name, depth);
+      break;
     default:
       throw notJson(name, `holds a ${typeof value}`);
   }
-}
-
-function partsOf(value: object, name: string, depth: number): unknown {
-  if ("toJSON" in value && typeof value.toJSON === "function") {
-    return jsonValue(value.toJSON(), name, depth + 1);
-  }
-  if (Array.isArray(value)) return value.map((item) => jsonValue(item, name, depth + 1));
+  if (value === null) return null;
+  const copied = (part: unknown): unknown => jsonValue(part, name, depth + 1);
+  if ("toJSON" in value && typeof value.toJSON === "function") return copied(value.toJSON());
+  if (Array.isArray(value)) return value.map(copied);
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(
-    entries.map(([key, item]) => [key.toWellFormed(), jsonValue(item, name, depth + 1)]),
-  );
+  return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), copied(item)]));
 }
 
 const notJson = (name: string, what: string) =>
@@ -212,66 +227,3 @@ const notJson = (name: string, what: string) =>
     `what ${name} is to get ${what}, and JSON can't hold that`,
     "write a value that JSON can hold",
   );
-
-/** A document with what is read off it once. */
-export type Workflow = { document: WorkflowDocument; registry: Registry; outline: Outline };
-
-/** Reads a document that is valid. @throws WorkflowError `DECLARATION_INVALID` */
-export const readWorkflow = (document: WorkflowDocument): Workflow => ({
-  document,
-  registry: new Registry(document.registry),
-  outline: outlineOf(document),
-});
-
-type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
-
-/**
- * The variables as committed writes make them. Concurrent steps are committed in another
- * order than they wrote: a write that comes late is put where it belongs, and the variable is made
- * again from the last time that it was written whole.
- */
-export class WriteHistory {
-  readonly #variables: Record<string, unknown>;
-  // What the writes below have made: values themselves are shared with the log.
-  readonly #owned = new WeakSet<object>();
-  readonly #pasts = new Map<string, Past>();
-
-  /** @param variables The values to begin with; they are changed. */
-  constructor(variables: Record<string, unknown>) {
-    this.#variables = variables;
-  }
-
-  add(write: Write): void {
-    const name = String(write.path[0]);
-    let past = this.#pasts.get(name);
-    if (!past) {
-      past = { base: this.#variables[name], baseSeq: 0, writes: [], isStale: false };
-      this.#pasts.set(name, past);
-    }
-    if (write.seq <= past.baseSeq) return;
-    const isLast = write.seq > (past.writes.at(-1)?.seq ?? past.baseSeq);
-    if (write.path.length === 1) {
-      past.writes = past.writes.filter(({ seq }) => seq > write.seq);
-      past.base = write.value;
-      past.baseSeq = write.seq;
-    } else if (isLast) {
-      past.writes.push(write);
-    } else {
-      const at = past.writes.findLastIndex(({ seq }) => seq < write.seq);
-      past.writes.splice(at + 1, 0, write);
-    }
-    if (isLast && !past.isStale) applyWrite(this.#variables, write, this.#owned);
-    else past.isStale = true;
-  }
-
-  /** The variables with every write in its place. */
-  settled(): Record<string, unknown> {
-    for (const [name, past] of this.#pasts) {
-      if (!past.isStale) continue;
-      this.#variables[name] = past.base;
-      for (const write of past.writes) applyWrite(this.#variables, write, this.#owned);
-      past.isStale = false;
-    }
-    return this.#variables;
-  }
-}

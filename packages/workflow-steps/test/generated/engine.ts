@@ -1,7 +1,7 @@
 import type { ExecutionContext, WorkflowSnapshot } from "../../src/context/context.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { RunEvent } from "../../src/document/event.ts";
-import type { Checkpoint } from "../../src/state/checkpoint-form.ts";
+import type { Checkpoint } from "../../src/state/checkpoint.ts";
 import type { Generated } from "./draft.ts";
 import { adaptersOf, answerTo, handlerOf, inTime } from "./run.ts";
 

@@ -3,8 +3,8 @@ import { type RunThreadOptions, runThread, type ThreadOutcome } from "@uncaged/w
 import type { Adapters } from "../../src/adapter/adapter.ts";
 import { stepsBundle } from "../../src/bundle/bundle.ts";
 import { fold } from "../../src/bundle/thread.ts";
-import type { Handler } from "../../src/context/run.ts";
-import type { Checkpoint } from "../../src/state/checkpoint-form.ts";
+import type { Handler } from "../../src/context/context.ts";
+import type { Checkpoint } from "../../src/state/checkpoint.ts";
 import type { Generated } from "./draft.ts";
 
 const threadId = "00000000000000000000000000";

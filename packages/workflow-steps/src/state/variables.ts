@@ -1,5 +1,36 @@
 import { type TruncatedValue, truncated } from "@uncaged/workflow";
-import { copyOf } from "../expression/value.ts";
+import { copyOf, sameValue } from "../expression/value.ts";
+import { applyWrite } from "./fold.ts";
+import type { Write } from "./state.ts";
+
+/** A variable before and after a write, as events show it. */
+type Change = { oldValue: unknown; newValue: unknown };
+
+/** The variables of a run while it goes on. A write costs its own size, not that of the variable. */
+export class Variables {
+  readonly #values: Record<string, unknown>;
+  readonly #owned = new WeakSet<object>();
+  readonly #sizes = new Sizes();
+
+  /** @param values They are changed; the containers in them are not. */
+  constructor(values: Record<string, unknown>) {
+    this.#values = values;
+  }
+
+  /** Writes; null when the value was there already. @throws WorkflowError `PATH_REFUSED` */
+  write(write: Write): Change | null {
+    const { path, value } = write;
+    const [name, ...rest] = path as [string, ...(string | number)[]];
+    const before = Object.hasOwn(this.#values, name) ? (this.#values[name] ?? null) : null;
+    const isSame = sameValue(rest.reduce<unknown>(itemOf, before), value);
+    const oldValue = isSame ? null : this.#sizes.shown(before);
+    this.#sizes.count(before, rest, value, () => {
+      applyWrite(this.#values, write, this.#owned);
+      return this.#values[name];
+    });
+    return isSame ? null : { oldValue, newValue: this.#sizes.shown(this.#values[name]) };
+  }
+}
 
 // The documented rule: more characters of JSON than this are cut, to a preview of so many.
 const most = 10 * 1024;
@@ -93,8 +124,8 @@ function along(root: unknown, path: readonly (string | number)[]): Container[] {
   return containers;
 }
 
-const itemOf = (container: Container | undefined, key: string | number | undefined): unknown =>
-  container && key !== undefined && Object.hasOwn(container, key)
+const itemOf = (container: unknown, key: string | number | undefined): unknown =>
+  isContainer(container) && key !== undefined && Object.hasOwn(container, key)
     ? (container as Record<string | number, unknown>)[key]
     : undefined;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { setPath } from "../target/target.ts";
-import { Sizes } from "./sizes.ts";
+import { Sizes } from "./variables.ts";
 
 test("a value of 10 KB of JSON is shown as a copy, a longer one as its beginning", () => {
   const sizes = new Sizes();
