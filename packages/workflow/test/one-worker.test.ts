@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ulid } from "ulid";
 import { listLive } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { spawnWorker } from "../src/local/worker-client.ts";
-import { dataPath, runDir, workerLogPath } from "../src/storage/paths.ts";
+import { takeLock } from "../src/storage/lock.ts";
+import { dataPath, lockPath, runDir, socketName, workerLogPath } from "../src/storage/paths.ts";
+import { isAlive } from "../src/worker/worker-info.ts";
 import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -91,6 +93,44 @@ describe("one worker for a hash", () => {
     spawnWorker(store.root, await store.add(counter));
     await until(() => store.workers().length === 1);
     await until(() => store.workers().length === 0);
+  });
+
+  test("goes away also when it can't remove its socket and its info, and another one takes over", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    spawnWorker(store.root, hash);
+    await until(
+      () => store.workers().length === 1 && existsSync(join(runDir(store.root), socketName(hash))),
+    );
+    const [worker] = store.workers();
+    // A folder that is not empty is removed by no unlink.
+    const planted = [socketName(hash), `${hash}.holder`].map((name) =>
+      join(runDir(store.root), name),
+    );
+    for (const path of planted) {
+      rmSync(path);
+      mkdirSync(join(path, "full"), { recursive: true });
+    }
+    await until(() => worker !== undefined && !isAlive(worker));
+    for (const path of planted) rmSync(path, { recursive: true });
+    const ref = await store.start(hash);
+    await store.whenStatus(ref, "completed");
+  });
+
+  test("stays the only one when its bundle reads and closes its lock", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf(`
+        const { readFileSync } = process.getBuiltinModule("node:fs");
+        readFileSync(options.lock);
+        yield step("read");
+        for (;;) { await sleep(20); yield step("count"); }
+      `),
+    );
+    const lock = lockPath(store.root, hash);
+    const ref = await store.start(hash, "", { options: { lock } });
+    await store.whenSteps(ref, 2);
+    expect(takeLock(lock, 200)).toBeNull();
   });
 
   test("goes away while its only thread waits for an answer", async () => {

@@ -1,8 +1,9 @@
 // @alone: sixteen processes wait for one lock, for at most 15 seconds.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { collectGarbage } from "../src/local/gc.ts";
 import { verifyStore } from "../src/local/verify.ts";
 import { registerBundle } from "../src/local/workflows.ts";
 import { readRegistry } from "../src/registry/read.ts";
@@ -37,6 +38,42 @@ test("names that sixteen processes register at once all survive", async () => {
   expect(await names()).toEqual(wanted.toSorted());
   expect((await verifyStore(root)).problems).toEqual([]);
 }, 60_000);
+
+test("fifty processes that add to one name at once all do, whoever is passed over", async () => {
+  const processes = Array.from({ length: 50 }, (_, i) =>
+    start("register", root, `p${i}`, "1", "w"),
+  );
+  for (const each of processes) expect(await new Response(each.stderr).text()).toBe("");
+  expect(((await readRegistry(root)).get("w")?.history ?? []).length).toBe(49);
+}, 120_000);
+
+test("a change that could not be synced is on the disk once it is made again", async () => {
+  const bytes = new TextEncoder().encode("// one");
+  const add = () =>
+    registerBundle(root, "one", bytes, { descriptor: { description: "", roles: {} } });
+  const { hash } = await add();
+  const paths = [registryPath(root), bundlePath(root, hash)];
+  const inodes = () => paths.map((path) => statSync(path).ino);
+  const before = inodes();
+  expect(await add()).toEqual({ name: "one", hash, unchanged: true });
+  // Other files, which were synced before they got these names: nothing is left of a failed sync.
+  expect(inodes().some((inode, at) => inode === before[at])).toBe(false);
+});
+
+test("a registry of a newer version keeps its bundles from gc", async () => {
+  const bytes = new TextEncoder().encode("// one");
+  const { hash } = await registerBundle(root, "one", bytes, {
+    descriptor: { description: "", roles: {} },
+  });
+  appendFileSync(registryPath(root), "pins:\n  - other\n");
+  for (const dryRun of [true, false]) {
+    const refused = await collectGarbage(root, { dryRun }).catch(
+      (error: { code: string }) => error.code,
+    );
+    expect(refused).toBe("REGISTRY_NEWER");
+  }
+  expect(existsSync(bundlePath(root, hash))).toBe(true);
+});
 
 test("one name that many processes register at once keeps every version", async () => {
   const versions = Array.from({ length: 20 }, (_, i) => new TextEncoder().encode(`// ${i}`));
@@ -86,7 +123,7 @@ test("garbage that is collected while names are registered is never a bundle tha
   expect(readdirSync(bundlesDir(root)).filter((name) => name.endsWith(".esm.js"))).toHaveLength(80);
 }, 60_000);
 
-test("a name is resolved without the YAML library and without SQLite", async () => {
+test("a name is resolved without the YAML library and without the lock", async () => {
   const bytes = new TextEncoder().encode("// one");
   const { hash } = await registerBundle(root, "one", bytes, {
     descriptor: { description: "", roles: {} },

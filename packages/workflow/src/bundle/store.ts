@@ -15,14 +15,13 @@ import { loadFailed, loadProblem, readMap, toBundle } from "./module.ts";
 
 /** The largest bundle, in bytes. */
 export const maxBundleSize = 64 << 20;
-const maxSideFileSize = 1 << 30;
 
 /** The files beside a bundle: its descriptor, the author's type declarations, its source map. */
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
 
 /**
- * Stores a bundle under its hash and gives the hash. Bytes that are there already stay as they are;
- * a file that no longer has the bytes of its name gets them back.
+ * Stores a bundle under its hash and gives the hash. Files that are there are written anew, with the same
+ * bytes: an earlier write of them may have failed to reach the disk, which its cache does not show.
  *
  * The bundle comes last: once it is there, all files beside it are there, on disk.
  * @throws WorkflowError `HASH_COLLISION`, and what the disk refuses.
@@ -39,10 +38,10 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
     });
   }
   makeFolder(bundlesDir(root));
-  putFile(descriptorPath(root, hash), utf8(await descriptorYaml(beside.descriptor)));
-  if (beside.types !== undefined) putFile(typesPath(root, hash), utf8(beside.types));
-  if (beside.map !== undefined) putFile(mapPath(root, hash), utf8(beside.map));
-  if (!present || !isSame(present, bytes)) writeFileAtomic(path, bytes);
+  writeFileAtomic(descriptorPath(root, hash), await descriptorYaml(beside.descriptor));
+  if (beside.types !== undefined) writeFileAtomic(typesPath(root, hash), beside.types);
+  if (beside.map !== undefined) writeFileAtomic(mapPath(root, hash), beside.map);
+  writeFileAtomic(path, bytes);
   return hash;
 }
 
@@ -71,12 +70,6 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   });
 }
 
-function putFile(path: string, bytes: Uint8Array): void {
-  const present = readOwnFile(path, maxSideFileSize);
-  if (!present || !isSame(present, bytes)) writeFileAtomic(path, bytes);
-}
-
-const utf8 = (text: string) => new TextEncoder().encode(text);
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 /**

@@ -2,8 +2,7 @@ import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
-import { withRegistryLock } from "../registry/change.ts";
-import { readRegistry } from "../registry/read.ts";
+import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { makeFolder, syncDir } from "../storage/files.ts";
@@ -33,7 +32,7 @@ const dayMs = 24 * hourMs;
  * Bundles are not deleted at once: they go to `trash/<time>-<hash>/`, where they can be moved back
  * from by hand, and a `gc` a day later deletes them. It runs under the registry's lock, so that no
  * `add` falls between, and moves a bundle under its hash's lock, so that no worker begins to use it.
- * @throws WorkflowError `REGISTRY_BROKEN` and those of the disk; what was done until then stays done.
+ * @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER` and those of the disk; what was done until then stays done.
  */
 export async function collectGarbage(
   root: Root,
@@ -44,7 +43,7 @@ export async function collectGarbage(
 }
 
 async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
-  const needed = hashesOf(await readRegistry(root));
+  const needed = hashesOf((await findOwn(root)).registry);
   const leftovers = findLeftovers(root, now - hourMs).filter((one) => !act || clear(root, one));
   const dead = new Set(leftovers.map(({ path }) => path));
   for (const hash of loggedHashes(root)) {

@@ -1,12 +1,14 @@
+import { statSync } from "node:fs";
 import { type WorkflowError, failedError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
 import { type Lock, takeLock } from "../storage/lock.ts";
 import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
-import { backupPath, findRegistry } from "./read.ts";
+import { backupPath, findRegistry, type Found } from "./read.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
-const waitMs = 10_000;
+// Many changes at once take their turns: only one that nobody gets past is given up.
+const stuckMs = 10_000;
 
 /**
  * Reads the registry, gives it to `change` and writes what comes back, all under the registry's lock:
@@ -15,7 +17,7 @@ const waitMs = 10_000;
  *
  * A file that a newer version wrote is read by all commands and changed by none; comments in a file
  * that was edited by hand are not kept.
- * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds, `REGISTRY_BROKEN`, `REGISTRY_NEWER`, those
+ * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change, `REGISTRY_BROKEN`, `REGISTRY_NEWER`, those
  * `REGISTRY_FULL` (more than 16 MiB), of the disk, and what `change` throws.
  */
 export async function changeRegistry<Change extends { registry: Registry }>(
@@ -23,16 +25,26 @@ export async function changeRegistry<Change extends { registry: Registry }>(
   change: (registry: Registry) => Change | Promise<Change>,
 ): Promise<Change> {
   return await withRegistryLock(root, async () => {
-    const found = await findRegistry(root);
-    if (found.unknown) throw newer(root, found.unknown);
+    const found = await findOwn(root);
     const changed = await change(found.registry);
-    if (changed.registry === found.registry) return changed;
+    if (changed.registry === found.registry) {
+      // What is there may be what an earlier change failed to sync.
+      if (found.text !== null) writeFileAtomic(registryPath(root), found.text);
+      return changed;
+    }
     const text = serialiseRegistry(changed.registry);
     if (Buffer.byteLength(text) > maxRegistryBytes) throw full(root);
     if (found.text !== null) writeFileAtomic(backupPath(root), found.text);
     writeFileAtomic(registryPath(root), text);
     return changed;
   });
+}
+
+/** The registry, if this version knows all that it holds. @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`. */
+export async function findOwn(root: Root): Promise<Found> {
+  const found = await findRegistry(root);
+  if (found.unknown) throw newer(root, found.unknown);
+  return found;
 }
 
 /** Does something while no one else changes the registry. Makes the storage root when it is missing. */
@@ -48,13 +60,23 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
 
 // Polled and not waited for: its owner may be this very process, which a blocking wait would stop.
 async function waitForLock(root: Root): Promise<Lock> {
-  const deadline = performance.now() + waitMs;
+  let last = versionOf(root);
+  let since = performance.now();
   for (;;) {
     const lock = takeLock(registryLockPath(root), 0);
     if (lock) return lock;
-    if (performance.now() > deadline) throw locked(root);
+    const version = versionOf(root);
+    if (version !== last) since = performance.now();
+    else if (performance.now() - since > stuckMs) throw locked(root);
+    last = version;
     await Bun.sleep(2 + Math.random() * 10);
   }
+}
+
+/** What differs whenever the registry was written. */
+function versionOf(root: Root): string {
+  const found = statSync(registryPath(root), { throwIfNoEntry: false });
+  return found ? `${found.ino} ${found.mtimeMs}` : "";
 }
 
 function locked(root: Root): WorkflowError {
@@ -68,7 +90,7 @@ function locked(root: Root): WorkflowError {
 function newer(root: Root, at: { line: number; column: number; reason: string }): WorkflowError {
   return failedError(
     "REGISTRY_NEWER",
-    `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, and writing would lose it`,
+    `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, which this version does not know`,
     "use the version of uncaged-workflow that wrote the file, or remove the key",
   );
 }

@@ -30,8 +30,9 @@ const program = `
 const children: { kill(signal: NodeJS.Signals): void }[] = [];
 afterEach(() => children.splice(0).forEach((child) => child.kill("SIGKILL")));
 
-function holder() {
-  const child = Bun.spawn([process.execPath, "-e", program, path], { stdout: "pipe" });
+function holder(then = "") {
+  const code = `${program}\nif (lock) { ${then} }`;
+  const child = Bun.spawn([process.execPath, "-e", code, path], { stdout: "pipe" });
   children.push(child);
   return child;
 }
@@ -59,6 +60,24 @@ describe("a lock", () => {
     expect(takeLock(path, 50)).toBeNull();
     child.kill("SIGKILL");
     await child.exited;
+  });
+
+  test("is kept when the process that holds it opens and closes the file, and not inherited by its children", async () => {
+    const use = `
+      const { closeSync, openSync, readFileSync } = require("node:fs");
+      readFileSync(process.argv[1]);
+      closeSync(openSync(process.argv[1], "r+"));
+      Bun.spawn(["sleep", "5"]);
+      require("node:child_process").spawn("sleep", ["5"]);
+    `;
+    const child = holder(use);
+    expect(await firstLine(child)).toBe("held");
+    expect(takeLock(path, 100)).toBeNull();
+    child.kill("SIGKILL");
+    await child.exited;
+    const lock = takeLock(path, 3_000);
+    expect(lock).not.toBeNull();
+    lock?.release();
   });
 
   test("goes to exactly one of eight that ask at once", async () => {

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
-import { failedError } from "../contract/error.ts";
+import { failedError, messageOf } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
@@ -98,9 +98,19 @@ function isIdle(): boolean {
 async function close(): Promise<void> {
   if (closing) return;
   closing = true;
-  server?.close();
-  await threads.release();
-  info.remove();
-  lock?.release();
+  const cleanUps = [
+    () => server?.close(),
+    () => threads.release(),
+    () => info.remove(),
+    () => lock?.release(),
+  ];
+  for (const cleanUp of cleanUps) {
+    try {
+      await cleanUp();
+    } catch (error) {
+      // Of what can't be cleaned up nothing keeps the next worker from beginning; one that stays would.
+      console.error(messageOf(error));
+    }
+  }
   exit(0);
 }

@@ -1,12 +1,12 @@
-// Registers bundles under names of its own, and says each name when it has been registered.
+// Registers bundles under names of its own, or all under the name `only`, and prints each when it has been registered.
 import { registerBundle } from "../../src/local/workflows.ts";
 import { openRoot } from "../../src/storage/root.ts";
 
-const [path = "", prefix = "", count = "0"] = process.argv.slice(2);
+const [path = "", prefix = "", count = "0", only] = process.argv.slice(2);
 const root = openRoot({ path });
 for (let i = 0; i < Number(count); i += 1) {
   const name = `${prefix}-${i}`;
   const bytes = new TextEncoder().encode(`// ${name}`);
-  await registerBundle(root, name, bytes, { descriptor: { description: name, roles: {} } });
+  await registerBundle(root, only ?? name, bytes, { descriptor: { description: name, roles: {} } });
   process.stdout.write(`${name}\n`);
 }
