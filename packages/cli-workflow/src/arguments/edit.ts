@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  type ForkOptions,
   type Keep,
   keptSteps,
   type Step,
@@ -11,8 +12,7 @@ import {
 import type { Session } from "../session/session.ts";
 import { jsonOf } from "./values.ts";
 
-/** What a fork changes of its last kept step. */
-export type Edit = { content?: string; meta?: Record<string, unknown> };
+type Edit = NonNullable<ForkOptions["edit"]>;
 
 /**
  * The change that `--edit` asks for: its JSON, or what a person makes of the step in an editor.
@@ -31,21 +31,17 @@ export async function editOf(
   const step = last === undefined ? undefined : steps[last];
   if (last === undefined || !step) {
     const message = "no step is kept, so there is none to edit";
-    throw refusal("NOTHING_TO_EDIT", message, "keep one with --at-step or --from-role");
+    throw WorkflowError.usage("NOTHING_TO_EDIT", message, "keep one with --at-step or --from-role");
   }
   return changeOf(step, await editText(session, `step-${last + 1}.txt`, stepText(step, last + 1)));
 }
 
 function checkEdit(value: unknown): Edit {
   const { content, meta, ...rest } = isObject(value) ? value : { "": value };
-  const other = Object.keys(rest)[0];
-  const good =
-    other === undefined &&
-    (content === undefined || typeof content === "string") &&
-    (meta === undefined || isObject(meta)) &&
-    (content !== undefined || meta !== undefined);
-  if (good) return { content, meta };
-  throw refusal(
+  const isKnown = Object.keys(rest).length === 0 && (content ?? meta) !== undefined;
+  const isText = content === undefined || typeof content === "string";
+  if (isKnown && isText && (meta === undefined || isObject(meta))) return { content, meta };
+  throw WorkflowError.usage(
     "BAD_EDIT",
     "--edit takes an object with a content (a string), a meta (an object) or both",
     'for example: --edit \'{"content":"A better plan"}\'',
@@ -80,7 +76,7 @@ export function changeOf(step: Step, text: string): Edit {
   const sameMeta = Bun.deepEquals(meta, step.meta, true);
   if (sameMeta && content === step.content) {
     const message = "the step was not changed, so nothing was forked";
-    throw refusal("EDIT_CANCELLED", message, "to fork it as it is leave --edit out", "failed");
+    throw WorkflowError.failed("EDIT_CANCELLED", message, "to fork it as it is leave --edit out");
   }
   return { ...(content === step.content ? {} : { content }), ...(sameMeta ? {} : { meta }) };
 }
@@ -95,31 +91,21 @@ function metaOf(text: string): Record<string, unknown> {
   throw badFile("the meta is no JSON object");
 }
 
-const badFile = (why: string): WorkflowError =>
-  refusal("BAD_EDIT", `the edited step can't be read: ${why}`, "nothing was forked; try again");
-
-function refusal(
-  code: string,
-  message: string,
-  hint: string,
-  kind: "usage" | "failed" = "usage",
-): WorkflowError {
-  return new WorkflowError({ code, kind, message, hint });
+function badFile(why: string): WorkflowError {
+  const message = `the edited step can't be read: ${why}`;
+  return WorkflowError.usage("BAD_EDIT", message, "nothing was forked; try again");
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * The text as a person has left it in `$VISUAL` or `$EDITOR`.
- * @throws WorkflowError `NO_EDITOR` (usage), `EDITOR_FAILED`.
- */
+/** The text as a person has left it in `$VISUAL` or `$EDITOR`. */
 async function editText(session: Session, name: string, text: string): Promise<string> {
   const editor = session.env.VISUAL || session.env.EDITOR;
   if (!editor) {
     const message = "there is no editor: neither VISUAL nor EDITOR is set";
     const hint = 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'';
-    throw refusal("NO_EDITOR", message, hint);
+    throw WorkflowError.usage("NO_EDITOR", message, hint);
   }
   const folder = mkdtempSync(join(tmpdir(), "uncaged-workflow-"));
   try {
@@ -134,14 +120,11 @@ async function editText(session: Session, name: string, text: string): Promise<s
 
 // $EDITOR is a command line and no path (`code --wait`): a shell reads it, as git has it read.
 async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
-  const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "sh", path], {
-    stdio: ["inherit", "inherit", "inherit"],
-    env,
-    cwd,
-  });
-  const exitCode = await child.exited;
+  const command = ["/bin/sh", "-c", `${editor} "$1"`, "sh", path];
+  const stdio = ["inherit", "inherit", "inherit"] as const;
+  const exitCode = await Bun.spawn(command, { stdio: [...stdio], env, cwd }).exited;
   if (exitCode === 0) return;
   const why = exitCode === 127 ? "was not found" : `ended with exit code ${exitCode}`;
   const hint = "nothing was forked; set EDITOR to an editor that works";
-  throw refusal("EDITOR_FAILED", `the editor ${why}: ${editor}`, hint, "failed");
+  throw WorkflowError.failed("EDITOR_FAILED", `the editor ${why}: ${editor}`, hint);
 }

@@ -55,8 +55,7 @@ export async function withName<T>(
     if (!isWorkflowError(error) || error.code !== "WORKFLOW_NOT_FOUND") throw error;
     const suggestion = await nearest(session, name);
     if (suggestion === null) throw error;
-    const { code, kind, message } = error;
-    throw new WorkflowError({ code, kind, message, hint: `did you mean ${suggestion}?` });
+    throw WorkflowError.missing(error.code, error.message, `did you mean ${suggestion}?`);
   }
 }
 

@@ -10,9 +10,7 @@ import {
 import { badOption } from "./options.ts";
 import { looseJson } from "./values.ts";
 
-/*
- * What only step workflows have. It is loaded for them alone: the package is large.
- */
+/* What only step workflows have: it is loaded for them alone. */
 
 /**
  * The documents of the step workflow that a bundle was built from.
@@ -52,8 +50,7 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
     declared.length === 0
       ? "it declares no variables and no params"
       : `it declares ${listed(declared)}`;
-  const message = `the workflow declares no ${show(name)}`;
-  return new WorkflowError({ code: "NOT_DECLARED", kind: "missing", message, hint });
+  return WorkflowError.missing("NOT_DECLARED", `the workflow declares no ${show(name)}`, hint);
 }
 
 /** Where a rerun starts: the step, how many steps of the thread come before its run, and its path. */
@@ -74,18 +71,18 @@ export function rerunStart(
     ? []
     : (/^(.+)#([1-9]\d{0,8})$/.exec(text) ?? []);
   if (!ids.includes(named)) {
-    throw noSuchStep(`the workflow has no step ${show(named)}`, `its steps: ${listed(ids)}`);
+    const message = `the workflow has no step ${show(named)}`;
+    throw WorkflowError.missing("NO_SUCH_STEP", message, `its steps: ${listed(ids)}`);
   }
   const run = stepRun(steps, named, nth === undefined ? undefined : Number(nth));
   if (run) return { stepID: named, kept: run.before, path: run.path };
-  throw noSuchStep(
-    `the step ${show(named)} has not run ${nth} times`,
+  const message = `the step ${show(named)} has not run ${nth} times`;
+  throw WorkflowError.missing(
+    "NO_SUCH_STEP",
+    message,
     `start at its last run: --from-step ${named}`,
   );
 }
-
-const noSuchStep = (message: string, hint: string): WorkflowError =>
-  new WorkflowError({ code: "NO_SUCH_STEP", kind: "missing", message, hint });
 
 const mostNames = 30;
 

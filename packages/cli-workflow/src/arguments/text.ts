@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorKind, show, WorkflowError } from "@uncaged/workflow/host";
+import { codeOf } from "../output/output.ts";
 import { wrongUse } from "../session/failure.ts";
 
 /** The path that stands for stdin. */
@@ -35,13 +36,10 @@ export async function textOrStdin(text: string, option: string): Promise<string>
  */
 export async function readText(path: string, option: string): Promise<string> {
   const isStdin = path === stdin;
-  const refuse = (code: string, kind: "usage" | "missing" | "failed", what: string) =>
-    new WorkflowError({
-      code,
-      kind,
-      message: `${option}: ${isStdin ? "stdin" : show(path)} ${what}`,
-      hint: "give the path of a text file, or - for stdin",
-    });
+  const refuse = (code: string, kind: ErrorKind, what: string) => {
+    const message = `${option}: ${isStdin ? "stdin" : show(path)} ${what}`;
+    return WorkflowError[kind](code, message, "give the path of a text file, or - for stdin");
+  };
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
@@ -52,7 +50,7 @@ export async function readText(path: string, option: string): Promise<string> {
       if (length > longestText) break;
     }
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = codeOf(error);
     if (path === "" || ["ENOENT", "ENOTDIR", "ENAMETOOLONG"].includes(code)) {
       throw refuse("FILE_NOT_FOUND", "missing", "does not exist");
     }

@@ -48,14 +48,10 @@ export function looseJson(option: string, text: string): unknown {
 
 function badJson(option: string, text: string, error: unknown): WorkflowError {
   const why = error instanceof Error ? error.message : String(error);
-  return new WorkflowError(
-    {
-      code: "BAD_JSON",
-      kind: "usage",
-      message: `${option} is no JSON: ${show(text)} (${why})`,
-      hint: `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
-    },
-    { cause: error },
+  return WorkflowError.usage(
+    "BAD_JSON",
+    `${option} is no JSON: ${show(text)} (${why})`,
+    `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
   );
 }
 

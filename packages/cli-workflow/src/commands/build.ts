@@ -3,6 +3,7 @@ import { basename, resolve } from "node:path";
 import { buildSource, show, WorkflowError } from "@uncaged/workflow/host";
 import { sourcesFor } from "../arguments/names.ts";
 import { badOption } from "../arguments/options.ts";
+import { codeOf } from "../output/output.ts";
 import { defineCommand } from "../session/command.ts";
 
 const ending = ".esm.js";
@@ -35,10 +36,9 @@ export default defineCommand({
 function write(path: string, content: Uint8Array | string): void {
   try {
     writeFileSync(path, content);
-  } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "no reason";
-    const message = `can't write ${show(path)}: ${code}`;
+  } catch (error) {
+    const message = `can't write ${show(path)}: ${codeOf(error) || "no reason"}`;
     const hint = "name a file in a folder that exists and can be written: -o <file>";
-    throw new WorkflowError({ code: "OUT_NOT_WRITABLE", kind: "failed", message, hint }, { cause });
+    throw WorkflowError.failed("OUT_NOT_WRITABLE", message, hint);
   }
 }

@@ -1,7 +1,6 @@
 import { type Host, openLocalHost } from "@uncaged/workflow/host";
 import { type Candidate, candidatesFor, files, type Stored } from "../completion/completion.ts";
-import { oneLine } from "../output/text.ts";
-import { ago } from "../output/time.ts";
+import { ago, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 

@@ -1,5 +1,5 @@
 import { withName } from "../arguments/names.ts";
-import { ago, isoTime } from "../output/time.ts";
+import { ago, isoTime } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({

@@ -1,5 +1,4 @@
-import { oneLine, shortHash } from "../output/text.ts";
-import { ago } from "../output/time.ts";
+import { ago, oneLine, shortHash } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({

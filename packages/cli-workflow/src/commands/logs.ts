@@ -2,8 +2,7 @@ import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
 import { attemptName, valueText } from "../output/attempt.ts";
 import { interruptedExitCode } from "../output/outcome.ts";
-import { oneLine } from "../output/text.ts";
-import { isoTime } from "../output/time.ts";
+import { isoTime, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 

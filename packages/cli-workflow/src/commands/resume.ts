@@ -53,10 +53,9 @@ export default defineCommand({
 
 function onlyOf([id = "", ...others]: string[]): string {
   if (others.length === 0) return id;
-  throw new WorkflowError({
-    code: "ONE_THREAD_ONLY",
-    kind: "usage",
-    message: "--wait and --follow take one thread",
-    hint: "resume them without, and follow each: uncaged-workflow follow <id>",
-  });
+  throw WorkflowError.usage(
+    "ONE_THREAD_ONLY",
+    "--wait and --follow take one thread",
+    "resume them without, and follow each: uncaged-workflow follow <id>",
+  );
 }

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
@@ -38,7 +39,7 @@ export default defineCommand({
     session.note("Ctrl-C ends it; threads continue without it");
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
     await server.stop();
   },
 });
@@ -59,14 +60,11 @@ async function alreadyServed(session: Session, port: number, error: unknown) {
   if (!address || !address.url.endsWith(`:${port}`)) return null;
   const { url, token } = address;
   const headers = { Authorization: `Bearer ${token}` };
-  const reply = await fetch(`${url}/api/server`, {
-    headers,
-    signal: AbortSignal.timeout(2_000),
-  }).catch(() => null);
+  const signal = AbortSignal.timeout(2_000);
+  const reply = await fetch(`${url}/api/server`, { headers, signal }).catch(() => null);
   if (!reply?.ok) return null;
-  const { code, kind, message } = error;
   const hint = `this storage root is served there already: ${url}/?token=${token}`;
-  return new WorkflowError({ code, kind, message, hint });
+  return WorkflowError.failed(error.code, error.message, hint);
 }
 
 const openers: Partial<Record<NodeJS.Platform, string[]>> = {
@@ -81,11 +79,4 @@ function openBrowser(url: string): boolean {
   const options = { stdin: "ignore", stdout: "ignore", stderr: "ignore" } as const;
   Bun.spawn([program, ...args, url], options).unref();
   return true;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise;
 }

@@ -1,8 +1,7 @@
 import type { WorkflowView } from "@uncaged/workflow/host";
 import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
-import { count, oneLine, plain } from "../output/text.ts";
-import { ago, isoTime } from "../output/time.ts";
+import { ago, count, isoTime, oneLine, plain } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 

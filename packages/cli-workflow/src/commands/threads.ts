@@ -3,7 +3,7 @@ import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
 import { idAndStatus, versionColumn } from "../output/table.ts";
-import { ago } from "../output/time.ts";
+import { ago } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";

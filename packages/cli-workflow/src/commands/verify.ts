@@ -1,5 +1,4 @@
 import type { Problem } from "@uncaged/workflow/host";
-import { startSpinner } from "../output/spinner.ts";
 import { count, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
@@ -7,9 +6,7 @@ export default defineCommand({
   examples: ["uncaged-workflow verify", "uncaged-workflow verify --json | jq .problems"],
   async run(session) {
     let done = 0;
-    const dumb = session.env.TERM === "dumb" || session.json;
-    const progress = () => [`${count(done, "file")} checked`];
-    const spinner = startSpinner(session.output.notes, dumb, progress);
+    const spinner = session.spinner(() => [`${count(done, "file")} checked`]);
     const onProgress = () => {
       done += 1;
     };

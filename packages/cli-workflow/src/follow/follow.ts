@@ -3,6 +3,7 @@ import {
   isMoving,
   type Observed,
   settled,
+  type StartedThread,
   type ThreadRef,
   type ThreadStatus,
   WorkflowError,
@@ -17,31 +18,73 @@ import {
   resultOf,
   whatNext,
 } from "../output/outcome.ts";
-import { startSpinner } from "../output/spinner.ts";
+import type { Spinner } from "../output/output.ts";
 import type { Session } from "../session/session.ts";
 import { View } from "./view.ts";
-
-/** A thread that a command has started or continued. */
-export type Started = { threadId: string; workflow: string; hash: string };
 
 /**
  * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves
  * the view and not the thread.
  */
 export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
+  const { threadId } = ref;
+  const view = new View(session.look);
+  const spinner = session.spinner(() => (view.midLine ? [] : view.live(Date.now())));
   const signal = session.interruption();
-  const items = unlessRemoved(ref, follow(session.host, ref, { signal }));
-  const state = session.json
-    ? await streamItems(session, items)
-    : await drawItems(session, ref, items);
-  return state ? outcomeExitCode(state) : leave(session, ref);
+  try {
+    for await (const item of follow(session.host, ref, { signal })) {
+      if (item.kind === "removed") {
+        const message = `the thread ${threadId} was removed while it was followed`;
+        throw WorkflowError.missing("THREAD_NOT_FOUND", message);
+      }
+      const end = endOf(item);
+      if (session.json) streamItem(session, item, end);
+      else draw(session, spinner, view.show(item));
+      if (end) {
+        spinner.stop();
+        if (!session.json) await endView(session, ref, end);
+        return outcomeExitCode(end);
+      }
+      // Where there is no spinner to show it.
+      if (
+        item.kind === "status" &&
+        item.state.status === "paused" &&
+        !session.output.notes.terminal
+      ) {
+        session.note(`paused; continue it: uncaged-workflow resume ${threadId}`);
+      }
+    }
+  } finally {
+    spinner.stop();
+  }
+  return leave(session, ref);
+}
+
+function draw(session: Session, spinner: Spinner, text: string): void {
+  if (text === "") return;
+  spinner.clear();
+  session.write(text);
+}
+
+/** The state that ends the view, if an item does. */
+function endOf(item: Observed): ThreadStatus | null {
+  if (item.kind === "end") return item.state;
+  return item.kind === "status" && !isMoving(item.state.status) ? item.state : null;
+}
+
+function streamItem(session: Session, item: Observed, end: ThreadStatus | null): void {
+  if (end) session.stream({ kind: "end", status: end.status, result: resultOf(end) });
+  else if (item.kind === "event") session.stream({ kind: "event", event: item.event });
+  else if (item.kind === "step")
+    session.stream({ kind: "step", number: item.number, step: item.step });
+  else if (item.kind === "status") session.stream({ kind: "status", status: item.state.status });
 }
 
 /** Waits silently until a thread has ended or waits for an answer, and returns the exit code. */
 export async function waitForThread(
   session: Session,
   ref: ThreadRef,
-  started: Started,
+  started: StartedThread,
 ): Promise<number> {
   const signal = session.interruption();
   const view = await settled(session.host, ref, { signal });
@@ -61,77 +104,6 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);
   return interruptedExitCode;
-}
-
-async function* unlessRemoved(
-  { threadId }: ThreadRef,
-  items: AsyncIterable<Observed>,
-): AsyncGenerator<Observed> {
-  for await (const item of items) {
-    if (item.kind === "removed") {
-      const message = `the thread ${threadId} was removed while it was followed`;
-      throw new WorkflowError({ code: "THREAD_NOT_FOUND", kind: "missing", message });
-    }
-    yield item;
-  }
-}
-
-/** The state that ends the view, if an item does. */
-function endOf(item: Observed): ThreadStatus | null {
-  if (item.kind === "end") return item.state;
-  return item.kind === "status" && !isMoving(item.state.status) ? item.state : null;
-}
-
-async function streamItems(
-  session: Session,
-  items: AsyncIterable<Observed>,
-): Promise<ThreadStatus | null> {
-  for await (const item of items) {
-    const end = endOf(item);
-    if (end) {
-      session.stream({ kind: "end", status: end.status, result: resultOf(end) });
-      return end;
-    }
-    if (item.kind === "event") session.stream({ kind: "event", event: item.event });
-    if (item.kind === "step")
-      session.stream({ kind: "step", number: item.number, step: item.step });
-    if (item.kind === "status") session.stream({ kind: "status", status: item.state.status });
-  }
-  return null;
-}
-
-async function drawItems(
-  session: Session,
-  ref: ThreadRef,
-  items: AsyncIterable<Observed>,
-): Promise<ThreadStatus | null> {
-  const { notes } = session.output;
-  const view = new View(session.look);
-  const spinner = startSpinner(notes, session.env.TERM === "dumb", () =>
-    view.midLine ? [] : view.live(Date.now()),
-  );
-  try {
-    for await (const item of items) {
-      const text = view.show(item);
-      if (text) {
-        spinner.clear();
-        session.write(text);
-      }
-      // Where there is no spinner to show it.
-      if (item.kind === "status" && item.state.status === "paused" && !notes.terminal) {
-        session.note(`paused; continue it: uncaged-workflow resume ${ref.threadId}`);
-      }
-      const end = endOf(item);
-      if (end) {
-        spinner.stop();
-        await endView(session, ref, end);
-        return end;
-      }
-    }
-  } finally {
-    spinner.stop();
-  }
-  return null;
 }
 
 async function endView(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {

@@ -1,12 +1,12 @@
+import type { StartedThread } from "@uncaged/workflow/host";
 import type { StartOptions } from "../arguments/options.ts";
 import type { Session } from "../session/session.ts";
-import type { Started } from "./follow.ts";
 
 /** Prints which thread has started, and waits for it or shows it when that was asked for. */
 export async function afterStart(
   session: Session,
   options: StartOptions,
-  started: Started,
+  started: StartedThread,
 ): Promise<number> {
   const { threadId, workflow, hash } = started;
   const ref = { hash, threadId };

@@ -16,8 +16,7 @@ import {
 } from "../output/attempt.ts";
 import type { Look } from "../output/style.ts";
 import { contentText } from "../output/thread.ts";
-import { firstLine, oneLine, plain, truncate } from "../output/text.ts";
-import { elapsed } from "../output/time.ts";
+import { elapsed, firstLine, oneLine, plain, truncate } from "../output/text.ts";
 
 const indent = "     ";
 const longestThought = 500;

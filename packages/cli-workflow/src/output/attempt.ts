@@ -8,8 +8,7 @@ import {
 } from "@uncaged/workflow";
 import { spentText } from "./ledger.ts";
 import type { Look, Style } from "./style.ts";
-import { count, hanging, oneLine, plain, sizeText, truncate } from "./text.ts";
-import { elapsed } from "./time.ts";
+import { count, elapsed, hanging, oneLine, plain, sizeText, truncate } from "./text.ts";
 
 const indent = 5;
 const shownLines = 4;

@@ -1,7 +1,6 @@
 import type { Status, Step, ThreadResult, ThreadStatus } from "@uncaged/workflow/host";
 import { type Paint, statusStyle, statusText } from "./style.ts";
-import { plain } from "./text.ts";
-import { isoTime } from "./time.ts";
+import { isoTime, plain } from "./text.ts";
 
 /** The exit code for a thread that waits for an answer: it is neither done nor failed. */
 export const waitingExitCode = 6;

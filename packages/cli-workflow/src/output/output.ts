@@ -1,5 +1,6 @@
 import { fstatSync, writeSync } from "node:fs";
 import { WorkflowError } from "@uncaged/workflow/host";
+import { truncate } from "./text.ts";
 
 /** One of the two streams that a command writes to. */
 export type Sink = {
@@ -71,30 +72,62 @@ const refusals: Record<string, string> = {
   EFBIG: "the file would pass the size limit",
 };
 
-function goneOr(error: unknown): unknown {
-  const code = String(codeOf(error));
+function goneOr(error: unknown): Error {
+  const code = codeOf(error);
   if (code === "EPIPE") return new ReaderGone("nobody reads the output");
-  return new WorkflowError(
-    {
-      code: "OUTPUT_FAILED",
-      kind: "failed",
-      message: `can't write the output: ${refusals[code] ?? code}`,
-      hint: "make room where stdout goes, or send it elsewhere; what the command did is done",
-    },
-    { cause: error },
+  return WorkflowError.failed(
+    "OUTPUT_FAILED",
+    `can't write the output: ${refusals[code] ?? code}`,
+    "make room where stdout goes, or send it elsewhere; what the command did is done",
   );
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
-}
+/** The code of a system's error, such as `ENOENT`; "" where there is none. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";
 
 /** The one JSON document of a command: on a terminal laid out for reading, in a pipe on one line. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
   return `${JSON.stringify(value, null, terminal ? 2 : 0)}\n`;
 }
 
-/** One object of a stream, on a line of its own. */
-export function jsonLine(value: unknown): string {
-  return `${JSON.stringify(value)}\n`;
+const glyphs = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const tickMs = 100;
+const eraseLine = "\r\u001b[2K";
+const eraseLineAbove = "\u001b[1A\u001b[2K";
+
+/** Lines on stderr that show progress; nothing where stderr is no terminal. */
+export type Spinner = {
+  /** Erases the lines until the next tick, so that something else can be written. */
+  clear(): void;
+  stop(): void;
+};
+
+/** Starts a spinner; `lines` gives its texts for each tick, none for nothing now. */
+export function startSpinner(sink: Sink, dumb: boolean, lines: () => string[]): Spinner {
+  if (!sink.terminal || dumb) return { clear: () => {}, stop: () => {} };
+  let tick = 0;
+  let shown = 0;
+  const erased = (): string => {
+    const text = shown > 0 ? eraseLine + eraseLineAbove.repeat(shown - 1) : "";
+    shown = 0;
+    return text;
+  };
+  const clear = () => {
+    if (shown > 0) sink.write(erased());
+  };
+  const timer = setInterval(() => {
+    tick = (tick + 1) % glyphs.length;
+    const texts = lines().map((text) => truncate(`${glyphs[tick]} ${text}`, sink.columns - 1));
+    const written = `${erased()}${texts.join("\n")}`;
+    shown = texts.length;
+    if (written !== "") sink.write(written);
+  }, tickMs);
+  return {
+    clear,
+    stop() {
+      clearInterval(timer);
+      clear();
+    },
+  };
 }

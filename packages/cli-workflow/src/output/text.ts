@@ -78,3 +78,38 @@ export const versionText = (name: string, hash: string, terminal: boolean): stri
 /** Every line of a text but the empty ones behind so many spaces. */
 export const hanging = (text: string, spaces: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(spaces));
+
+const spans = [
+  { unit: "d", ms: 86_400_000 },
+  { unit: "h", ms: 3_600_000 },
+  { unit: "m", ms: 60_000 },
+  { unit: "s", ms: 1000 },
+];
+
+/** How many milliseconds the unit of a span has: `s`, `m`, `h` or `d`. */
+export const unitMs = (unit: string): number => spans.find((span) => span.unit === unit)?.ms ?? 0;
+
+/** How long ago a moment is, for people: `3m ago`; after 30 days its date. Both in milliseconds. */
+export function ago(moment: number, now: number): string {
+  const past = now - moment;
+  const span = spans.find(({ ms }) => past >= ms);
+  if (!span || past < 5 * unitMs("s")) return "just now";
+  if (past >= 30 * unitMs("d")) return isoTime(moment).slice(0, 10);
+  return `${Math.floor(past / span.ms)}${span.unit} ago`;
+}
+
+/** A span of milliseconds for people: `0.4s`, `12s`, `3m 05s`, `2h 03m`, `4d 02h`. */
+export function elapsed(milliseconds: number): string {
+  const whole = Math.max(0, milliseconds);
+  if (whole < 10_000) return `${(Math.floor(whole / 100) / 10).toFixed(1)}s`;
+  const [large, small] = spans.slice(spans.findIndex(({ ms }) => whole >= ms));
+  if (!large || !small) return `${Math.floor(whole / 1000)}s`;
+  const rest = Math.floor((whole % large.ms) / small.ms);
+  return `${Math.floor(whole / large.ms)}${large.unit} ${String(rest).padStart(2, "0")}${small.unit}`;
+}
+
+/** A moment as RFC 3339 in UTC; one that no calendar has, as its number. */
+export function isoTime(moment: number): string {
+  const date = new Date(moment);
+  return Number.isNaN(date.getTime()) ? String(moment) : date.toISOString();
+}

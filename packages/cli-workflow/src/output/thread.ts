@@ -13,8 +13,7 @@ import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { resultOf } from "./outcome.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { count, hanging, oneLine, plain, versionText } from "./text.ts";
-import { ago, isoTime } from "./time.ts";
+import { ago, count, hanging, isoTime, oneLine, plain, versionText } from "./text.ts";
 
 /** A thread with its attempts and what they spent. */
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };

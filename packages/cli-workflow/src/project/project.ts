@@ -8,6 +8,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { checkWorkflowName, show, WorkflowError } from "@uncaged/workflow/host";
+import { codeOf } from "../output/output.ts";
 import cli from "../../package.json" with { type: "json" };
 import gitignore from "./template/gitignore.template" with { type: "text" };
 import manifest from "./template/package.json.template" with { type: "text" };
@@ -76,24 +77,20 @@ export function createProject(
   return { name: checked, dir, files: Object.keys(files), source };
 }
 
+const otherFolder = "name a folder that is empty or does not exist yet";
+
 function refuseUsed(path: string, dir: string): void {
   let found: string[];
   try {
     found = readdirSync(dir);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") return;
-    if (code === "ENOTDIR") {
-      throw refusal("NOT_A_DIR", `${show(path)} is a file, or lies in one`);
-    }
-    throw error;
+    if (codeOf(error) === "ENOENT") return;
+    if (codeOf(error) !== "ENOTDIR") throw error;
+    throw WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or lies in one`, otherFolder);
   }
-  if (found.length > 0) throw refusal("DIR_NOT_EMPTY", `${show(path)} is not empty`);
-}
-
-function refusal(code: string, message: string): WorkflowError {
-  const hint = "name a folder that is empty or does not exist yet";
-  return new WorkflowError({ code, kind: "usage", message, hint });
+  if (found.length > 0) {
+    throw WorkflowError.usage("DIR_NOT_EMPTY", `${show(path)} is not empty`, otherFolder);
+  }
 }
 
 function filled(template: string, values: Record<string, string>): string {

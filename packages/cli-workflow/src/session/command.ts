@@ -1,18 +1,16 @@
 import type { Command } from "commander";
-import { type CommonOptions, Session, type World } from "./session.ts";
-
-/** What a command does. It returns the exit code, 0 when it returns nothing. */
-type Action<Options, Args extends unknown[]> = (
-  session: Session,
-  options: Options,
-  ...args: Args
-) => Promise<number | undefined> | Promise<void>;
+import { type CommonOptions, type Load, Session, type World } from "./session.ts";
 
 /** A command: its arguments and options, examples of it for its help, and what it does. */
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  run: Action<Options, Args>;
+  /** Returns the exit code, 0 when it returns nothing. */
+  run(
+    session: Session,
+    options: Options,
+    ...args: Args
+  ): Promise<number | undefined> | Promise<void>;
   /** Commands of its own, by their names. */
   commands?: Record<string, CommandDefinition & { summary: string }>;
 };
@@ -25,43 +23,40 @@ export const defineCommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args>,
 ): CommandDefinition => definition;
 
-/** Loads the file of a command that is known by its name alone. */
-export type Load = (command: Command) => Promise<void>;
-
 /** Declares a command for the parser; `done` gets the exit code when it has run. */
 export function declareCommand(
   command: Command,
-  { declare, examples, run, commands = {} }: CommandDefinition,
+  definition: CommandDefinition,
   world: World,
   load: Load,
   done: (exitCode: number) => void,
 ): void {
+  const { declare, examples, commands = {} } = definition;
   declare?.(command);
   if (examples.length > 0) {
     const title = examples.length === 1 ? "Example" : "Examples";
     command.addHelpText("after", `\n${title}:\n${examples.map((line) => `  ${line}`).join("\n")}`);
   }
   command.action(async (...given: unknown[]) => {
-    given.pop();
-    const options = given.pop();
+    const [options, ...args] = [given.at(-2), ...given.slice(0, -2)];
     const session = new Session(world, commonOptionsOf(command), { command, load });
-    done((await (run as Action<unknown, unknown[]>)(session, options, ...given)) ?? 0);
+    const called = definition as CommandDefinition<unknown, unknown[]>;
+    done((await called.run(session, options, ...args)) ?? 0);
   });
-  for (const [name, definition] of Object.entries(commands)) {
-    const own = command.command(name).description(definition.summary);
-    declareCommand(own, definition, world, load, done);
+  for (const [name, own] of Object.entries(commands)) {
+    declareCommand(command.command(name).description(own.summary), own, world, load, done);
   }
 }
 
 // An option may precede the command's name or follow it; the later one counts.
 function commonOptionsOf(command: Command): CommonOptions {
-  const chain: CommonOptions[] = [];
-  for (let each: Command | null = command; each; each = each.parent) chain.unshift(each.opts());
-  const merged: CommonOptions = {};
-  for (const options of chain) {
-    for (const [name, value] of Object.entries(options)) {
-      if (value !== undefined) Object.assign(merged, { [name]: value });
-    }
-  }
-  return { ...merged, color: chain.every(({ color }) => color !== false) };
+  const own: CommonOptions = command.opts();
+  if (!command.parent) return own;
+  const before = commonOptionsOf(command.parent);
+  return {
+    json: own.json ?? before.json,
+    quiet: own.quiet ?? before.quiet,
+    root: own.root ?? before.root,
+    color: own.color !== false && before.color !== false,
+  };
 }

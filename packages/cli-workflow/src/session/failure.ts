@@ -13,23 +13,17 @@ const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
 
 /** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
-  new WorkflowError({ code: "BAD_OPTION", kind: "usage", message, ...(hint && { hint }) });
+  WorkflowError.usage("BAD_OPTION", message, hint);
 
 /** The exit code for an error that a user can act on. */
 export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
 
-function errorLine({ message, hint }: ErrorRecord): string {
-  return hint === undefined
-    ? `error: ${oneLine(message)}`
-    : `error: ${oneLine(message)}; hint: ${oneLine(hint)}`;
-}
-
 /** An error as people read it: one line, or one for each finding and the hint on the last. */
-export function errorText(error: ErrorRecord): string {
-  const { details, hint } = error;
-  if (!details || details.length < 2) return `${errorLine(error)}\n`;
-  const findings = details.map((detail) => `error: ${oneLine(detail)}\n`).join("");
-  return hint === undefined ? findings : `${findings}hint: ${oneLine(hint)}\n`;
+export function errorText({ message, details = [], hint }: ErrorRecord): string {
+  const isOne = details.length < 2;
+  const findings = (isOne ? [message] : details).map((text) => `error: ${oneLine(text)}`);
+  const advice = hint === undefined ? "" : `${isOne ? "; " : "\n"}hint: ${oneLine(hint)}`;
+  return `${findings.join("\n")}${advice}\n`;
 }
 
 /** An error as programs read it. */
@@ -54,9 +48,18 @@ export function reportFailure(thrown: unknown, world: World, command?: string): 
 export function recordOf(thrown: unknown, command?: string): ErrorRecord {
   if (thrown instanceof CommanderError) return usageRecord(thrown, command);
   const missing = missingPackage(thrown);
-  if (missing !== null) return missingRecord(missing);
-  if (isWorkflowError(thrown) || !isDiskError(thrown)) return toErrorRecord(thrown);
-  return { ...toErrorRecord(thrown), code: "DISK_ERROR" };
+  if (missing !== null) {
+    return {
+      code: "NOT_INSTALLED",
+      kind: "failed",
+      message: `uncaged-workflow is not fully installed: the package ${missing} is missing`,
+      hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
+    };
+  }
+  // What the system refuses outside the storage root (such as a full disk under stdout).
+  const isDiskError = thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
+  const record = toErrorRecord(thrown);
+  return isDiskError && !isWorkflowError(thrown) ? { ...record, code: "DISK_ERROR" } : record;
 }
 
 /** Whether commander threw only because it has shown the help that was asked for. */
@@ -77,20 +80,6 @@ function missingPackage(thrown: unknown): string | null {
   if (!(thrown instanceof Error && "specifier" in thrown)) return null;
   const { specifier } = thrown;
   return typeof specifier === "string" && /^[@\w]/.test(specifier) ? specifier : null;
-}
-
-function missingRecord(name: string): ErrorRecord {
-  return {
-    code: "NOT_INSTALLED",
-    kind: "failed",
-    message: `uncaged-workflow is not fully installed: the package ${name} is missing`,
-    hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
-  };
-}
-
-// What the system refuses outside the storage root (such as a full disk under stdout).
-function isDiskError(thrown: unknown): boolean {
-  return thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
 }
 
 function asksForJson(argv: readonly string[]): boolean {

@@ -1,6 +1,12 @@
 import { type Host, openLocalHost, type Prewarmed, WorkflowError } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { jsonDocument, jsonLine, type Output, type Sink } from "../output/output.ts";
+import {
+  jsonDocument,
+  type Output,
+  type Sink,
+  type Spinner,
+  startSpinner,
+} from "../output/output.ts";
 import { type Column, table } from "../output/table.ts";
 import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
 
@@ -21,7 +27,10 @@ export type World = {
 /** The options that every command has, each from the command or from before it. */
 export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
 
-type Called = { command: Command; load: (command: Command) => Promise<void> };
+/** Declares the arguments and options of a command that is known by its name alone. */
+export type Load = (command: Command) => Promise<void>;
+
+type Called = { command: Command; load: Load };
 
 /** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
@@ -31,15 +40,13 @@ export class Session {
   /** The command as the parser knows it, and how it gets to know the others. */
   readonly called: Called;
   readonly #world: World;
-  readonly #rootPath: string | undefined;
-  readonly #colour: boolean;
+  readonly #options: CommonOptions;
   #host: Host | null = null;
 
   constructor(world: World, options: CommonOptions, called: Called) {
     this.called = called;
     this.#world = world;
-    this.#colour = options.color !== false;
-    this.#rootPath = options.root;
+    this.#options = options;
     this.output = world.output;
     this.json = options.json === true;
     this.quiet = options.quiet === true;
@@ -62,20 +69,18 @@ export class Session {
   }
 
   #paintFor({ terminal }: Sink): Paint {
-    return paintFor(this.#colour, terminal, this.#world.env);
+    return paintFor(this.#options.color !== false, terminal, this.#world.env);
   }
 
   /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
   get host(): Host {
-    if (this.#rootPath === "") {
-      throw new WorkflowError({
-        code: "BAD_OPTION",
-        kind: "usage",
-        message: "--root must be the path of a folder, not empty",
-      });
+    const { root } = this.#options;
+    if (root === "") {
+      const message = "--root must be the path of a folder, not empty";
+      throw WorkflowError.usage("BAD_OPTION", message);
     }
     const { env, prewarmed } = this.#world;
-    this.#host ??= openLocalHost({ path: this.#rootPath, env, prewarmed });
+    this.#host ??= openLocalHost({ path: root, env, prewarmed });
     return this.#host;
   }
 
@@ -87,16 +92,9 @@ export class Session {
   get cwd(): string {
     try {
       return this.#world.cwd();
-    } catch (cause) {
-      throw new WorkflowError(
-        {
-          code: "FOLDER_GONE",
-          kind: "failed",
-          message: "the folder that this command was called in is gone",
-          hint: "go to another: cd ~",
-        },
-        { cause },
-      );
+    } catch {
+      const message = "the folder that this command was called in is gone";
+      throw WorkflowError.failed("FOLDER_GONE", message, "go to another: cd ~");
     }
   }
 
@@ -131,12 +129,17 @@ export class Session {
 
   /** One object of a stream, with `--json`. */
   stream(value: unknown): void {
-    this.output.results.write(jsonLine(value));
+    this.write(`${JSON.stringify(value)}\n`);
   }
 
   /** Part of a result, for people. */
   write(text: string): void {
     this.output.results.write(text);
+  }
+
+  /** Lines of progress on stderr; none for programs. */
+  spinner(lines: () => string[]): Spinner {
+    return startSpinner(this.output.notes, this.json || this.#world.env.TERM === "dumb", lines);
   }
 
   /** A note beside the results, on stderr. Programs (`--json`, `--quiet`) get none. */
