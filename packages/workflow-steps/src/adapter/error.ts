@@ -1,30 +1,30 @@
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 
-const kinds = {
-  auth_error: once("check the key and the address: they were not accepted"),
-  bad_request: once("change what was asked: the error says what is not accepted"),
-  rate_limit: again("wait, and run the step again"),
-  timeout: again("run the step again, or allow it more time"),
-  context_length_exceeded: once("shorten what the model is given, or use a larger model"),
-  content_policy_violation: once("reword the prompt, or use another model"),
-  service_unavailable: again("wait, and run the step again"),
-  connection_error: again("check the address and the network, and run the step again"),
-  json_parse_error: again("run the step again, or ask for a simpler form"),
-  schema_validation_error: once("say in the prompt what the schema wants, or loosen the schema"),
-  internal_error: once("see what the service says of it, and report it if it stays"),
-  unknown_error: once("see the error's own text"),
-} satisfies Record<string, { retryable: boolean; hint: string }>;
+/** The types of failures of a call, the documented words, each with what to do. */
+const hints = {
+  auth_error: "check the key and the address: they were not accepted",
+  bad_request: "change what was asked: the error says what is not accepted",
+  rate_limit: "wait, and run the step again",
+  timeout: "run the step again, or allow it more time",
+  context_length_exceeded: "shorten what the model is given, or use a larger model",
+  content_policy_violation: "reword the prompt, or use another model",
+  service_unavailable: "wait, and run the step again",
+  connection_error: "check the address and the network, and run the step again",
+  json_parse_error: "run the step again, or ask for a simpler form",
+  schema_validation_error: "say in the prompt what the schema wants, or loosen the schema",
+  internal_error: "see what the service says of it, and report it if it stays",
+  unknown_error: "see the error's own text",
+};
 
-function once(hint: string) {
-  return { retryable: false, hint };
-}
+export type LLMErrorType = keyof typeof hints;
 
-function again(hint: string) {
-  return { retryable: true, hint };
-}
-
-/** What kind of thing went wrong with a call; the documented words. */
-export type LLMErrorType = keyof typeof kinds;
+const retryableTypes: ReadonlySet<LLMErrorType> = new Set([
+  "rate_limit",
+  "timeout",
+  "service_unavailable",
+  "connection_error",
+  "json_parse_error",
+]);
 
 /**
  * A call that failed. `code` is the error's own name, that of its type in capitals when there is none;
@@ -42,12 +42,11 @@ export class LLMError extends WorkflowError {
     message: string,
     more: { code?: string; retryable?: boolean; status?: number; cause?: unknown } = {},
   ) {
-    const { hint, retryable } = kinds[type];
     const code = more.code ?? type.toUpperCase();
-    super({ code, kind: "failed", message, hint }, { cause: more.cause });
+    super({ code, kind: "failed", message, hint: hints[type] }, { cause: more.cause });
     this.name = "LLMError";
     this.type = type;
-    this.retryable = more.retryable ?? retryable;
+    this.retryable = more.retryable ?? retryableTypes.has(type);
     this.status = more.status ?? null;
   }
 }
@@ -66,15 +65,15 @@ export type ErrorMap = {
  * HTTP status or of its code; a plain error's is `unknown_error`. Never throws.
  */
 export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
-  const code = codeOf(error);
-  const type = typeOf(error, code);
-  const { retryable } = fieldsOf(error);
-  const own = fieldsOf(error).stepID;
+  const fields = fieldsOf(error);
+  const code = codeOf(fields);
+  const type = typeOf(error, fields, code);
+  const { retryable, stepID: own } = fields;
   return {
     type,
     message: messageOf(error),
     code,
-    retryable: typeof retryable === "boolean" ? retryable : kinds[type].retryable,
+    retryable: typeof retryable === "boolean" ? retryable : retryableTypes.has(type),
     stepID: stepID ?? (typeof own === "string" ? own : null),
   };
 }
@@ -118,17 +117,15 @@ const codes: Readonly<Record<string, LLMErrorType>> = {
   TOOL_UNKNOWN: "bad_request",
 };
 
-function typeOf(error: unknown, code: string | null): LLMErrorType {
-  const { type, status } = fieldsOf(error);
-  if (typeof type === "string" && Object.hasOwn(kinds, type)) return type as LLMErrorType;
+function typeOf(error: unknown, { type, status }: Fields, code: string | null): LLMErrorType {
+  if (typeof type === "string" && Object.hasOwn(hints, type)) return type as LLMErrorType;
   if (typeof status === "number" && status >= 400) return typeOfStatus(status);
   if (code !== null && Object.hasOwn(codes, code)) return codes[code] ?? "unknown_error";
   if (!isWorkflowError(error)) return "unknown_error";
   return error.kind === "failed" ? "internal_error" : "bad_request";
 }
 
-function codeOf(error: unknown): string | null {
-  const { code, name } = fieldsOf(error);
+function codeOf({ code, name }: Fields): string | null {
   if (name === "AbortError") return "ABORTED";
   if (name === "TimeoutError") return "TIMEOUT";
   return typeof code === "string" && code !== "" ? code : null;
@@ -138,7 +135,7 @@ type Fields = Partial<
   Record<"type" | "status" | "code" | "name" | "retryable" | "stepID", unknown>
 >;
 
-/** The text of an error; nothing of one that can't be read. */
+/** The fields of an error; nothing of one that can't be read. */
 function fieldsOf(error: unknown): Fields {
   if (typeof error !== "object" || error === null) return {};
   try {
@@ -147,6 +144,12 @@ function fieldsOf(error: unknown): Fields {
   } catch {
     return {};
   }
+}
+
+/** For a `catch`: null for a file that is not there, and any other error thrown again. */
+export function nullIfMissing(error: unknown): null {
+  if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
+  throw error;
 }
 
 const longest = 2000;

@@ -1,5 +1,6 @@
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
+import { decoded } from "../expression/value.ts";
 
 /** How long an endpoint may take that no step gave a time (2 minutes), and the most that it may answer. */
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
@@ -40,9 +41,9 @@ async function answered(
   signal: AbortSignal,
   mostBytes: number,
 ): Promise<Answer> {
-  const { id, method, bytes: wantsBytes = false } = request;
+  const { id, method } = request;
   const { body, type } = bodyOf(request);
-  const headers = { ...(type !== null && { "content-type": type }), ...request.headers };
+  const headers = { ...(type && { "content-type": type }), ...request.headers };
   // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
   const init: RequestInit & { timeout: boolean } = {
     method,
@@ -54,7 +55,7 @@ async function answered(
   const response = await fetch(urlOf(request), init);
   const bytes = await bytesOf(id, response, mostBytes);
   const kind = response.headers.get("content-type") ?? "";
-  const data = wantsBytes ? bytes : dataOf(id, bytes, kind, response.ok);
+  const data = request.bytes ? bytes : dataOf(id, bytes, kind, response.ok);
   return { status: response.status, headers: Object.fromEntries(response.headers), data };
 }
 
@@ -72,19 +73,15 @@ function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
   return url;
 }
 
-function bodyOf({ id, method, body }: ApiRequest): {
-  body?: RequestInit["body"];
-  type: string | null;
-} {
-  if (body === undefined) return { type: null };
+function bodyOf({ id, method, body }: ApiRequest): { body?: RequestInit["body"]; type?: string } {
+  if (body === undefined) return {};
   if (method === "GET" || method === "HEAD") {
     throw new LLMError("bad_request", `${id}: a ${method} has no body`, { code: "BAD_PARAMS" });
   }
   if (typeof body === "string") return { body, type: "text/plain; charset=utf-8" };
-  if (body instanceof Uint8Array) {
-    return { body: new Uint8Array(body), type: "application/octet-stream" };
-  }
-  return { body: JSON.stringify(body), type: "application/json" };
+  if (!(body instanceof Uint8Array))
+    return { body: JSON.stringify(body), type: "application/json" };
+  return { body: new Uint8Array(body), type: "application/octet-stream" };
 }
 
 async function bytesOf(id: string, { body }: Response, most: number): Promise<Uint8Array> {
@@ -103,7 +100,7 @@ async function bytesOf(id: string, { body }: Response, most: number): Promise<Ui
 
 function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unknown {
   if (bytes.length === 0) return null;
-  const text = textOf(bytes);
+  const text = decoded(bytes);
   if (text === null) return bytes;
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
@@ -115,18 +112,10 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   }
 }
 
-function textOf(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
 function unreachable({ id, url }: ApiRequest, error: unknown): LLMError {
   const { code } = error as { code?: unknown };
-  const why = typeof code === "string" ? code : messageOf(error);
+  const known = typeof code === "string" ? code : undefined;
   const host = URL.canParse(url) ? new URL(url).host : "its address";
-  const own = typeof code === "string" ? { code } : {};
-  return new LLMError("connection_error", `${id} can't reach ${host}: ${why}`, own);
+  const message = `${id} can't reach ${host}: ${known ?? messageOf(error)}`;
+  return new LLMError("connection_error", message, { code: known });
 }

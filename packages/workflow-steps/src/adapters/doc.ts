@@ -1,7 +1,6 @@
 import { readConfined } from "@uncaged/workflow-agents";
-import { isWorkflowError } from "@uncaged/workflow";
 import type { DocAdapter } from "../adapter/adapter.ts";
-import { LLMError } from "../adapter/error.ts";
+import { LLMError, nullIfMissing } from "../adapter/error.ts";
 
 /** `docs` are the titles of documents by id (`registry.docs`); `folder` is where they lie (`docs`). */
 export type DocAdapterOptions = {
@@ -34,19 +33,9 @@ async function textOf(cwd: string, folder: string, id: number | string): Promise
   const name = String(id);
   for (const ending of /^[\w][\w .-]*$/.test(name) ? endings : []) {
     const path = `${folder}/${name}${ending}`;
-    const text = await readConfined(cwd, path).then(
-      ({ bytes }) => decoder.decode(bytes),
-      nullIfNone,
-    );
-    if (text !== null) return text;
+    const read = await readConfined(cwd, path).catch(nullIfMissing);
+    if (read !== null) return new TextDecoder().decode(read.bytes);
   }
   const message = `there is no document ${name}: no file ${folder}/${name}.md`;
   throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
-}
-
-const decoder = new TextDecoder();
-
-function nullIfNone(error: unknown): null {
-  if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
-  throw error;
 }

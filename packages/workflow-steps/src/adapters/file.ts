@@ -1,4 +1,4 @@
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError } from "@uncaged/workflow";
 import { confinedPath, readConfined, writeConfined } from "@uncaged/workflow-agents";
 import { unzipSync } from "fflate/browser";
 import type { Dirent } from "node:fs";
@@ -6,6 +6,7 @@ import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import picomatch from "picomatch/posix";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
+import { messageOf, nullIfMissing } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
 
 /** `cwd` is the root. `mostBytes` is the longest file that is read or written (256 MB). */
@@ -88,11 +89,6 @@ async function joined(
   return Buffer.concat(mode === "append" ? [old, bytes] : [bytes, old]);
 }
 
-function nullIfMissing(error: unknown): null {
-  if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
-  throw error;
-}
-
 /** Lets work on one path wait for what came before it. */
 class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
@@ -143,9 +139,6 @@ function noFolder(error: NodeJS.ErrnoException): Dirent[] {
 /** The most that an archive may hold: files, and bytes when it is unpacked. */
 export type UnzipLimits = { mostFiles?: number; mostBytes?: number };
 
-/** A file of an archive. */
-export type Unzipped = { path: string; data: Uint8Array };
-
 /**
  * The files of a zip archive, in its order and without its folders. Their paths are as the archive has
  * them: who writes them must see to it that they lead nowhere else.
@@ -155,8 +148,8 @@ export type Unzipped = { path: string; data: Uint8Array };
  */
 export function unzipped(
   bytes: Uint8Array,
-  { mostFiles = 10_000, mostBytes = 256 * 1024 * 1024 }: UnzipLimits = {},
-): Unzipped[] {
+  { mostFiles = 10_000, mostBytes = longest }: UnzipLimits = {},
+): { path: string; data: Uint8Array }[] {
   let files = 0;
   let total = 0;
   try {
@@ -174,8 +167,10 @@ export function unzipped(
       .filter(([path]) => !path.endsWith("/"))
       .map(([path, data]) => ({ path, data }));
   } catch (error) {
-    if (error instanceof WorkflowError) throw error;
-    throw broken(error);
+    if (isWorkflowError(error)) throw error;
+    const message = `the archive can't be read: ${messageOf(error)}`;
+    const hint = "see whether it is a zip archive, whole and without a password";
+    throw failure("ZIP_BROKEN", message, hint);
   }
 }
 
@@ -185,12 +180,3 @@ const tooLarge = (what: string) =>
     `the archive has ${what}`,
     "do not trust this archive, or unpack it with a tool of your own",
   );
-
-function broken(error: unknown) {
-  const why = error instanceof Error ? error.message : String(error);
-  return failure(
-    "ZIP_BROKEN",
-    `the archive can't be read: ${why}`,
-    "see whether it is a zip archive, whole and without a password",
-  );
-}

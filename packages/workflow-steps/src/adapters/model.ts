@@ -75,13 +75,8 @@ function threadOf(options: Partial<WorkflowOptions>, given: readonly Step[]): Th
   const { threadId = "none", maxRounds = 0, env } = options;
   const steps = given.map((step) => ({ ...step }));
   const meta = { maxRounds, threadId };
-  return {
-    threadId,
-    start: { role: "__start__", content: "", meta, timestamp: 0 },
-    steps,
-    env,
-    options,
-  };
+  const start: ThreadContext["start"] = { role: "__start__", content: "", meta, timestamp: 0 };
+  return { threadId, start, steps, env, options };
 }
 
 function chosen(models: readonly Models[], { provider, model }: LLMParams): Models {
@@ -100,19 +95,19 @@ function asked(params: LLMParams, runsTools: boolean): ModelParams {
   const own = runsTools ? [] : (tools ?? []);
   return {
     model,
-    ...(system !== undefined && { system }),
+    system,
     messages: messages.map(messageOf),
     stream: stream === true,
     tools: own.map(({ name, description = "", input_schema }) => {
       return { name, description, input_schema: input_schema as Record<string, unknown> };
     }),
-    ...(max_tokens !== undefined && { max_tokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(params.thinking !== undefined && { thinking: params.thinking as ModelParams["thinking"] }),
-    ...(output_config &&
-      output_config.type !== "text" && {
-        output_config: { type: output_config.type, schema: output_config.schema },
-      }),
+    max_tokens,
+    temperature,
+    thinking: params.thinking as ModelParams["thinking"],
+    output_config:
+      output_config && output_config.type !== "text"
+        ? { type: output_config.type, schema: output_config.schema }
+        : undefined,
   };
 }
 
@@ -121,8 +116,6 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
   if (Array.isArray(content)) return { role, content: content as Message["content"] };
   return { role, content: JSON.stringify(content) };
 }
-
-type Surroundings = Partial<ToolContext> & Pick<ToolContext, "env">;
 
 /**
  * What runs the tools that a step names for its model; undefined when it names none. A tool with an
@@ -134,7 +127,11 @@ type Surroundings = Partial<ToolContext> & Pick<ToolContext, "env">;
 async function toolsOf(
   tools: readonly LLMTool[] | undefined,
   registry: ToolRegistry | undefined,
-  around: Surroundings,
+  {
+    cwd,
+    env,
+    signal = new AbortController().signal,
+  }: Partial<ToolContext> & Pick<ToolContext, "env">,
 ): Promise<ToolRunner | undefined> {
   const named = (tools ?? []).filter(({ input_schema }) => input_schema === undefined);
   if (named.length === 0) return undefined;
@@ -142,8 +139,11 @@ async function toolsOf(
     throw bad("some of the step's tools have an input_schema and some have none: give either");
   }
   if (!registry) throw bad(`there are no tools, and the step names ${named[0]?.name}`);
-  const context = contextOf(around);
-  const known = (await registry.all(context)).map(({ name }) => name);
+  if (cwd === undefined) {
+    const message = "the run has no working directory, and the model's tools need one";
+    throw failure("NO_CWD", message, "give cwd in the options of the run");
+  }
+  const known = (await registry.all({ cwd, env, signal })).map(({ name }) => name);
   const names = new Set(named.map(({ name }) => houseName(name, known)));
   const lost = [...names].find((name) => !known.includes(name));
   if (lost !== undefined) throw bad(`there is no tool ${lost}; tools: ${known.join(", ")}`);
@@ -156,15 +156,6 @@ async function toolsOf(
       return { content, is_error: true };
     },
   };
-}
-
-function contextOf({ cwd, env, signal }: Surroundings): ToolContext {
-  if (cwd !== undefined) return { cwd, env, signal: signal ?? new AbortController().signal };
-  throw failure(
-    "NO_CWD",
-    "the run has no working directory, and the model's tools need one",
-    "give cwd in the options of the run",
-  );
 }
 
 const bad = (message: string): LLMError =>

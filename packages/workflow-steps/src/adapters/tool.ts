@@ -34,19 +34,24 @@ export function toolAdapter(
 ): ToolAdapter {
   return {
     async execute(name, input, runtime) {
-      const limit = new Limit(input, runtime.signal);
-      const context = { cwd, env, signal: limit.signal };
+      const given = isPlain(input) ? input.timeout : undefined;
+      const ms = typeof given === "number" && given > 0 ? Math.min(given, longestTimer) : null;
+      const late = ms === null ? null : AbortSignal.timeout(ms);
+      const signal = late ? AbortSignal.any([runtime.signal, late]) : runtime.signal;
       try {
-        return await run(registry, name, input, context, runtime);
+        return await run(registry, name, input, { cwd, env, signal }, runtime);
       } catch (error) {
         runtime.signal.throwIfAborted();
-        throw limit.isOver ? limit.error(name) : error;
-      } finally {
-        limit.clear();
+        if (!late?.aborted) throw error;
+        const message = `the tool ${name} was stopped after ${ms} ms`;
+        const hint = "allow it more with timeout, or ask for less at once";
+        throw failure("TOOL_TIMEOUT", message, hint);
       }
     },
   };
 }
+
+const longestTimer = 2 ** 31 - 1;
 
 async function run(
   registry: ToolRegistry,
@@ -55,10 +60,8 @@ async function run(
   context: ToolContext,
   runtime: ToolRuntime,
 ): Promise<unknown> {
-  const house = houseName(
-    name,
-    (await registry.all(context)).map((one) => one.name),
-  );
+  const known = (await registry.all(context)).map((one) => one.name);
+  const house = houseName(name, known);
   const input = builtIn.has(house) ? houseInput(given) : given;
   const call = {
     stepID: name,
@@ -88,40 +91,6 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
       return runtime[level](String(message), data);
     default:
       return runtime.emit(String(level), data);
-  }
-}
-
-const longestTimer = 2 ** 31 - 1;
-
-/** How long one run of a tool may take, as its input has it. */
-class Limit {
-  readonly signal: AbortSignal;
-  isOver = false;
-  readonly #ms: number | null;
-  readonly #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(input: unknown, signal: AbortSignal) {
-    const ms = isPlain(input) ? input.timeout : undefined;
-    this.#ms = typeof ms === "number" && ms > 0 ? Math.min(ms, longestTimer) : null;
-    const late = new AbortController();
-    this.signal = AbortSignal.any([signal, late.signal]);
-    if (this.#ms === null) return;
-    this.#timer = setTimeout(() => {
-      this.isOver = true;
-      late.abort();
-    }, this.#ms);
-  }
-
-  error(name: string) {
-    return failure(
-      "TOOL_TIMEOUT",
-      `the tool ${name} was stopped after ${this.#ms} ms`,
-      "allow it more with timeout, or ask for less at once",
-    );
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
   }
 }
 
