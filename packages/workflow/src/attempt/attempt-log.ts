@@ -2,7 +2,9 @@ import { attemptTime } from "../contract/attempt.ts";
 import type { Step } from "../contract/contract.ts";
 import {
   type AttemptError,
+  type EventPayloads,
   type EventRecord,
+  type EventType,
   type KnownEvent,
   knownEvent,
 } from "../contract/event.ts";
@@ -214,122 +216,84 @@ class Entry {
   }
 }
 
-/** Takes what an event reports into its attempt; false when it has no place there but among the notes. */
-function apply(entry: Entry, event: KnownEvent): boolean {
-  const { attempt } = entry;
-  const { timestamp: at } = event;
-  switch (event.type) {
-    case "attempt_start": {
-      const { role, path, title, parent } = event.payload;
-      Object.assign(attempt, {
-        role,
-        path: path ?? [],
-        title: title ?? null,
-        parent: parent ?? null,
-      });
-      attempt.startedAt = at;
-      return true;
-    }
-    case "step_start":
-      attempt.input = event.payload;
-      attempt.title ??= textOr(event.payload.meta?.title, null);
-      return true;
-    case "step_done":
-      attempt.output = event.payload;
-      entry.report(event.payload.spent);
-      return true;
-    case "step_error":
-      attempt.error = { name: "Error", message: shown(event.payload.error) };
-      entry.report(event.payload.spent);
-      return true;
-    case "session":
-      attempt.session = event.payload;
-      return true;
-    case "llm_thinking":
-      addText(entry, "thinking", event.payload.delta, at);
-      return true;
-    case "llm_token":
-      addText(entry, "text", event.payload.delta, at);
-      return true;
-    case "llm_start":
-      entry.isNewTurn = true;
-      entry.call(event.payload.call_id, {
-        model: event.payload.model,
-        usage: noUsage,
-        cost: null,
-        state: "open",
-      });
-      return true;
-    case "llm_usage": {
-      const { call_id: id, model, usage, cost_usd, state } = event.payload;
-      const spent = { usage: readUsage(usage) ?? noUsage, cost: readAmount(cost_usd) };
-      entry.call(id, { model: textOr(model, "unknown"), ...spent, state });
-      return true;
-    }
-    case "llm_done": {
-      entry.isNewTurn = true;
-      const usage = readUsage(event.payload.usage);
-      if (usage === null) return false;
-      const cost = readAmount(event.payload.cost_usd);
-      entry.calls({ model: textOr(event.payload.model, "unknown"), usage, cost, state: "whole" });
-      attempt.notes.push(event);
-      return true;
-    }
-    case "llm_retry": {
-      const { delay_ms, error } = event.payload;
-      attempt.retries.push({ at, delayMs: readAmount(delay_ms), error: shown(error) });
-      return true;
-    }
-    default:
-      return applyTool(attempt, event);
-  }
-}
+type Handlers = {
+  [T in EventType]?: (entry: Entry, payload: EventPayloads[T], at: number) => boolean | void;
+};
 
 /**
- * The tools that a model asks for, and those that a step runs. A tool that a model has asked for reports its
- * own start and end too: they are one turn.
+ * What each event does to its attempt; false when it has no place there but among the notes. A tool that
+ * a model has asked for reports its own start and end too: they are one turn.
  */
-function applyTool(attempt: Attempt, event: KnownEvent): boolean {
-  const { timestamp: at } = event;
-  switch (event.type) {
-    case "llm_tool_use": {
-      const { tool_use_id: id, name, input } = event.payload;
-      attempt.turns.push(toolTurn(id, name, input, at));
-      return true;
+const handlers: Handlers = {
+  attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {
+    Object.assign(attempt, { role, path, title, parent, startedAt: at });
+  },
+  step_start({ attempt }, payload) {
+    attempt.input = payload;
+    attempt.title ??= textOr(payload.meta?.title, null);
+  },
+  step_done(entry, payload) {
+    entry.attempt.output = payload;
+    entry.report(payload.spent);
+  },
+  step_error(entry, { error, spent }) {
+    entry.attempt.error = { name: "Error", message: shown(error) };
+    entry.report(spent);
+  },
+  session({ attempt }, payload) {
+    attempt.session = payload;
+  },
+  llm_thinking: (entry, { delta }, at) => addText(entry, "thinking", delta, at),
+  llm_token: (entry, { delta }, at) => addText(entry, "text", delta, at),
+  llm_start(entry, { call_id, model }) {
+    entry.isNewTurn = true;
+    entry.call(call_id, { model, usage: noUsage, cost: null, state: "open" });
+  },
+  llm_usage(entry, { call_id, model, usage, cost_usd, state }) {
+    const spent = { usage: readUsage(usage) ?? noUsage, cost: readAmount(cost_usd) };
+    entry.call(call_id, { model: textOr(model, "unknown"), ...spent, state });
+  },
+  llm_done(entry, { model, usage, cost_usd }) {
+    entry.isNewTurn = true;
+    const counted = readUsage(usage);
+    if (counted !== null) {
+      const cost = readAmount(cost_usd);
+      entry.calls({ model: textOr(model, "unknown"), usage: counted, cost, state: "whole" });
     }
-    case "llm_tool_result": {
-      const { tool_use_id, content, is_error } = event.payload;
-      const turn = tools(attempt).findLast(
-        ({ id, endedAt }) => id === tool_use_id && endedAt === null,
-      );
-      if (turn) finish(turn, content, is_error === true, at);
-      return turn !== undefined;
-    }
-    case "tool_start": {
-      const { name, input } = event.payload;
-      const asked = tools(attempt).find((turn) => turn.name === name && isAsked(turn));
-      if (asked) entered.add(asked);
-      else attempt.turns.push(toolTurn("", name, input, at));
-      return true;
-    }
-    case "tool_message": {
-      const turn = running(attempt, event.payload.name);
-      turn?.messages.push(shown(event.payload.message));
-      return turn !== undefined;
-    }
-    case "tool_done":
-    case "tool_error": {
-      const turn = running(attempt, event.payload.name);
-      if (!turn) return false;
-      const isError = event.type === "tool_error";
-      const output = event.type === "tool_error" ? event.payload.error : event.payload.output;
-      if (turn.id === "") finish(turn, output, isError, at);
-      else Object.assign(turn, { output });
-      return true;
-    }
-    default:
-      return false;
-  }
+    return false;
+  },
+  llm_retry({ attempt }, { delay_ms, error }, at) {
+    attempt.retries.push({ at, delayMs: readAmount(delay_ms), error: shown(error) });
+  },
+  llm_tool_use({ attempt }, { tool_use_id, name, input }, at) {
+    attempt.turns.push(toolTurn(tool_use_id, name, input, at));
+  },
+  llm_tool_result({ attempt }, { tool_use_id, content, is_error }, at) {
+    const turn = tools(attempt).findLast(
+      ({ id, endedAt }) => id === tool_use_id && endedAt === null,
+    );
+    if (turn) finish(turn, content, is_error === true, at);
+    return turn !== undefined;
+  },
+  tool_start({ attempt }, { name, input }, at) {
+    const asked = tools(attempt).find((turn) => turn.name === name && isAsked(turn));
+    if (asked) entered.add(asked);
+    else attempt.turns.push(toolTurn("", name, input, at));
+  },
+  tool_message({ attempt }, { name, message }) {
+    const turn = running(attempt, name);
+    turn?.messages.push(shown(message));
+    return turn !== undefined;
+  },
+  tool_done: ({ attempt }, { name, output }, at) => endTool(attempt, name, output, false, at),
+  tool_error: ({ attempt }, { name, error }, at) => endTool(attempt, name, error, true, at),
+};
+
+function apply(entry: Entry, { type, payload, timestamp }: KnownEvent): boolean {
+  const handler = handlers[type] as
+    | ((entry: Entry, payload: unknown, at: number) => boolean | void)
+    | undefined;
+  return handler !== undefined && handler(entry, payload, timestamp) !== false;
 }
 
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
@@ -358,6 +322,20 @@ const running = (attempt: Attempt, name: string): ToolTurn | undefined =>
 
 function finish(turn: ToolTurn, output: unknown, isError: boolean, at: number): void {
   Object.assign(turn, { output, status: isError ? "failed" : "done", endedAt: at });
+}
+
+function endTool(
+  attempt: Attempt,
+  name: string,
+  output: unknown,
+  isError: boolean,
+  at: number,
+): boolean {
+  const turn = running(attempt, name);
+  // What a model has asked for ends with the result that it gets.
+  if (turn?.id === "") finish(turn, output, isError, at);
+  else if (turn) turn.output = output;
+  return turn !== undefined;
 }
 
 function stop(turn: ToolTurn, at: number): void {

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { type WorkflowError, failedError } from "../contract/error.ts";
+import { failedError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
 import { type Lock, takeLock } from "../storage/lock.ts";
 import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
@@ -25,17 +25,21 @@ export async function changeRegistry<Change extends { registry: Registry }>(
   change: (registry: Registry) => Change | Promise<Change>,
 ): Promise<Change> {
   return await withRegistryLock(root, async () => {
-    const found = await findOwn(root);
-    const changed = await change(found.registry);
-    if (changed.registry === found.registry) {
+    const path = registryPath(root);
+    const { registry, text: before } = await findOwn(root);
+    const changed = await change(registry);
+    if (changed.registry === registry) {
       // What is there may be what an earlier change failed to sync.
-      if (found.text !== null) writeFileAtomic(registryPath(root), found.text);
+      if (before !== null) writeFileAtomic(path, before);
       return changed;
     }
     const text = serialiseRegistry(changed.registry);
-    if (Buffer.byteLength(text) > maxRegistryBytes) throw full(root);
-    if (found.text !== null) writeFileAtomic(backupPath(root), found.text);
-    writeFileAtomic(registryPath(root), text);
+    if (Buffer.byteLength(text) > maxRegistryBytes) {
+      const message = `${path} would have more than ${maxRegistryBytes} bytes`;
+      throw failedError("REGISTRY_FULL", message, "remove workflows that you no longer need");
+    }
+    if (before !== null) writeFileAtomic(backupPath(root), before);
+    writeFileAtomic(path, text);
     return changed;
   });
 }
@@ -43,8 +47,13 @@ export async function changeRegistry<Change extends { registry: Registry }>(
 /** The registry, if this version knows all that it holds. @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`. */
 export async function findOwn(root: Root): Promise<Found> {
   const found = await findRegistry(root);
-  if (found.unknown) throw newer(root, found.unknown);
-  return found;
+  if (!found.unknown) return found;
+  const { line, column, reason } = found.unknown;
+  throw failedError(
+    "REGISTRY_NEWER",
+    `${registryPath(root)}:${line}:${column}: ${reason}, which this version does not know`,
+    "use the version of uncaged-workflow that wrote the file, or remove the key",
+  );
 }
 
 /** Does something while no one else changes the registry. Makes the storage root when it is missing. */
@@ -67,7 +76,11 @@ async function waitForLock(root: Root): Promise<Lock> {
     if (lock) return lock;
     const version = versionOf(root);
     if (version !== last) since = performance.now();
-    else if (performance.now() - since > stuckMs) throw locked(root);
+    else if (performance.now() - since > stuckMs) {
+      const message = `${registryPath(root)} is being changed by another process`;
+      const hint = "try again; the lock goes with the process that holds it";
+      throw failedError("REGISTRY_LOCKED", message, hint);
+    }
     last = version;
     await Bun.sleep(2 + Math.random() * 10);
   }
@@ -77,28 +90,4 @@ async function waitForLock(root: Root): Promise<Lock> {
 function versionOf(root: Root): string {
   const found = statSync(registryPath(root), { throwIfNoEntry: false });
   return found ? `${found.ino} ${found.mtimeMs}` : "";
-}
-
-function locked(root: Root): WorkflowError {
-  return failedError(
-    "REGISTRY_LOCKED",
-    `${registryPath(root)} is being changed by another process`,
-    "try again; the lock goes with the process that holds it",
-  );
-}
-
-function newer(root: Root, at: { line: number; column: number; reason: string }): WorkflowError {
-  return failedError(
-    "REGISTRY_NEWER",
-    `${registryPath(root)}:${at.line}:${at.column}: ${at.reason}, which this version does not know`,
-    "use the version of uncaged-workflow that wrote the file, or remove the key",
-  );
-}
-
-function full(root: Root): WorkflowError {
-  return failedError(
-    "REGISTRY_FULL",
-    `${registryPath(root)} would have more than ${maxRegistryBytes} bytes`,
-    "remove workflows that you no longer need",
-  );
 }

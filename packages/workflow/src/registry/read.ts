@@ -1,12 +1,13 @@
+import { isUtf8 } from "node:buffer";
 import { lstatSync } from "node:fs";
-import { type ErrorRecord, WorkflowError, failedError } from "../contract/error.ts";
+import { failedError, type WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
-import { type SyntaxViolation, maxYamlLength, type Parsed, parseRegistry } from "./parse.ts";
+import { maxYamlLength, type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { firstOddLine, maxRegistryBytes, readCanonical, type Registry } from "./registry.ts";
 
-/** The registry as it lay on the disk. `text` is null when there is no file yet. */
-export type Found = { registry: Registry; text: string | null; unknown: SyntaxViolation | null };
+/** The registry as it is on the disk. `text` is null when there is no file yet. */
+export type Found = Parsed & { text: string | null };
 
 /** The copy of the registry as it was before its last change. */
 export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
@@ -22,75 +23,50 @@ export async function readRegistry(root: Root): Promise<Registry> {
   return (await findRegistry(root)).registry;
 }
 
-/** {@link readRegistry} with the text, for who will write it again or look for faults. */
+/** {@link readRegistry} with the text, for who will write it again. */
 export async function findRegistry(root: Root): Promise<Found> {
-  const path = registryPath(root);
-  const bytes = readOwnFile(path, maxRegistryBytes);
+  const bytes = readOwnFile(registryPath(root), maxRegistryBytes);
   if (!bytes) {
-    if (exists(backupPath(root))) throw lost(root);
+    if (hasBackup(root)) throw lost(root);
     return { registry: new Map(), text: null, unknown: null };
   }
-  const parsed = await parseBytes(bytes);
-  if (parsed.kind === "broken") throw broken(root, parsed.violation);
-  return { registry: parsed.registry, text: parsed.text, unknown: parsed.unknown };
+  try {
+    const text = decode(bytes);
+    return { ...(await parse(text)), text };
+  } catch (error) {
+    throw error instanceof SyntaxViolation ? broken(root, error) : error;
+  }
 }
 
-type ParsedBytes =
-  | (Extract<Parsed, { kind: "registry" }> & { text: string })
-  | Extract<Parsed, { kind: "broken" }>;
-
-async function parseBytes(bytes: Uint8Array): Promise<ParsedBytes> {
-  const text = decode(bytes);
-  if (text === null) return { kind: "broken", violation: badByte(bytes) };
+async function parse(text: string): Promise<Parsed> {
   const registry = readCanonical(text);
-  if (registry) return { kind: "registry", registry, unknown: null, text };
-  if (text.length > maxYamlLength) return { kind: "broken", violation: tooLong(text) };
-  const parsed = await parseRegistry(text);
-  return parsed.kind === "broken" ? parsed : { ...parsed, text };
+  if (registry) return { registry, unknown: null };
+  if (text.length <= maxYamlLength) return await parseRegistry(text);
+  const reason = "a registry of this size must be exactly in the form that is written here";
+  throw new SyntaxViolation(firstOddLine(text), 1, reason);
 }
 
 // The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
-function decode(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function tooLong(text: string): SyntaxViolation {
-  const reason = "a registry of this size must be exactly in the form that is written here";
-  return { line: firstOddLine(text), column: 1, reason };
-}
-
-function badByte(bytes: Uint8Array): SyntaxViolation {
+function decode(bytes: Uint8Array): string {
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
   const lines = Buffer.from(bytes).toString("latin1").split("\n");
-  const bad = lines.findIndex((line) => decode(Buffer.from(line, "latin1")) === null);
-  return { line: bad + 1, column: 1, reason: "the line is no UTF-8" };
+  const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
+  throw new SyntaxViolation(bad + 1, 1, "the line is no UTF-8");
 }
 
 function broken(root: Root, violation: SyntaxViolation): WorkflowError {
   const { line, column, reason } = violation;
-  const copy = exists(backupPath(root))
+  const hint = hasBackup(root)
     ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
     : "correct it; there is no older copy";
-  const record: ErrorRecord = {
-    code: "REGISTRY_BROKEN",
-    kind: "failed",
-    message: `${registryPath(root)}:${line}:${column}: ${reason}`,
-    hint: copy,
-  };
-  return new WorkflowError(record, { cause: violation });
+  const message = `${registryPath(root)}:${line}:${column}: ${reason}`;
+  return failedError("REGISTRY_BROKEN", message, hint, violation);
 }
 
 function lost(root: Root): WorkflowError {
-  return failedError(
-    "REGISTRY_BROKEN",
-    `${registryPath(root)} is gone, but there was one`,
-    `copy ${backupPath(root)} there, or remove that file too to begin anew`,
-  );
+  const hint = `copy ${backupPath(root)} there, or remove that file too to begin anew`;
+  return failedError("REGISTRY_BROKEN", `${registryPath(root)} is gone, but there was one`, hint);
 }
 
-function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
+const hasBackup = (root: Root): boolean =>
+  lstatSync(backupPath(root), { throwIfNoEntry: false }) !== undefined;

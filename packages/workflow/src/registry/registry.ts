@@ -51,12 +51,10 @@ function key(name: string): string {
   return /^[A-Za-z]/.test(name) && !notAString.test(name) ? name : `"${name}"`;
 }
 
-type Draft = { name: string; versions: Partial<{ hash: string; timestamp: number }>[] };
-
-const nameLine = /^ {2}"?([^": ]+)"?:$/;
-const hashLine = /^(?: {4}| {6}- )hash: "([^"]*)"$/;
-const timestampLine = /^(?: {4}| {8})timestamp: (\d{1,16})$/;
-const historyLine = /^ {4}history:( \[\])?$/;
+const entryLines =
+  /^ {2}"?([^": ]+)"?:$|^(?: {4}| {6}- )hash: "([0-9A-Z]{13})"\n +timestamp: (\d{1,16})$/gm;
+const knownLine =
+  /^(workflows:| {2}"?[^": ]+"?:|( {4}| {6}- )hash: "[^"]*"|( {4}| {8})timestamp: \d{1,16}| {4}history:( \[\])?)$/;
 
 /**
  * Reads a registry in the form that we write, without the YAML library, whose start costs more than
@@ -66,57 +64,28 @@ const historyLine = /^ {4}history:( \[\])?$/;
  * What is accepted is exactly what {@link serialiseRegistry} gives: it is written again and compared.
  */
 export function readCanonical(text: string): Registry | null {
-  if (text === "workflows: {}\n") return new Map();
-  const drafts = readLines(text.split("\n"));
-  if (!drafts) return null;
-  const registry = new Map<string, Workflow>();
-  for (const draft of drafts) {
-    const [current, ...history] = draft.versions.filter(isVersion);
-    if (!current || history.length + 1 !== draft.versions.length) return null;
-    if (!isName(draft.name) || registry.has(draft.name)) return null;
-    registry.set(draft.name, { ...current, history });
+  const found: { name: string; versions: Version[] }[] = [];
+  for (const [, name, hash = "", timestamp] of text.matchAll(entryLines)) {
+    if (name !== undefined) found.push({ name, versions: [] });
+    else found.at(-1)?.versions.push({ hash, timestamp: Number(timestamp) });
   }
-  return hasRepeats(registry) || serialiseRegistry(registry) !== text ? null : registry;
+  const registry = new Map<string, Workflow>();
+  for (const { name, versions } of found) {
+    const [current, ...history] = versions;
+    if (!current || !isName(name) || !areVersions(versions)) return null;
+    registry.set(name, { ...current, history });
+  }
+  return serialiseRegistry(registry) === text ? registry : null;
 }
 
 /** The line, from 1, at which a text first shows that it is not in the form that we write. */
 export function firstOddLine(text: string): number {
-  const lines = text.split("\n");
-  const known = [/^workflows:$/, nameLine, hashLine, timestampLine, historyLine];
-  const odd = lines.findIndex((line) => !known.some((pattern) => pattern.test(line)));
-  return odd < 0 ? 1 : odd + 1;
+  return text.split("\n").findIndex((line) => !knownLine.test(line)) + 1 || 1;
 }
 
-function readLines(lines: string[]): Draft[] | null {
-  const drafts: Draft[] = [];
-  for (const line of lines) {
-    const name = nameLine.exec(line)?.[1];
-    const hash = hashLine.exec(line)?.[1];
-    const timestamp = timestampLine.exec(line)?.[1];
-    const versions = drafts.at(-1)?.versions;
-    if (name !== undefined) drafts.push({ name, versions: [] });
-    else if (hash !== undefined) versions?.push({ hash });
-    else if (timestamp !== undefined) {
-      const version = versions?.at(-1);
-      if (!version) return null;
-      version.timestamp = Number(timestamp);
-    }
-  }
-  return drafts;
-}
-
-function isVersion(draft: Partial<Version>): draft is Version {
-  return draft.hash !== undefined && isVersionHash(draft.hash) && isTimestamp(draft.timestamp);
-}
-
-function hasRepeats(registry: Registry): boolean {
-  for (const { hash, history } of registry.values()) {
-    if (new Set([hash, ...history.map((version) => version.hash)]).size !== history.length + 1) {
-      return true;
-    }
-  }
-  return false;
-}
+const areVersions = (versions: readonly Version[]): boolean =>
+  new Set(versions.map(({ hash }) => hash)).size === versions.length &&
+  versions.every(({ timestamp }) => isTimestamp(timestamp));
 
 function isName(text: string): boolean {
   try {

@@ -20,16 +20,13 @@ export function register(
 ): { registry: Registry; unchanged: boolean } {
   checkNewName(registry, name);
   const found = registry.get(name);
-  if (!found) {
-    return {
-      registry: put(registry, name, { hash, timestamp: now, history: [] }),
-      unchanged: false,
-    };
+  if (found?.hash === hash) return { registry, unchanged: true };
+  const versions = found ? versionsOf(found) : [];
+  const timestamp = Math.max(now, (versions[0]?.timestamp ?? -1) + 1);
+  if (!isTimestamp(timestamp)) {
+    const message = `${name} has a version from the end of time: no later timestamp exists`;
+    throw failedError("REGISTRY_BROKEN", message, "correct the timestamp in workflow.yaml");
   }
-  if (found.hash === hash) return { registry, unchanged: true };
-  const versions = versionsOf(found);
-  const timestamp = Math.max(now, (versions[0]?.timestamp ?? 0) + 1);
-  if (!isTimestamp(timestamp)) throw timeIsUp(name);
   const history = versions.filter((version) => version.hash !== hash);
   return { registry: put(registry, name, { hash, timestamp, history }), unchanged: false };
 }
@@ -41,22 +38,16 @@ export function register(
  */
 export function checkNewName(registry: Registry, name: string): void {
   checkWorkflowName(name);
-  if (!registry.has(name) && isHash(name.toUpperCase())) throw looksLikeHash(name);
-  const other = registry.has(name) ? undefined : casePair(registry, name);
+  if (registry.has(name)) return;
+  if (isHash(name.toUpperCase())) {
+    const hint = "use a name of another length than 13, or one with a dash";
+    throw usageError("BAD_NAME", `${name} has the form of a bundle's hash`, hint);
+  }
+  const other = casePair(registry, name);
   if (other === undefined) return;
-  throw usageError(
-    "NAME_TAKEN",
-    `${name} differs only by case from the workflow ${other}`,
-    `use ${other}, or a name that is easier to distinguish from it`,
-  );
+  const hint = `use ${other}, or a name that is easier to distinguish from it`;
+  throw usageError("NAME_TAKEN", `${name} differs only by case from the workflow ${other}`, hint);
 }
-
-const looksLikeHash = (name: string): WorkflowError =>
-  usageError(
-    "BAD_NAME",
-    `${name} has the form of a bundle's hash`,
-    "use a name of another length than 13, or one with a dash",
-  );
 
 /**
  * The registry with the name's pointer moved: to the version registered before the current one, or to
@@ -90,18 +81,15 @@ export function unregister(registry: Registry, name: string): Registry {
 /** The workflow of a name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
 export function workflowOf(registry: Registry, name: string): Workflow {
   const found = registry.get(name);
-  if (found) return found;
-  throw workflowNotFound(registry, name);
+  if (!found) throw workflowNotFound(registry, name);
+  return found;
 }
 
 /** The error that there is no such workflow. */
 export function workflowNotFound(registry: Registry, name: string): WorkflowError {
   const similar = casePair(registry, name);
-  return missingError(
-    "WORKFLOW_NOT_FOUND",
-    `there is no workflow ${show(name)}`,
-    similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list",
-  );
+  const hint = similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list";
+  return missingError("WORKFLOW_NOT_FOUND", `there is no workflow ${show(name)}`, hint);
 }
 
 /**
@@ -123,38 +111,27 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
   const found = versionsOf(workflow).filter(({ hash }) => wanted && hash.startsWith(wanted));
   const [only] = found;
   if (only && found.length === 1) return only;
-  if (only)
-    throw ambiguousHash(
-      text,
-      found.map(({ hash }) => hash),
-    );
-  throw missingError(
-    "VERSION_NOT_FOUND",
-    `${name} has no version ${show(text)}`,
-    `list them: uncaged-workflow history ${name}`,
-  );
+  const hashes = found.map(({ hash }) => hash);
+  if (only) throw ambiguousHash(text, hashes);
+  const hint = `list them: uncaged-workflow history ${name}`;
+  throw missingError("VERSION_NOT_FOUND", `${name} has no version ${show(text)}`, hint);
 }
 
 /** The error that a prefix fits several hashes. */
 export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   const shown = hashes.slice(0, 5).join(", ");
   const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
-  return usageError(
-    "VERSION_AMBIGUOUS",
-    `${show(text)} is the beginning of ${hashes.length} hashes`,
-    `give more of the hash: ${shown}${more}`,
-  );
+  const message = `${show(text)} is the beginning of ${hashes.length} hashes`;
+  return usageError("VERSION_AMBIGUOUS", message, `give more of the hash: ${shown}${more}`);
 }
 
 function versionBefore(name: string, workflow: Workflow): Version {
   const versions = versionsOf(workflow);
   const before = versions[versions.findIndex(({ hash }) => hash === workflow.hash) + 1];
   if (before) return before;
-  throw failedError(
-    "NOTHING_TO_ROLL_BACK",
-    `${name} is at its first version ${workflow.hash}`,
-    `to go forward name a version: uncaged-workflow history ${name}`,
-  );
+  const message = `${name} is at its first version ${workflow.hash}`;
+  const hint = `to go forward name a version: uncaged-workflow history ${name}`;
+  throw failedError("NOTHING_TO_ROLL_BACK", message, hint);
 }
 
 function put(registry: Registry, name: string, workflow: Workflow): Registry {
@@ -164,14 +141,6 @@ function put(registry: Registry, name: string, workflow: Workflow): Registry {
 function casePair(registry: Registry, name: string): string | undefined {
   const folded = name.toLowerCase();
   return [...registry.keys()].find((other) => other.toLowerCase() === folded);
-}
-
-function timeIsUp(name: string): WorkflowError {
-  return failedError(
-    "REGISTRY_BROKEN",
-    `${name} has a version from the end of time: no later timestamp exists`,
-    "correct the timestamp in workflow.yaml",
-  );
 }
 
 /** What is run: a bundle, and the name that its threads have. */
