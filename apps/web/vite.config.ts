@@ -1,3 +1,4 @@
+import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type ProxyOptions } from "vite";
 
@@ -16,7 +17,8 @@ const toServer: ProxyOptions = {
 };
 
 export default defineConfig({
-  plugins: [react()],
+  // Vite minifies, for the browsers below.
+  plugins: [react(), tailwindcss({ optimize: false })],
   build: {
     target: ["chrome123", "firefox121", "safari17.5"],
     // Nothing of a page is written into its HTML or CSS: the server's policy allows files alone.

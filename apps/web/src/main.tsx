@@ -1,6 +1,4 @@
-// First: the modules of the parts override what they compose.
-import "./ui/tokens.css";
-import "./ui/base.css";
+import "./ui/styles.css";
 import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";

@@ -11,10 +11,9 @@ import { useEffect, useRef, useState } from "react";
 import { moment } from "../lib/format.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
-import { Button, buttonClass } from "../ui/button.tsx";
+import { Button, ButtonLink } from "../ui/button.tsx";
 import { Dialog, DialogBody } from "../ui/dialog.tsx";
 import { Page, useKeys } from "../ui/page.tsx";
-import styles from "./shell.module.css";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
 
@@ -39,25 +38,37 @@ export function Shell() {
   useGoKeys(() => setHelping(true));
   return (
     <>
-      <a className={styles.skip} href="#main">
+      <a
+        className="fixed -top-40 left-7.5 z-60 rounded-md bg-solid px-9 py-5 text-on-solid focus:top-5"
+        href="#main"
+      >
         Skip to the content
       </a>
-      <header className={styles.header}>
-        <Link to="/" className={styles.brand} aria-label="uncaged-workflow, to the threads">
+      <header className="sticky top-0 z-30 flex h-header items-center gap-12.5 border-b bg-surface px-12.5 max-sm:gap-6 max-sm:px-7.5">
+        <Link
+          to="/"
+          className="flex min-h-17.5 min-w-17.5 items-center gap-5.5 font-semibold text-ink hover:no-underline"
+          aria-label="uncaged-workflow, to the threads"
+        >
           <img src="/icon.svg" alt="" width={22} height={22} />
-          <span className={styles.brandName}>uncaged-workflow</span>
+          <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
-        <nav className={styles.pages} aria-label="Pages">
+        <nav className="flex flex-1 gap-1.5" aria-label="Pages">
           {sections.map(({ to, label, isHere }) => (
-            <Link key={to} to={to} aria-current={isHere(path) ? "page" : undefined}>
+            <Link
+              key={to}
+              to={to}
+              className="rounded-md px-6.5 py-3 font-medium text-muted hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-5"
+              aria-current={isHere(path) ? "page" : undefined}
+            >
               {label}
             </Link>
           ))}
         </nav>
-        <div className={styles.tools}>
+        <div className="flex gap-1.5">
           <Button
             look="quiet"
-            className={styles.keysButton}
+            className="max-sm:hidden"
             icon={<Keyboard />}
             aria-label="Keys"
             title="Keys (?)"
@@ -67,7 +78,7 @@ export function Shell() {
         </div>
       </header>
       <LostNotice />
-      <main ref={main} id="main" className={styles.main} tabIndex={-1}>
+      <main ref={main} id="main" className="outline-none" tabIndex={-1}>
         <Outlet />
       </main>
       <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
@@ -140,12 +151,17 @@ function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void })
   return (
     <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
       <DialogBody>
-        <dl className={styles.keys}>
+        <dl className="grid gap-5.5">
           {keys.map(([key, what]) => (
-            <div key={key}>
-              <dt>
+            <div key={key} className="grid grid-cols-[6rem_1fr] items-center">
+              <dt className="flex gap-3">
                 {key.split(/ +/).map((one) => (
-                  <kbd key={one}>{one}</kbd>
+                  <kbd
+                    key={one}
+                    className="min-w-15 rounded-sm border border-b-2 border-line-strong bg-sunken px-4 py-0.5 text-center"
+                  >
+                    {one}
+                  </kbd>
                 ))}
               </dt>
               <dd>{what}</dd>
@@ -186,22 +202,22 @@ function LostNotice() {
     return () => clearTimeout(timer);
   }, [connection]);
   return (
-    <div className={styles.notice} aria-live="polite">
+    <div className="sticky top-header z-25" aria-live="polite">
       {shown === "lost" && (
-        <p className={styles.lost}>
-          <Unplug aria-hidden /> The server is not reached. This page shows what was last known, and
-          goes on automatically; the threads run without it.
+        <p className="flex items-center justify-center gap-5 bg-amber-soft px-10 py-3.5 text-small font-medium text-amber">
+          <Unplug /> The server is not reached. This page shows what was last known, and goes on
+          automatically; the threads run without it.
         </p>
       )}
       {shown === "refused" && (
-        <p className={styles.lost}>
-          <Unplug aria-hidden /> The server refuses this page's requests. Load the page again: it
-          then shows why.
+        <p className="flex items-center justify-center gap-5 bg-amber-soft px-10 py-3.5 text-small font-medium text-amber">
+          <Unplug /> The server refuses this page's requests. Load the page again: it then shows
+          why.
         </p>
       )}
       {shown === "back" && (
-        <p className={styles.back}>
-          <CircleCheck aria-hidden /> Connected again. Nothing was missed.
+        <p className="flex items-center justify-center gap-5 bg-green-soft px-10 py-3.5 text-small font-medium text-green">
+          <CircleCheck /> Connected again. Nothing was missed.
         </p>
       )}
     </div>
@@ -223,9 +239,7 @@ export function NoPage() {
   return (
     <Page title="Not found">
       <Empty icon={<MapPinOff />} title="There is no such page">
-        <Link to="/" className={buttonClass()}>
-          To the threads
-        </Link>
+        <ButtonLink to="/">To the threads</ButtonLink>
       </Empty>
     </Page>
   );

@@ -1,3 +1,4 @@
+import { createLink } from "@tanstack/react-router";
 import { Check, Copy as CopyIcon } from "lucide-react";
 import {
   type ComponentProps,
@@ -7,30 +8,40 @@ import {
   useRef,
   useState,
 } from "react";
-import styles from "./button.module.css";
 
-type Look = "solid" | "plain" | "quiet" | "danger";
+const looks = {
+  solid: "border-transparent bg-solid text-on-solid press:bg-solid-hover",
+  plain: "border-line-strong bg-surface text-ink shadow-sm press:bg-hover",
+  quiet: "border-transparent text-muted press:bg-hover press:text-ink",
+  danger: "border-line-strong bg-surface text-red press:border-red press:bg-red-soft",
+} as const;
 
-type Props = ComponentProps<"button"> & {
-  look?: Look;
+type Face = {
+  /** `solid` is the one thing to do on a page. */
+  look?: keyof typeof looks;
   small?: boolean;
   icon?: ReactNode;
-  /** Shown as at work, and not to be pressed again. */
-  isBusy?: boolean;
 };
 
-/** The class of what looks like a button: for links and the triggers of menus. */
-export const buttonClass = (look: Look = "plain", small = false): string =>
-  [styles.button, styles[look], small ? styles.small : ""].join(" ");
+function faceOf({ look = "plain", small = false }: Face, hasText: boolean, more = ""): string {
+  const height = small ? "min-h-16 text-small [&_svg]:size-[13px]" : "min-h-20";
+  const width = hasText ? (small ? "px-5" : "px-7") : small ? "min-w-16" : "min-w-20";
+  return `inline-flex flex-none cursor-pointer items-center justify-center gap-4 rounded-md border leading-[1.2] font-medium whitespace-nowrap hover:no-underline focus-visible:rounded-[3px] disabled:cursor-default disabled:opacity-55 aria-disabled:cursor-default aria-disabled:opacity-55 aria-busy:cursor-progress ${looks[look]} ${height} ${width} ${more}`;
+}
 
-/** A button; `solid` is the one thing to do on a page. */
-export function Button(props: Props) {
-  const { look, small, icon, isBusy = false, children, onClick, className = "", ...rest } = props;
+type ButtonProps = ComponentProps<"button"> &
+  Face & {
+    /** Shown as at work, and not to be pressed again. */
+    isBusy?: boolean;
+  };
+
+export function Button(props: ButtonProps) {
+  const { look, small, icon, isBusy = false, children, onClick, className, ...rest } = props;
   return (
     <button
       type="button"
       {...rest}
-      className={`${buttonClass(look, small)} ${children ? "" : styles.bare} ${className}`}
+      className={faceOf({ look, small }, Boolean(children), className)}
       // Not `disabled`: that would take the focus away, and a failure would leave it nowhere.
       aria-disabled={isBusy || undefined}
       aria-busy={isBusy || undefined}
@@ -44,6 +55,16 @@ export function Button(props: Props) {
     </button>
   );
 }
+
+/** A link to a page that looks like a button. */
+export const ButtonLink = createLink(
+  ({ look, small, icon, children, className, ...rest }: ComponentProps<"a"> & Face) => (
+    <a {...rest} className={faceOf({ look, small }, true, className)}>
+      {icon}
+      {children}
+    </a>
+  ),
+);
 
 /** Copies a text; `what` names it: "the id". */
 export function Copy({ text, what }: { text: string; what: string }) {
@@ -71,9 +92,9 @@ export function Copy({ text, what }: { text: string; what: string }) {
 /** A command to type in a terminal, with a button that copies it. */
 export function Command({ children }: { children: string }) {
   return (
-    <div className={styles.command}>
-      <code>
-        <span className={styles.prompt} aria-hidden>
+    <div className="inline-flex max-w-full items-center gap-5 rounded-md border bg-sunken py-2 pr-3 pl-7 text-left">
+      <code className="overflow-x-auto whitespace-nowrap">
+        <span className="text-faint select-none" aria-hidden>
           ${" "}
         </span>
         {children}

@@ -3,7 +3,6 @@ import { useMutation } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { Button } from "./button.tsx";
-import styles from "./dialog.module.css";
 import { FailureNotice } from "./states.tsx";
 
 type Props = {
@@ -37,22 +36,24 @@ export function Dialog({ title, description, isOpen, onClose, wide = false, chil
       }}
     >
       <Base.Portal>
-        <Base.Backdrop className={styles.backdrop} />
+        <Base.Backdrop className="fixed inset-0 z-50 bg-[light-dark(#15151c66,#000000a6)] transition-opacity duration-120 data-ending-style:opacity-0 data-starting-style:opacity-0" />
         <Base.Popup
-          className={`${styles.popup} ${wide ? styles.wide : ""}`}
+          className={`panel fixed top-1/2 left-1/2 z-51 flex max-h-[min(46rem,100dvh-2rem)] -translate-1/2 flex-col shadow-lg transition-[opacity,scale] duration-120 outline-none data-ending-style:scale-98 data-ending-style:opacity-0 data-starting-style:scale-98 data-starting-style:opacity-0 ${wide ? "w-[min(52rem,100vw-1.5rem)]" : "w-[min(34rem,100vw-1.5rem)]"}`}
           finalFocus={finalFocus}
           onInput={() => (isTyped.current = true)}
         >
-          <Base.Title className={styles.title}>{title}</Base.Title>
+          <Base.Title className="pt-9 pr-30 pb-4 pl-12.5 text-title font-semibold wrap-anywhere">
+            {title}
+          </Base.Title>
           {description && (
-            <Base.Description className={styles.description} render={<div />}>
+            <Base.Description className="px-12.5 pb-5 text-muted" render={<div />}>
               {description}
             </Base.Description>
           )}
           {children}
           {/* Last, so that the focus begins at what the dialog is about. */}
           <Base.Close
-            className={styles.close}
+            className="absolute top-7.5 right-7.5"
             render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
           />
         </Base.Popup>
@@ -79,11 +80,15 @@ function useFinalFocus(isOpen: boolean) {
 }
 
 export function DialogBody({ children }: { children: ReactNode }) {
-  return <div className={styles.body}>{children}</div>;
+  return (
+    <div className="flex min-h-0 flex-col gap-9 overflow-y-auto px-12.5 pt-5 pb-10">{children}</div>
+  );
 }
 
 export function DialogButtons({ children }: { children: ReactNode }) {
-  return <footer className={styles.buttons}>{children}</footer>;
+  return (
+    <footer className="flex flex-wrap justify-end gap-5 border-t px-12.5 py-7.5">{children}</footer>
+  );
 }
 
 type ConfirmProps = {

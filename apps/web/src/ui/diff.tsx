@@ -1,21 +1,31 @@
 import { diffLines, diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import { counted } from "../lib/format.ts";
-import styles from "./diff.module.css";
 
 const signs = { same: " ", added: "+", removed: "−" } as const;
+
+const looks = {
+  same: "",
+  added: "bg-green-soft shadow-[inset_2px_0_var(--color-green)]",
+  removed: "bg-red-soft shadow-[inset_2px_0_var(--color-red)]",
+} as const;
 
 type LineDiffProps = { before: string; after: string; label: string };
 
 export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => diffOf(before, after), [before, after]);
-  if (!lines) return <p className="muted">The two are too different to be compared.</p>;
+  if (!lines) return <p className="text-muted">The two are too different to be compared.</p>;
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className="muted">The two are the same.</p>;
+    return <p className="text-muted">The two are the same.</p>;
   }
   return (
-    <div className={styles.patch} role="region" aria-label={label} tabIndex={0}>
-      <div className={styles.lines}>
+    <div
+      className="max-h-320 overflow-auto rounded-md border bg-surface"
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+    >
+      <div className="w-max min-w-full py-3">
         {lines.map((line) => (
           <Line key={line.key} line={line} />
         ))}
@@ -26,14 +36,18 @@ export function LineDiff({ before, after, label }: LineDiffProps) {
 
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === "skipped") {
-    return <div className={styles.skipped}>{counted(line.count, "line")} as before</div>;
+    return (
+      <div className="bg-sunken px-20 py-1 text-small text-faint">
+        {counted(line.count, "line")} as before
+      </div>
+    );
   }
   return (
-    <div className={`${styles.line} ${styles[line.kind]}`}>
-      <span className={styles.sign} aria-hidden>
+    <div className={`code pr-7.5 leading-[1.6] whitespace-pre ${looks[line.kind]}`}>
+      <span className="inline-block w-20 text-center text-faint select-none" aria-hidden>
         {signs[line.kind]}
       </span>
-      {line.kind !== "same" && <span className="unseen">{line.kind}: </span>}
+      {line.kind !== "same" && <span className="sr-only">{line.kind}: </span>}
       {line.text}
     </div>
   );
@@ -88,10 +102,13 @@ type PiecesProps = { pieces: readonly Piece[]; side: "left" | "right"; code?: bo
 /** One of two texts, with what the other has not got marked. */
 export function Pieces({ pieces, side, code = false }: PiecesProps) {
   return (
-    <div className={`${styles.pieces} ${code ? "mono" : ""}`}>
+    <div className={`anywhere ${code ? "mono" : ""}`}>
       {pieces.map(({ text, isChanged }, at) =>
         isChanged ? (
-          <mark key={at} className={styles[side]}>
+          <mark
+            key={at}
+            className={`rounded-[3px] text-inherit ${side === "left" ? "bg-red-mark" : "bg-green-mark"}`}
+          >
             {text}
           </mark>
         ) : (

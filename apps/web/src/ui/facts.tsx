@@ -1,25 +1,40 @@
 import type { ReactNode } from "react";
-import styles from "./facts.module.css";
 
 /** A label, a value, and what is shown when one points at it. Null values are left out. */
 export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string];
 
-type Props = {
-  facts: readonly Fact[];
-  /** `row`: beside each other, each value below its label. */
-  look: "row" | "list";
-  className?: string;
-};
+const column = { item: "", label: "text-small text-faint", value: "" };
+
+/** `row` and `columns` stand beside each other, each value below its label. */
+const looks = {
+  row: { ...column, list: "flex flex-wrap gap-x-20 gap-y-3.5 max-sm:gap-x-12.5" },
+  columns: {
+    ...column,
+    list: "grid grid-cols-[8.5rem_4rem_5rem] gap-10 max-lg:flex max-lg:flex-wrap max-lg:gap-x-12.5 max-lg:gap-y-2",
+    item: "max-lg:flex max-lg:gap-3.5 max-lg:text-small",
+  },
+  list: {
+    list: "grid gap-3.5",
+    item: "grid grid-cols-[clamp(5.5rem,22%,10rem)_minmax(0,1fr)] gap-7.5 max-sm:grid-cols-[minmax(0,1fr)] max-sm:gap-1",
+    label: "text-muted wrap-anywhere",
+    value: "wrap-anywhere",
+  },
+} as const;
+
+type Props = { facts: readonly Fact[]; look: keyof typeof looks; className?: string };
 
 export function Facts({ facts, look, className = "" }: Props) {
+  const of = looks[look];
   return (
-    <dl className={`${styles[look]} ${className}`}>
+    <dl className={`${of.list} ${className}`}>
       {facts
         .filter(([, value]) => value !== null)
         .map(([label, value, title], at) => (
-          <div key={at}>
-            <dt>{label}</dt>
-            <dd title={title}>{value}</dd>
+          <div key={at} className={of.item}>
+            <dt className={of.label}>{label}</dt>
+            <dd className={of.value} title={title}>
+              {value}
+            </dd>
           </div>
         ))}
     </dl>

@@ -3,7 +3,6 @@ import { type ComponentProps, type ReactNode, useId, useRef } from "react";
 import { flushSync } from "react-dom";
 import { ownIn } from "../lib/json.ts";
 import type { Draft, Drafts, FormField } from "../lib/schema.ts";
-import styles from "./field.module.css";
 import { useKeys } from "./page.tsx";
 
 type Around = {
@@ -11,6 +10,10 @@ type Around = {
   hint?: ReactNode;
   problem?: string | null;
 };
+
+/** What the reader types into. */
+const box =
+  "w-full min-h-20 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
 
 type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
@@ -25,13 +28,13 @@ function Field({ label, hint, problem, children }: FieldProps) {
     ...(problem && { "aria-invalid": true }),
   };
   return (
-    <div className={styles.field}>
-      <label className="strong" htmlFor={id}>
+    <div className="flex min-w-0 flex-col gap-3">
+      <label className="font-medium" htmlFor={id}>
         {label}
       </label>
       {children(wiring)}
       {note && (
-        <div id={`${id}-note`} className={problem ? styles.problem : "hint"}>
+        <div id={`${id}-note`} className={`text-small ${problem ? "text-red" : "text-faint"}`}>
           {note}
         </div>
       )}
@@ -42,7 +45,7 @@ function Field({ label, hint, problem, children }: FieldProps) {
 export function TextField({ label, hint, problem, ...rest }: Around & ComponentProps<"input">) {
   return (
     <Field label={label} hint={hint} problem={problem}>
-      {(wiring) => <input type="text" {...rest} {...wiring} className={styles.input} />}
+      {(wiring) => <input type="text" {...rest} {...wiring} className={`${box} px-6 py-3`} />}
     </Field>
   );
 }
@@ -51,7 +54,7 @@ type AreaProps = Around & ComponentProps<"textarea"> & { code?: boolean };
 
 /** A field of many lines; `code` in a font of one width, without the help of a spelling checker. */
 export function TextArea({ label, hint, problem, code = false, ...rest }: AreaProps) {
-  const look = `${styles.input} ${styles.area} ${code ? styles.code : ""}`;
+  const look = `${box} min-h-50 resize-y px-6 py-3 ${code ? "code leading-[1.55] tab-2" : ""}`;
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(wiring) => <textarea spellCheck={!code} {...rest} {...wiring} className={look} />}
@@ -62,7 +65,7 @@ export function TextArea({ label, hint, problem, code = false, ...rest }: AreaPr
 export function SelectField({ label, hint, problem, ...rest }: Around & ComponentProps<"select">) {
   return (
     <Field label={label} hint={hint} problem={problem}>
-      {(wiring) => <select {...rest} {...wiring} className={styles.input} />}
+      {(wiring) => <select {...rest} {...wiring} className={`${box} px-6 py-3`} />}
     </Field>
   );
 }
@@ -80,11 +83,11 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
   return (
-    <div className={styles.search}>
-      <Search aria-hidden />
+    <div className="relative max-w-240 flex-[1_1_15rem]">
+      <Search className="absolute top-1/2 left-6 -translate-y-1/2 text-faint" />
       <input
         ref={input}
-        className={styles.input}
+        className={`peer ${box} px-20`}
         type="search"
         aria-label={label}
         placeholder={label}
@@ -95,7 +98,12 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
           if (key === "Enter" || key === "ArrowDown") onLeave?.();
         }}
       />
-      <kbd aria-hidden>/</kbd>
+      <kbd
+        aria-hidden
+        className="absolute top-1/2 right-5 -translate-y-1/2 rounded-sm border border-line-strong px-3.5 text-[0.7rem] text-faint peer-focus:hidden peer-not-placeholder-shown:hidden"
+      >
+        /
+      </kbd>
     </div>
   );
 }
@@ -104,11 +112,11 @@ type CheckProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hi
 
 function CheckField({ label, hint, ...rest }: CheckProps) {
   return (
-    <label className={styles.check}>
-      <input type="checkbox" {...rest} />
+    <label className="flex items-start gap-5">
+      <input type="checkbox" {...rest} className="mt-1.5 size-10 accent-solid" />
       <span>
         {label}
-        {hint && <span className={styles.checkHint}>{hint}</span>}
+        {hint && <span className="block text-small text-faint">{hint}</span>}
       </span>
     </label>
   );

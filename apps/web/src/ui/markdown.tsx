@@ -1,8 +1,16 @@
+import type { ReactNode } from "react";
 import Markdown from "react-markdown";
 import remarkGfm from "remark-gfm";
-import styles from "./markdown.module.css";
 
 const plugins = [remarkGfm];
+
+/** A heading of a model's text is none of the page's. */
+const Heading = ({ children }: { children?: ReactNode }) => (
+  <p className="font-semibold">{children}</p>
+);
+const headings = Object.fromEntries(
+  ["h1", "h2", "h3", "h4", "h5", "h6"].map((name) => [name, Heading]),
+);
 
 /**
  * A model's text, laid out. HTML in it is shown as text, never made: the parser is given no plugin that
@@ -10,7 +18,7 @@ const plugins = [remarkGfm];
  */
 export default function MarkdownText({ text }: { text: string }) {
   return (
-    <div className={styles.markdown}>
+    <div className="markdown flex flex-col gap-6 wrap-anywhere">
       <Markdown
         remarkPlugins={plugins}
         components={{
@@ -22,14 +30,9 @@ export default function MarkdownText({ text }: { text: string }) {
           img: ({ alt, src }) => (
             <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>
           ),
-          h1: ({ children }) => <p className={styles.heading}>{children}</p>,
-          h2: ({ children }) => <p className={styles.heading}>{children}</p>,
-          h3: ({ children }) => <p className={styles.heading}>{children}</p>,
-          h4: ({ children }) => <p className={styles.heading}>{children}</p>,
-          h5: ({ children }) => <p className={styles.heading}>{children}</p>,
-          h6: ({ children }) => <p className={styles.heading}>{children}</p>,
+          ...headings,
           table: ({ children }) => (
-            <div className={styles.table}>
+            <div className="overflow-x-auto">
               <table>{children}</table>
             </div>
           ),

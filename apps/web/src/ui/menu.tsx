@@ -1,6 +1,7 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import type { ReactElement, ReactNode } from "react";
-import styles from "./menu.module.css";
+
+const popup = "min-w-110 rounded-[8px] border bg-surface p-2.5 shadow-lg outline-none";
 
 type Props = { trigger: ReactElement; children: ReactNode };
 
@@ -9,8 +10,8 @@ export function Menu({ trigger, children }: Props) {
     <Base.Root modal={false}>
       <Base.Trigger render={trigger} />
       <Base.Portal>
-        <Base.Positioner className={styles.positioner} sideOffset={4} align="end">
-          <Base.Popup className={styles.popup}>{children}</Base.Popup>
+        <Base.Positioner className="z-40" sideOffset={4} align="end">
+          <Base.Popup className={popup}>{children}</Base.Popup>
         </Base.Positioner>
       </Base.Portal>
     </Base.Root>
@@ -45,8 +46,8 @@ export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: A
       onOpenChangeComplete={(open) => !open && closed()}
     >
       <Base.Portal>
-        <Base.Positioner className={styles.positioner} anchor={anchor} sideOffset={4} align="start">
-          <Base.Popup className={styles.popup} aria-label={label} finalFocus={false}>
+        <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align="start">
+          <Base.Popup className={popup} aria-label={label} finalFocus={false}>
             {children}
           </Base.Popup>
         </Base.Positioner>
@@ -64,7 +65,10 @@ type ItemProps = {
 
 export function MenuItem({ icon, danger = false, onClick, children }: ItemProps) {
   return (
-    <Base.Item className={`${styles.item} ${danger ? styles.danger : ""}`} onClick={onClick}>
+    <Base.Item
+      className={`flex cursor-pointer items-center gap-5.5 rounded-[5px] px-6 py-4 select-none data-highlighted:bg-hover data-highlighted:outline-none ${danger ? "text-red" : "[&_svg]:text-faint"}`}
+      onClick={onClick}
+    >
       {icon}
       {children}
     </Base.Item>

@@ -1,17 +1,16 @@
 import { type ReactNode, type RefObject, useEffect } from "react";
-import styles from "./page.module.css";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
 export function Page({ title, note, actions, children }: Props) {
   return (
-    <div className={styles.page}>
-      <div className={styles.heading}>
-        <div>
+    <div className="mx-auto flex max-w-900 flex-col gap-10 px-12.5 pt-12.5 pb-20 max-sm:px-7.5 max-sm:pt-9">
+      <div className="flex min-h-20 flex-wrap items-center justify-between gap-7.5">
+        <div className="min-w-0 wrap-anywhere">
           <h1>{title}</h1>
-          {note && <p className="muted">{note}</p>}
+          {note && <p className="text-muted">{note}</p>}
         </div>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {actions && <div className="flex flex-wrap gap-5">{actions}</div>}
       </div>
       {children}
     </div>

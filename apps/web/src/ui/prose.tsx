@@ -2,7 +2,6 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { count, size } from "../lib/format.ts";
 import { formatJson, readJson } from "../lib/json.ts";
 import { Button } from "./button.tsx";
-import styles from "./value.module.css";
 
 const MarkdownText = lazy(() => import("./markdown.tsx"));
 
@@ -30,11 +29,16 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const plain = (
     <div className={json === null ? "anywhere" : "code anywhere"}>
       {part}
-      {isGrowing && <span className={styles.cursor} aria-hidden />}
+      {isGrowing && (
+        <span
+          className="ml-px inline-block h-[1em] w-[0.45em] animate-blink rounded-[1px] bg-accent align-[-0.12em]"
+          aria-hidden
+        />
+      )}
     </div>
   );
   return (
-    <div className={styles.prose}>
+    <div className="flex max-w-520 flex-col items-start gap-5">
       {isMarkdown && !isGrowing && json === null && isLight(part) ? (
         <Suspense fallback={plain}>
           <MarkdownText text={part} />

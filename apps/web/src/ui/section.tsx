@@ -1,6 +1,5 @@
 import { ChevronRight } from "lucide-react";
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
-import styles from "./section.module.css";
 
 /** Which sections the reader opened or closed: a card that is scrolled away forgets nothing. */
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
@@ -27,22 +26,22 @@ export function Section({ name, title, note, isOpen = false, children }: Props) 
     choose(!open);
   };
   return (
-    <section className={styles.section}>
+    <section className="border-t">
       <h4>
         <button
           type="button"
-          className={styles.title}
+          className="group flex w-full cursor-pointer items-center gap-4 px-9 py-3.5 text-left text-small font-medium text-muted -outline-offset-2 hover:bg-hover hover:text-ink"
           aria-expanded={open}
           aria-controls={open ? id : undefined}
           onClick={toggle}
         >
-          <ChevronRight aria-hidden />
+          <ChevronRight className="text-faint transition-[rotate] duration-100 group-aria-expanded:rotate-90" />
           {title}
-          {note && <span className={styles.note}>{note}</span>}
+          {note && <span className="flex-[1_1_0] truncate font-normal text-faint">{note}</span>}
         </button>
       </h4>
       {open && (
-        <div id={id} className={styles.body}>
+        <div id={id} className="pt-1.5 pr-9 pb-7.5 pl-22 max-sm:pl-9">
           {children()}
         </div>
       )}

@@ -1,17 +1,21 @@
 import { classHighlighter, highlightCode } from "@lezer/highlight";
 import { parser as javascript } from "@lezer/javascript";
 import { parser as json } from "@lezer/json";
-import styles from "./source.module.css";
 
 type Props = { number: number; tokens: readonly Token[]; isMarked?: boolean };
 
 export function SourceLine({ number, tokens, isMarked = false }: Props) {
   return (
-    <div className={`${styles.line} ${isMarked ? styles.marked : ""}`}>
-      <span className={styles.number} aria-hidden>
+    <div
+      className={`source code flex h-[20px] pr-10 leading-[20px] whitespace-pre tab-2 ${isMarked ? "bg-red-soft" : ""}`}
+    >
+      <span
+        className={`sticky left-0 w-35 flex-none pr-10 text-right select-none ${isMarked ? "bg-red-soft font-semibold text-red" : "bg-surface text-faint"}`}
+        aria-hidden
+      >
         {number}
       </span>
-      <code>
+      <code className="text-[length:inherit]">
         {tokens.map(({ text, look }, at) =>
           look === "" ? (
             text

@@ -2,15 +2,34 @@ import { CircleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { ApiError } from "../lib/request.ts";
 import { Button } from "./button.tsx";
-import styles from "./states.module.css";
+
+const pills = {
+  plain: "bg-gray-soft text-gray",
+  current: "bg-accent-soft text-accent",
+  changed: "bg-amber-soft text-amber",
+} as const;
+
+type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };
+
+export function Pill({ look = "plain", className = "", children }: PillProps) {
+  return (
+    <span className={`rounded-full px-4 text-tiny font-medium ${pills[look]} ${className}`}>
+      {children}
+    </span>
+  );
+}
 
 type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode };
 
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
-    <div className={styles.empty}>
-      {icon && <div className={styles.emptyIcon}>{icon}</div>}
-      <h2>{title}</h2>
+    <div className="flex flex-col items-center gap-6 px-10 py-35 text-center text-muted [&>p]:max-w-340">
+      {icon && (
+        <div className="grid size-27.5 place-items-center rounded-full bg-accent-soft text-accent [&>svg]:size-[20px]">
+          {icon}
+        </div>
+      )}
+      <h2 className="text-title text-ink">{title}</h2>
       {children}
     </div>
   );
@@ -27,18 +46,21 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
   const { hint, details } =
     error instanceof ApiError ? error : { hint: "load the page again", details: [] };
   return (
-    <div className={styles.failure} role="alert">
-      <CircleAlert aria-hidden />
-      <div className={styles.failureText}>
-        <p className="strong">{sentence(error.message)}</p>
+    <div
+      role="alert"
+      className="flex items-start gap-6.5 rounded-md border border-red/35 bg-red-soft px-9 py-7.5"
+    >
+      <CircleAlert className="mt-[2px] text-red" />
+      <div className="flex min-w-0 flex-1 flex-col gap-2.5 wrap-anywhere">
+        <p className="font-medium">{sentence(error.message)}</p>
         {details.length > 1 && (
-          <ul className={styles.details}>
+          <ul className="code list-disc pl-10">
             {details.map((detail) => (
               <li key={detail}>{detail}</li>
             ))}
           </ul>
         )}
-        {hint && <p className="muted">{sentence(hint)}</p>}
+        {hint && <p className="text-muted">{sentence(hint)}</p>}
         {children}
       </div>
       {onRetry && (
@@ -56,9 +78,12 @@ type SkeletonProps = { lines?: number; what?: string };
 
 export function Skeleton({ lines = 6, what = "Loading" }: SkeletonProps) {
   return (
-    <div className={styles.skeleton} role="status" aria-label={what}>
+    <div className="skeleton flex flex-col gap-7.5 p-10" role="status" aria-label={what}>
       {Array.from({ length: lines }, (_, line) => (
-        <span key={line} />
+        <span
+          key={line}
+          className="h-9 w-[85%] animate-shimmer rounded-sm bg-[linear-gradient(90deg,var(--color-line)_25%,var(--color-hover)_50%,var(--color-line)_75%)] bg-size-[300%_100%] nth-[3n+1]:w-[92%] nth-[3n+2]:w-[78%]"
+        />
       ))}
     </div>
   );

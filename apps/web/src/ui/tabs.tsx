@@ -1,6 +1,5 @@
 import { Tabs as Base } from "@base-ui/react/tabs";
 import type { ReactNode } from "react";
-import styles from "./tabs.module.css";
 
 type Tab = { value: string; label: ReactNode; className?: string };
 
@@ -16,19 +15,22 @@ type Props = {
 export function Tabs({ label, tabs, value, onChange, children }: Props) {
   return (
     <Base.Root value={value} onValueChange={(chosen) => onChange(String(chosen))}>
-      <Base.List className={styles.list} aria-label={label}>
+      <Base.List
+        className="flex gap-2.5 overflow-x-auto border-b scrollbar-none"
+        aria-label={label}
+      >
         {tabs.map((tab) => (
           <Base.Tab
             key={tab.value}
             value={tab.value}
-            className={`${styles.tab} ${tab.className ?? ""}`}
+            className={`relative cursor-pointer px-6.5 py-5 font-medium whitespace-nowrap text-muted -outline-offset-2 hover:text-ink aria-selected:text-ink aria-selected:after:absolute aria-selected:after:inset-x-4 aria-selected:after:-bottom-px aria-selected:after:h-[2px] aria-selected:after:rounded-[2px] aria-selected:after:bg-accent ${tab.className ?? ""}`}
           >
             {tab.label}
           </Base.Tab>
         ))}
       </Base.List>
       {tabs.map((tab) => (
-        <Base.Panel key={tab.value} value={tab.value} className={styles.panel} tabIndex={-1}>
+        <Base.Panel key={tab.value} value={tab.value} className="outline-none" tabIndex={-1}>
           {tab.value === value && children}
         </Base.Panel>
       ))}

@@ -7,15 +7,14 @@ import { filePathOf, isTruncated, type Truncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
-import styles from "./value.module.css";
 
 /** A value for a reader: text as text, all else as JSON; a truncated one opens in full. */
 export function Value({ value }: { value: unknown }) {
   const path = filePathOf(value);
   if (path !== null) {
     return (
-      <span className={styles.file}>
-        <FileText aria-hidden /> {path}
+      <span className="code inline-flex items-center gap-3.5">
+        <FileText className="text-faint" /> {path}
       </span>
     );
   }
@@ -34,7 +33,7 @@ export function Values({ values }: { values: Readonly<Record<string, unknown>> }
 }
 
 export function Nothing({ children }: { children: ReactNode }) {
-  return <p className="faint">{children}</p>;
+  return <p className="text-faint">{children}</p>;
 }
 
 const shortest = 72;
@@ -78,7 +77,7 @@ function Whole({ value, children }: WholeProps) {
   const address = value.length > mostInPage ? source.addressOf(value) : null;
   const all = `(${size(value.length)})`;
   return (
-    <div className={styles.start}>
+    <div className="flex flex-col items-start gap-3.5">
       <code className="code anywhere">{value.preview}</code>
       {!isOpen && address !== null && (
         <a href={address} target="_blank" rel="noreferrer">
@@ -93,7 +92,9 @@ function Whole({ value, children }: WholeProps) {
       {isFetching && <Skeleton lines={2} what="Reading the value" />}
       {error && !isFetching && <FailureNotice error={error} onRetry={() => void refetch()} />}
       {data === null && (
-        <em>{size(value.length)} in all. The log keeps no more of it than this.</em>
+        <em className="text-faint">
+          {size(value.length)} in all. The log keeps no more of it than this.
+        </em>
       )}
     </div>
   );

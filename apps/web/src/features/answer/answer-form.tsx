@@ -8,7 +8,6 @@ import { answerThread, threadKeys } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { SchemaFields, showProblems, TextArea } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import styles from "./answer.module.css";
 import { decided, type Question, questionOf, requestOf } from "./answer.ts";
 
 type Props = {
@@ -36,10 +35,13 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
   const isText = schema === null || (schema as { type?: unknown }).type === "string";
   const Form = isText && !("enum" in Object(schema ?? {})) ? TextAnswer : SchemaAnswer;
   return (
-    <div ref={box} className={styles.answer}>
+    <div
+      ref={box}
+      className="flex flex-col gap-7 border-t bg-[color-mix(in_srgb,var(--color-amber-soft)_45%,var(--color-surface))] p-9"
+    >
       <Form question={question} isBusy={send.isPending} onAnswer={(value) => send.mutate(value)} />
       {expiresAt !== null && (
-        <p className="caption">Answers are taken until {moment(expiresAt)}.</p>
+        <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
       )}
       {send.error && <FailureNotice error={send.error} />}
     </div>
@@ -55,7 +57,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
     if (text.trim() !== "") onAnswer(text);
   };
   return (
-    <form onSubmit={submit} className={styles.form}>
+    <form onSubmit={submit} className="flex max-w-400 flex-col gap-7">
       <TextArea
         label="Your answer"
         rows={3}
@@ -63,7 +65,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
         placeholder="Approve, reject, or answer in words"
         onChange={({ target }) => setText(target.value)}
       />
-      <div className={styles.buttons}>
+      <div className="flex flex-wrap gap-5">
         <Decision
           question={question}
           isBusy={isBusy}
@@ -95,14 +97,14 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
     if (!decision) answer(value);
   };
   return (
-    <form ref={form} onSubmit={submit} className={styles.form} noValidate>
+    <form ref={form} onSubmit={submit} className="flex max-w-400 flex-col gap-7" noValidate>
       <SchemaFields
         fields={fields}
         drafts={drafts}
         problems={isChecked ? problems : {}}
         onChange={setDrafts}
       />
-      <div className={styles.buttons}>
+      <div className="flex flex-wrap gap-5">
         {decision ? (
           <Decision
             question={question}

@@ -9,7 +9,6 @@ import { Button } from "../../ui/button.tsx";
 import { DialogBody, DialogButtons } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import styles from "./fork.module.css";
 import type { ForkPoint, Limits } from "./fork.ts";
 
 type Props = {
@@ -35,12 +34,12 @@ export function NewThreadForm(props: Props) {
     if (!hasProblem) made.mutate();
   };
   return (
-    <form onSubmit={submit} className={styles.form} noValidate>
+    <form onSubmit={submit} className="flex min-h-0 flex-col" noValidate>
       <DialogBody>
         {children}
         <details>
           <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
-          <div className={styles.fields}>
+          <div className="flex flex-col gap-9 pt-7.5">
             {seldom}
             <LimitFields thread={thread} limits={limits} onChange={onLimits} />
           </div>

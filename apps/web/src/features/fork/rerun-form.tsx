@@ -7,7 +7,7 @@ import { formatJson, ownIn } from "../../lib/json.ts";
 import { forkThread, problemOfRounds, startRerun } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
-import styles from "./fork.module.css";
+import { Pill } from "../../ui/states.tsx";
 import {
   type PointValues,
   type Edit,
@@ -59,7 +59,7 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
       onClose={onClose}
     >
       {within !== null && (
-        <p className="muted">
+        <p className="text-muted">
           This step is of the workflow that <code>{within}</code> runs. The values are that
           workflow's own.
         </p>
@@ -68,7 +68,7 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
       <ValueList title="Locals" values={localVars} {...listed} />
       <ValueList title="Params" values={params} {...listed} />
       {Object.keys(all).length === 0 && (
-        <p className="muted">The workflow declares no variables and no params.</p>
+        <p className="text-muted">The workflow declares no variables and no params.</p>
       )}
     </NewThreadForm>
   );
@@ -88,10 +88,10 @@ function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
   if (names.length === 0) return null;
   return (
     <section aria-labelledby={id}>
-      <h3 id={id} className={styles.heading}>
+      <h3 id={id} className="pb-3 text-small text-muted">
         {title}
       </h3>
-      <ul className={styles.values}>
+      <ul className="divide-y rounded-md border">
         {names.map((name) => (
           <ValueRow
             key={name}
@@ -141,11 +141,11 @@ function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
     toggle.current?.focus();
   };
   return (
-    <li className={styles.value}>
-      <div className={styles.line}>
-        <code className={styles.name}>{name}</code>
-        {hasChanged && <span className="pill changed">changed</span>}
-        <span className={styles.acts}>
+    <li className="flex flex-col gap-2.5 pt-4 pr-5 pb-5 pl-7.5">
+      <div className="flex min-h-17.5 items-center gap-5">
+        <code className="text-small font-semibold wrap-anywhere">{name}</code>
+        {hasChanged && <Pill look="changed">changed</Pill>}
+        <span className="ml-auto flex flex-none gap-2.5">
           {hasChanged && (
             <Button
               small
@@ -190,7 +190,7 @@ type EditorProps = {
 function Editor({ name, edit, problem, onEdit }: EditorProps) {
   const { isText, text } = edit;
   return (
-    <div className={styles.editor}>
+    <div className="flex flex-col items-start gap-2.5 [&>div]:w-full">
       <TextArea
         key={String(isText)}
         autoFocus
@@ -201,7 +201,7 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
         problem={problem}
         onChange={({ target }) => onEdit({ text: target.value, isText })}
       />
-      <Button small look="quiet" onClick={() => onEdit(switched(edit))}>
+      <Button small look="quiet" className="-ml-5" onClick={() => onEdit(switched(edit))}>
         {isText ? "Edit as JSON" : "Edit as text"}
       </Button>
     </div>
@@ -217,9 +217,9 @@ function Shown({ name, value }: { name: string; value: unknown }) {
   const isLong = json.length > mostAtOnce;
   const text = textOf(value, json);
   return (
-    <div className={styles.shown}>
+    <div className="flex min-w-0 flex-col gap-2.5">
       {isLong && (
-        <span className={styles.size}>
+        <span className="flex items-center gap-2.5 text-small text-muted">
           ({size(json.length)})
           <Button
             small
@@ -234,14 +234,18 @@ function Shown({ name, value }: { name: string; value: unknown }) {
         </span>
       )}
       {isLong && isWhole && (
-        <pre className="sunken code anywhere" tabIndex={0} aria-label={name}>
+        <pre
+          className="anywhere max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small"
+          tabIndex={0}
+          aria-label={name}
+        >
           {text}
         </pre>
       )}
       {isLong && !isWhole && json.length <= mostShown && (
-        <code className={styles.text}>{text.slice(0, 200)}…</code>
+        <code className="anywhere text-small text-muted">{text.slice(0, 200)}…</code>
       )}
-      {!isLong && <code className={styles.text}>{text}</code>}
+      {!isLong && <code className="anywhere text-small text-muted">{text}</code>}
     </div>
   );
 }

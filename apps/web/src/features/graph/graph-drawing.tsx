@@ -24,8 +24,8 @@ import {
 } from "lucide-react";
 import { type CSSProperties, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
+import { Pill } from "../../ui/states.tsx";
 import { useIsDark } from "../../ui/theme.ts";
-import styles from "./graph.module.css";
 import type { Graph, GraphNode } from "./graph.ts";
 import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
 
@@ -83,7 +83,7 @@ const edgeAt = (
   target: to,
   label: label ?? undefined,
   data: edges[index],
-  className: styles[kind],
+  className: `edge-${kind}`,
   markerEnd: arrow,
 });
 
@@ -103,7 +103,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
     <figure
       ref={figure}
       style={boxOf(layout)}
-      className={styles.graph}
+      className="graph mt-7.5 min-h-240 w-full overflow-hidden rounded-lg border"
       aria-label={label}
       // Before the drawing has them: to it they would mean to select, and to move about.
       onKeyDownCapture={(event) => {
@@ -204,36 +204,55 @@ function pathThrough(points: readonly Point[]): string {
 
 type RoleNode = Node<{ node: GraphNode }, "role">;
 
-const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: string }> = {
-  idle: { icon: CircleDashed, word: "idle" },
-  committed: { icon: CircleCheck, word: "done" },
-  running: { icon: LoaderCircle, word: "running" },
-  waiting: { icon: MessageCircleQuestion, word: "waiting" },
-  failed: { icon: CircleX, word: "failed" },
-  skipped: { icon: CircleSlash, word: "skipped" },
-  cancelled: { icon: CircleSlash, word: "cancelled" },
-  lost: { icon: Unplug, word: "lost" },
-};
+const ended = "border-dashed border-line-strong text-muted shadow-sm [&>svg]:text-faint";
+
+const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: string; look: string }> =
+  {
+    idle: { icon: CircleDashed, word: "idle", look: ended },
+    committed: {
+      icon: CircleCheck,
+      word: "done",
+      look: "border-line-strong shadow-sm [&>svg]:text-green",
+    },
+    running: {
+      icon: LoaderCircle,
+      word: "running",
+      look: "border-blue shadow-[0_0_0_3px_var(--color-blue-soft)] [&>svg]:text-blue",
+    },
+    waiting: {
+      icon: MessageCircleQuestion,
+      word: "waiting",
+      look: "border-amber shadow-sm [&>svg]:text-amber",
+    },
+    failed: { icon: CircleX, word: "failed", look: "border-red shadow-sm [&>svg]:text-red" },
+    skipped: { icon: CircleSlash, word: "skipped", look: ended },
+    cancelled: { icon: CircleSlash, word: "cancelled", look: ended },
+    lost: { icon: Unplug, word: "lost", look: ended },
+  };
 
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   const { label, note, count, state } = node;
-  const { icon: Icon, word } = states[state];
+  const { icon: Icon, word, look } = states[state];
   return (
-    <div className={`${styles.node} ${styles[state]}`}>
-      <Handle type="target" position={Position.Top} className={styles.handle} />
-      <Icon aria-hidden />
-      <span className={styles.names}>
-        <span className={styles.label}>{roleName(label)}</span>
-        {note !== null && note !== label && <span className={styles.note}>{note}</span>}
+    <div
+      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-5 rounded-lg border bg-surface px-7.5 ${look}`}
+    >
+      <Handle type="target" position={Position.Top} className="opacity-0" />
+      <Icon />
+      <span className="flex min-w-0 flex-1 flex-col">
+        <span className="truncate font-medium">{roleName(label)}</span>
+        {note !== null && note !== label && (
+          <span className="truncate font-mono text-tiny text-faint">{note}</span>
+        )}
       </span>
       {count > 0 && (
-        <span className="pill">
+        <Pill>
           {grouped(count)}
-          <span className="unseen"> times</span>
-        </span>
+          <span className="sr-only"> times</span>
+        </Pill>
       )}
-      <span className="unseen">{word}</span>
-      <Handle type="source" position={Position.Bottom} className={styles.handle} />
+      <span className="sr-only">{word}</span>
+      <Handle type="source" position={Position.Bottom} className="opacity-0" />
     </div>
   );
 }

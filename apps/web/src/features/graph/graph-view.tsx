@@ -7,7 +7,6 @@ import { isLive, newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 import { GraphDrawing } from "./graph-drawing.tsx";
-import styles from "./graph.module.css";
 import { documentGraph, documentSteps, type GraphNode, nodeIdOf, roleGraph } from "./graph.ts";
 import type { NodeActions } from "./node-menu.tsx";
 
@@ -72,7 +71,7 @@ function NewestThread({ hash }: { hash: string }) {
   }
   return (
     <>
-      <p className={styles.from}>
+      <p className="wrap-anywhere text-muted">
         Who followed whom in its newest thread,{" "}
         <Link to="/threads/$id" params={{ id }} className="mono">
           {id}

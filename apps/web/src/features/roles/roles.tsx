@@ -3,7 +3,6 @@ import { Users } from "lucide-react";
 import { isRecord, ownIn } from "../../lib/json.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
-import styles from "./roles.module.css";
 
 /** A version's descriptor: what a start takes, and the roles with their schemas. */
 export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
@@ -17,17 +16,17 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   const roles = Object.entries(descriptor.roles);
   const { input } = descriptor;
   return (
-    <div className={styles.roles}>
+    <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,25rem),1fr))] items-start gap-7.5">
       {input !== undefined && (
-        <section className={styles.role}>
-          <h2 className={styles.input}>What a start takes</h2>
+        <section className="panel flex min-w-0 flex-col gap-5 px-10 py-8 shadow-sm">
+          <h2 className="text-accent">What a start takes</h2>
           <SchemaTable schema={input} />
         </section>
       )}
       {roles.map(([name, { description, schema }]) => (
-        <section key={name} className={styles.role}>
-          <h2>{name}</h2>
-          {description && <p className="muted">{description}</p>}
+        <section key={name} className="panel flex min-w-0 flex-col gap-5 px-10 py-8 shadow-sm">
+          <h2 className="wrap-anywhere">{name}</h2>
+          {description && <p className="text-muted">{description}</p>}
           <SchemaTable schema={schema} />
         </section>
       ))}
@@ -43,15 +42,18 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
 /** What a schema asks for, field by field, and as it is written. */
 function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
-    return <p className="muted">{schema === false ? "No values." : "Any values."}</p>;
+    return <p className="text-muted">{schema === false ? "No values." : "Any values."}</p>;
   }
   const properties = propertiesOf(schema);
   return (
     <>
       {properties.length > 0 && <Facts look="list" facts={properties.map(factOf)} />}
       <details>
-        <summary className="caption">JSON Schema</summary>
-        <pre className="sunken" tabIndex={0}>
+        <summary className="text-small">JSON Schema</summary>
+        <pre
+          className="max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small"
+          tabIndex={0}
+        >
           {JSON.stringify(schema, null, 2)}
         </pre>
       </details>
@@ -63,8 +65,8 @@ const factOf = ({ name, type, isRequired, description }: Property): Fact => [
   <code key={name}>{name}</code>,
   <>
     {type}
-    {!isRequired && <span className="faint"> (optional)</span>}
-    {description && <div className="hint">{description}</div>}
+    {!isRequired && <span className="text-faint"> (optional)</span>}
+    {description && <div className="text-small text-faint">{description}</div>}
   </>,
 ];
 

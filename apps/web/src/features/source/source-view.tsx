@@ -7,7 +7,6 @@ import { sourceQuery } from "../../lib/workflows.ts";
 import { Copy } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
-import styles from "../../ui/source.module.css";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 
 /** The texts of a version: those that it was built from, and the bundle itself. */
@@ -17,8 +16,8 @@ export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: 
   const file = chosen === "" ? undefined : (sources.find((one) => one === chosen) ?? sources[0]);
   const { data: text, error, refetch } = useQuery(sourceQuery(hash, file));
   return (
-    <div className={styles.source}>
-      <div className={styles.head}>
+    <div className="flex flex-col gap-6">
+      <div className="flex flex-wrap items-end justify-between gap-x-10 gap-y-5 [&>:first-child]:flex-[0_1_26rem]">
         <SelectField
           label="File"
           value={file ?? ""}
@@ -30,7 +29,7 @@ export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: 
           <option value="">The bundle, {size(bytes)}</option>
         </SelectField>
         {text !== undefined && (
-          <p className={styles.facts}>
+          <p className="flex items-center gap-5 text-muted">
             {counted(text.split("\n").length, "line")}, {size(text.length)}
             <Copy text={text} what="the text" />
           </p>
@@ -67,13 +66,23 @@ function SourceText({ text, file, label }: Props) {
     overscan: 30,
   });
   return (
-    <div ref={area} className={styles.area} role="region" aria-label={label} tabIndex={0}>
+    <div
+      ref={area}
+      className="max-h-[max(24rem,100dvh-19rem)] overflow-auto rounded-md border bg-surface"
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+    >
       <div
-        className={styles.text}
+        className="code relative my-4"
         style={{ height: virtual.getTotalSize(), minWidth: `${widest + 8}ch` }}
       >
         {virtual.getVirtualItems().map(({ index, key, start }) => (
-          <div key={key} className={styles.row} style={{ transform: `translateY(${start}px)` }}>
+          <div
+            key={key}
+            className="absolute inset-x-0 top-0"
+            style={{ transform: `translateY(${start}px)` }}
+          >
             <SourceLine number={index + 1} tokens={lines[index] ?? []} />
           </div>
         ))}

@@ -1,16 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
 import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
-import { Button, buttonClass, Command } from "../../ui/button.tsx";
+import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
 import { SchemaFields, SelectField, showProblems, TextArea, TextField } from "../../ui/field.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import styles from "./start.module.css";
 
 type Props = {
   isOpen: boolean;
@@ -67,9 +65,9 @@ function NoWorkflows() {
     <Empty title="There is no workflow yet">
       <p>Add one here, or in a terminal:</p>
       <Command>uncaged-workflow add greet greet.ts</Command>
-      <Link to="/add" className={buttonClass("solid")}>
+      <ButtonLink to="/add" look="solid">
         Add a workflow
-      </Link>
+      </ButtonLink>
     </Empty>
   );
 }
@@ -103,7 +101,7 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   };
   const shown: Record<string, string> = isChecked ? problems : {};
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <form className="flex min-h-0 flex-col" onSubmit={submit} noValidate>
       <DialogBody>
         {choice}
         {error && !start.error && <FailureNotice error={error} />}
@@ -116,8 +114,8 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
           onChange={({ target }) => setPrompt(target.value)}
         />
         {fields.length > 0 && (
-          <fieldset className={styles.params}>
-            <legend>Parameters</legend>
+          <fieldset className="flex flex-col gap-9 rounded-md border px-9 pt-6 pb-9">
+            <legend className="px-3.5 text-small font-semibold text-muted">Parameters</legend>
             <SchemaFields
               fields={fields}
               drafts={drafts}
@@ -126,7 +124,7 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
             />
           </fieldset>
         )}
-        <div className={styles.limits}>
+        <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-9">
           <TextField
             label="Max rounds"
             inputMode="numeric"

@@ -6,11 +6,12 @@ import type { ThreadLog } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 import { Empty } from "../../ui/states.tsx";
 import { type Bar, type Lane, ticksOf, timelineOf } from "./bars.ts";
-import styles from "./timeline.module.css";
 
 type Props = { log: ThreadLog; status: Status; onStep: (number: number) => void };
 
 const mostTicks = 6;
+
+const columns = "grid grid-cols-[minmax(6rem,11rem)_minmax(0,1fr)] gap-7.5 pr-15 pl-9";
 
 /** When each attempt ran: a lane a role, a bar an attempt. */
 export function TimelineView({ log, status, onStep }: Props) {
@@ -26,12 +27,16 @@ export function TimelineView({ log, status, onStep }: Props) {
   const { from, to, lanes } = timeline;
   const span = Math.max(to - from, 1);
   return (
-    <div className={styles.timeline}>
-      <div className={styles.axis} aria-hidden>
+    <div className="panel mt-7.5 divide-y overflow-hidden">
+      <div className={`${columns} h-19 bg-sunken text-tiny text-faint`} aria-hidden>
         <span />
-        <div>
+        <div className="relative">
           {ticksOf(span, mostTicks).map((tick) => (
-            <span key={tick} style={{ left: `${(tick / span) * 100}%` }}>
+            <span
+              key={tick}
+              className="absolute top-4.5 border-l border-line-strong pl-3 whitespace-nowrap"
+              style={{ left: `${(tick / span) * 100}%` }}
+            >
               {tick === 0 ? "0" : duration(tick)}
             </span>
           ))}
@@ -58,10 +63,10 @@ function LaneRow({ lane, from, span, onStep }: LaneProps) {
   const what = role === "__wait__" ? "question" : "attempt";
   const sum = `${counted(bars.length, what)}, ${duration(totalMs)}`;
   return (
-    <div className={styles.lane}>
-      <div className={styles.role}>
-        <span>{roleName(role)}</span>
-        <span className={styles.sum}>{sum}</span>
+    <div className={columns}>
+      <div className="flex min-h-29 flex-col justify-center font-medium wrap-anywhere">
+        <span className="line-clamp-3">{roleName(role)}</span>
+        <span className="text-small font-normal text-faint">{sum}</span>
       </div>
       <LaneBars
         lane={lane}
@@ -107,11 +112,17 @@ function LaneBars({
   };
   const height = { height: `${rows * rowRem + 0.6}rem` };
   return (
-    <svg ref={lane} className={styles.bars} style={height} role="group" aria-label={name}>
+    <svg
+      ref={lane}
+      className="w-full self-center overflow-visible"
+      style={height}
+      role="group"
+      aria-label={name}
+    >
       {bars.map((bar, index) => (
         <rect
           key={bar.key}
-          className={styles[bar.state]}
+          className={`cursor-pointer hover:opacity-75 ${fills[bar.state]}`}
           x={`${((bar.from - from) / span) * 100}%`}
           width={`${Math.max(((bar.to - bar.from) / span) * 100, 0.15)}%`}
           y={`${bar.row * rowRem + 0.4}rem`}
@@ -130,6 +141,13 @@ function LaneBars({
     </svg>
   );
 }
+
+const fills = {
+  committed: "fill-solid",
+  waiting: "fill-amber",
+  running: "fill-blue",
+  other: "fill-line-control",
+} as const;
 
 const titleOf = ({ number, state, from, to }: Bar): string =>
   `${number === null ? words[state] : `Step ${number}`}: ${duration(to - from)}`;

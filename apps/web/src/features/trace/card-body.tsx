@@ -33,7 +33,6 @@ import {
   type ToolCall,
   type TurnGroup,
 } from "./parts.ts";
-import styles from "./trace.module.css";
 
 type Props = { card: Card; isRunning: boolean };
 
@@ -44,15 +43,15 @@ export function CardBody({ card, isRunning }: Props) {
   const content = contentBeside(card);
   return (
     <>
-      {attempt.error && <p className={styles.error}>{attempt.error.message}</p>}
+      {attempt.error && <p className="anywhere px-9 pb-6 text-red">{attempt.error.message}</p>}
       {attempt.error?.at && (
-        <p className={styles.error}>
+        <p className="anywhere px-9 pb-6 text-red">
           {`${attempt.error.at.file}:${attempt.error.at.line}:${attempt.error.at.column}`}{" "}
           <code>{attempt.error.at.text}</code>
         </p>
       )}
       {content !== null && (
-        <div className={styles.content}>
+        <div className="px-9 pb-6">
           {content === "" ? (
             <Nothing>It has no content.</Nothing>
           ) : (
@@ -81,7 +80,7 @@ function Turns({ card: { attempt }, isRunning }: Props) {
   return (
     <>
       {groups.length < all.length && (
-        <div className={styles.content}>
+        <div className="px-9 pb-6">
           <Button small onClick={() => setWhole(true)}>
             Show {count(all.length - groups.length)} earlier turns
           </Button>
@@ -117,7 +116,7 @@ function Turn({ name, group, isRunning, isGrowing }: TurnProps) {
   return kind === "thinking" ? (
     <Section name={name} title="Thinking" note={oneLine(text)} isOpen={isGrowing}>
       {() => (
-        <div className={styles.thinking}>
+        <div className="text-muted italic">
           <Prose text={text} isGrowing={isGrowing} />
         </div>
       )}
@@ -198,13 +197,13 @@ const mostNotes = 200;
 
 function Notes({ notes }: { notes: readonly Note[] }) {
   return (
-    <ul className={styles.notes}>
+    <ul className="flex flex-col gap-3">
       {notes.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
       {notes.slice(-mostNotes).map(({ kind, text }, index) => {
         const { icon: Icon, word } = icons[kind];
         return (
-          <li key={index}>
-            <Icon aria-label={word} />
+          <li key={index} className="flex gap-5 wrap-anywhere">
+            <Icon aria-label={word} className="mt-2 text-faint" />
             <code>{text}</code>
           </li>
         );
@@ -216,14 +215,14 @@ function Notes({ notes }: { notes: readonly Note[] }) {
 export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
   if (lines.length === 0) return null;
   return (
-    <div className={styles.card}>
+    <div className="panel overflow-clip shadow-sm">
       <Section name="lines" title={`Log (${counted(lines.length, "line")})`}>
         {() => (
-          <ol className={styles.lines}>
+          <ol className="code wrap-anywhere">
             {lines.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
             {lines.slice(-mostNotes).map((line) => (
               <li key={line.seq}>
-                <time>{moment(line.timestamp)}</time> {lineOf(line)}
+                <time className="text-faint">{moment(line.timestamp)}</time> {lineOf(line)}
               </li>
             ))}
           </ol>
@@ -235,25 +234,28 @@ export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
 
 function Tools({ calls }: { calls: readonly ToolCall[] }) {
   return (
-    <ul className={styles.tools}>
+    <ul className="flex flex-col gap-6">
       {calls.map((call, index) => (
-        <li key={index} className={call.status === "failed" ? styles.toolFailed : undefined}>
-          <div className={styles.head}>
+        <li
+          key={index}
+          className={`flex flex-col gap-3 rounded-md border px-7 py-5 ${call.status === "failed" ? "border-red/40" : ""}`}
+        >
+          <div className="flex items-center gap-4 font-semibold">
             <ToolState status={call.status} />
             <code>{call.name}</code>
           </div>
-          <div className="muted">
+          <div className="text-muted">
             <Value value={call.input} />
           </div>
           {call.messages.length > 0 && (
-            <ul className="hint">
+            <ul className="text-small text-faint">
               {call.messages.map((message, line) => (
                 <li key={line}>{message}</li>
               ))}
             </ul>
           )}
           {"output" in call && (
-            <div className={styles.output}>
+            <div className="code border-t border-dashed border-line-strong pt-3.5">
               {typeof call.output === "string" ? (
                 <Prose text={call.output} />
               ) : (
@@ -268,9 +270,9 @@ function Tools({ calls }: { calls: readonly ToolCall[] }) {
 }
 
 function ToolState({ status }: { status: ToolCall["status"] }) {
-  if (status === "failed") return <CircleX aria-label="failed" className="red" />;
-  if (status === "done") return <CircleCheck aria-label="done" className="green" />;
-  return <LoaderCircle aria-label="running" className="blue" />;
+  if (status === "failed") return <CircleX aria-label="failed" className="text-red" />;
+  if (status === "done") return <CircleCheck aria-label="done" className="text-green" />;
+  return <LoaderCircle aria-label="running" className="text-blue" />;
 }
 
 function SpendingTable({ spending }: { spending: Spending }) {

@@ -17,9 +17,9 @@ import { memo, type ReactNode } from "react";
 import { duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { type Card, durationOf, nameOf } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
+import { Pill } from "../../ui/states.tsx";
 import { CardBody } from "./card-body.tsx";
 import { spendingOf } from "./parts.ts";
-import styles from "./trace.module.css";
 
 /** What the reader asked for at a card: the step's number. */
 export type CardAction = (number: number) => void;
@@ -48,30 +48,30 @@ export const StepCard = memo(function StepCard(props: Props) {
   const number = step?.number;
   return (
     <article
-      className={`${styles.card} ${styles[state]} ${foot ? styles.asking : ""}`}
+      className={`panel scroll-mt-70 overflow-clip outline-offset-1 focus-visible:rounded-lg ${looks[state] ?? "shadow-sm"} ${foot ? "border-amber/55" : ""}`}
       aria-label={`${number ? `Step ${number}` : states[state].label}: ${name}`}
       tabIndex={-1}
     >
-      <header className={styles.header}>
+      <header className="flex min-h-24 items-center gap-5 py-3 pr-5 pl-9">
         <CardStateIcon state={state} />
-        <h3 className={styles.title}>
-          {number !== undefined && <span className={styles.number}>{number}</span>}
+        <h3 className="flex min-w-40 flex-[0_1_auto] items-baseline gap-5 truncate">
+          {number !== undefined && <span className="code font-normal text-faint">{number}</span>}
           {name}
-          {title && <span className={styles.subtitle}>{title}</span>}
+          {title && <span className="truncate font-normal text-muted max-sm:hidden">{title}</span>}
         </h3>
-        {typeof type === "string" && type !== "Role" && <span className={styles.tag}>{type}</span>}
+        {typeof type === "string" && type !== "Role" && <Tag>{type}</Tag>}
         {iterationsIn(attempt.path).map((iteration) => (
-          <span key={iteration} className={styles.tag}>
-            {iteration}
-          </span>
+          <Tag key={iteration}>{iteration}</Tag>
         ))}
-        {state === "copied" && <span className={styles.tag}>copied</span>}
-        <span className={styles.facts}>
-          {spending && spending.total > 0 && <span>{tokens(spending.total)} tokens</span>}
+        {state === "copied" && <Tag>copied</Tag>}
+        <span className="flex flex-1 justify-end gap-9 text-small whitespace-nowrap text-faint">
+          {spending && spending.total > 0 && (
+            <span className="max-sm:hidden">{tokens(spending.total)} tokens</span>
+          )}
           <CardTime attempt={attempt} isRunning={state === "running"} />
         </span>
         {number !== undefined && (
-          <span className={styles.actions}>
+          <span className="flex">
             <Button
               look="quiet"
               small
@@ -93,7 +93,7 @@ export const StepCard = memo(function StepCard(props: Props) {
       </header>
       <CardBody card={card} isRunning={state === "running"} />
       {failedNumber !== null && (
-        <div className={styles.foot}>
+        <div className="px-9 pb-7.5">
           <Button small icon={<RotateCcw />} onClick={() => onRerun(failedNumber)}>
             Rerun from here…
           </Button>
@@ -103,6 +103,17 @@ export const StepCard = memo(function StepCard(props: Props) {
     </article>
   );
 });
+
+/** The border and the depth of a card that is not as most. */
+const looks: Partial<Record<CardState, string>> = {
+  running: "border-blue/55 shadow-sm",
+  failed: "border-red/55 shadow-sm",
+  copied: "bg-sunken",
+};
+
+const Tag = ({ children }: { children: ReactNode }) => (
+  <Pill className="max-w-120 truncate max-sm:hidden">{children}</Pill>
+);
 
 /** The iterations that an attempt is in, outermost first: `Loop_A #2`. */
 const iterationsIn = (path: Path): string[] =>
@@ -132,25 +143,25 @@ type CardState =
   | "copied";
 
 /** `label` names a card that has no step. */
-const states: Record<CardState, { icon: LucideIcon; word: string; label: string }> = {
-  done: { icon: CircleCheck, word: "done", label: "Done" },
-  running: { icon: LoaderCircle, word: "running", label: "Running" },
-  failed: { icon: CircleX, word: "failed", label: "Failed" },
-  skipped: { icon: SkipForward, word: "skipped", label: "Skipped" },
-  cancelled: { icon: CircleSlash, word: "cancelled", label: "Cancelled" },
-  lost: { icon: Unplug, word: "lost with its worker", label: "Lost" },
-  question: { icon: MessageCircleQuestion, word: "question", label: "Question" },
-  answer: { icon: MessageSquareReply, word: "answer", label: "Answer" },
-  rerun: { icon: RotateCcw, word: "run again from here", label: "Rerun" },
-  copied: { icon: GitBranch, word: "copied by the fork", label: "Copied" },
+const states: Record<CardState, { icon: LucideIcon; word: string; label: string; ink: string }> = {
+  done: { icon: CircleCheck, word: "done", label: "Done", ink: "text-green" },
+  running: { icon: LoaderCircle, word: "running", label: "Running", ink: "text-blue" },
+  failed: { icon: CircleX, word: "failed", label: "Failed", ink: "text-red" },
+  skipped: { icon: SkipForward, word: "skipped", label: "Skipped", ink: "text-faint" },
+  cancelled: { icon: CircleSlash, word: "cancelled", label: "Cancelled", ink: "text-faint" },
+  lost: { icon: Unplug, word: "lost with its worker", label: "Lost", ink: "text-faint" },
+  question: { icon: MessageCircleQuestion, word: "question", label: "Question", ink: "text-amber" },
+  answer: { icon: MessageSquareReply, word: "answer", label: "Answer", ink: "text-amber" },
+  rerun: { icon: RotateCcw, word: "run again from here", label: "Rerun", ink: "text-amber" },
+  copied: { icon: GitBranch, word: "copied by the fork", label: "Copied", ink: "text-faint" },
 };
 
 function CardStateIcon({ state }: { state: CardState }) {
-  const { icon: Icon, word } = states[state];
+  const { icon: Icon, word, ink } = states[state];
   return (
-    <span className={styles.state} title={word}>
-      <Icon aria-hidden />
-      <span className="unseen">{word}</span>
+    <span className={`flex ${ink}`} title={word}>
+      <Icon />
+      <span className="sr-only">{word}</span>
     </span>
   );
 }

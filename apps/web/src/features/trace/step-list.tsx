@@ -5,7 +5,6 @@ import { type Card, failedAmong } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 import { useKeys, useListKeys } from "../../ui/page.tsx";
 import { type CardAction, stateOf, StepCard } from "./step-card.tsx";
-import styles from "./trace.module.css";
 
 type Props = {
   cards: readonly Card[];
@@ -58,7 +57,7 @@ export function StepList(props: Props) {
   return (
     <div
       ref={list}
-      className={styles.list}
+      className="relative"
       role="feed"
       aria-label="Steps"
       aria-busy={status === "running"}
@@ -71,7 +70,7 @@ export function StepList(props: Props) {
             <div
               key={key}
               ref={virtual.measureElement}
-              className={styles.item}
+              className="absolute inset-x-0 top-0"
               data-index={index}
               style={{ transform: `translateY(${start - top}px)` }}
             >

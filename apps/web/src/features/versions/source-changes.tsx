@@ -2,7 +2,6 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { bundleQuery, sourceQuery } from "../../lib/workflows.ts";
 import { LineDiff } from "../../ui/diff.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import styles from "./versions.module.css";
 
 type Props = { before: string; after: string };
 
@@ -36,7 +35,7 @@ function FileChanges({ file, before, after }: FileProps) {
   const name = file ?? "the bundle";
   if (!isPending && !error && old === now) return null;
   return (
-    <section className={styles.file}>
+    <section className="flex flex-col gap-3.5">
       <h3 className="mono">{name}</h3>
       {error && <FailureNotice error={error} />}
       {isPending && <Skeleton lines={3} />}

@@ -5,7 +5,6 @@ import { bundleQuery } from "../../lib/workflows.ts";
 import { Button } from "../../ui/button.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { type Change, changesOf } from "./changes.ts";
-import styles from "./versions.module.css";
 
 const LineDiff = lazy(async () => ({ default: (await import("../../ui/diff.tsx")).LineDiff }));
 const SourceChanges = lazy(async () => ({
@@ -17,14 +16,14 @@ type Props = { hash: string; before: string | null };
 /** What a version changed: its descriptor at once, its source when it is asked for. */
 export function VersionChanges({ hash, before }: Props) {
   const [isWhole, setWhole] = useState(false);
-  if (before === null) return <p className="muted">The first version.</p>;
+  if (before === null) return <p className="text-muted">The first version.</p>;
   return (
     <>
       <DescriptorChanges hash={hash} before={before} />
       <Button
         look="quiet"
         small
-        className={styles.more}
+        className="-ml-5 self-start"
         aria-expanded={isWhole}
         onClick={() => setWhole(!isWhole)}
       >
@@ -46,14 +45,14 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
   if (error) return <FailureNotice error={error} />;
   if (!now.data || !then.data) return <Skeleton lines={2} />;
   if (!now.data.descriptor || !then.data.descriptor) {
-    return <p className="muted">One of the two has no descriptor that can be read.</p>;
+    return <p className="text-muted">One of the two has no descriptor that can be read.</p>;
   }
   const changes = changesOf(then.data.descriptor, now.data.descriptor);
   if (changes.length === 0) {
-    return <p className="muted">Its descriptor is as before; its source is not.</p>;
+    return <p className="text-muted">Its descriptor is as before; its source is not.</p>;
   }
   return (
-    <ul className={styles.changes}>
+    <ul className="grid gap-2">
       {changes.map((change) => (
         <ChangeRow key={change.what} change={change} />
       ))}
@@ -62,12 +61,14 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
 }
 
 const icons = {
-  added: <Plus aria-hidden className="green" />,
-  removed: <Minus aria-hidden className="red" />,
-  changed: <PenLine aria-hidden className="amber" />,
+  added: <Plus className="text-green" />,
+  removed: <Minus className="text-red" />,
+  changed: <PenLine className="text-amber" />,
 } as const;
 
 const isShort = (text: string): boolean => text.length <= 100 && !text.includes("\n");
+
+const line = "flex items-center gap-4.5 text-left wrap-anywhere";
 
 function ChangeRow({ change: { kind, what, before, after } }: { change: Change }) {
   const [isOpen, setOpen] = useState(false);
@@ -76,14 +77,14 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
       {icons[kind]} {what} {kind}
     </>
   );
-  if (before === undefined || after === undefined)
-    return <li className={styles.change}>{words}</li>;
+  if (before === undefined || after === undefined) return <li className={line}>{words}</li>;
   if (isShort(before) && isShort(after)) {
     return (
-      <li className={styles.change}>
-        <span>
-          {words}: <del>{before}</del> <ArrowRight aria-label="to" className="faint" />{" "}
-          <ins>{after}</ins>
+      <li className={line}>
+        <span className="[&>svg]:inline [&>svg]:align-[-2px]">
+          {words}: <del className="text-muted">{before}</del>{" "}
+          <ArrowRight aria-label="to" className="text-faint" />{" "}
+          <ins className="no-underline">{after}</ins>
         </span>
       </li>
     );
@@ -92,7 +93,7 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
     <li>
       <button
         type="button"
-        className={`${styles.change} ${styles.opens}`}
+        className={`${line} cursor-pointer underline decoration-faint decoration-dotted underline-offset-3 hover:text-accent`}
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
       >

@@ -5,12 +5,11 @@ import { FileCode2, Play, Undo2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, counted, moment, useNow } from "../../lib/format.ts";
 import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflows.ts";
-import { Button, buttonClass, Copy, useKeptFocus } from "../../ui/button.tsx";
+import { Button, ButtonLink, Copy, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { FailureNotice, Pill, Skeleton } from "../../ui/states.tsx";
 import { VersionChanges } from "./version-changes.tsx";
-import styles from "./versions.module.css";
 
 const atOnce = 10;
 
@@ -24,7 +23,7 @@ export function Versions({ name }: { name: string }) {
   const current = versions.findIndex((one) => one.current);
   return (
     <>
-      <ol className={styles.versions}>
+      <ol className="flex flex-col gap-7.5">
         {versions.slice(0, shown).map((version, at) => (
           <VersionCard
             key={version.hash}
@@ -68,37 +67,39 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
   return (
     <li>
       <article
-        className={`${styles.version} ${current ? styles.current : ""}`}
+        className={`panel flex flex-col gap-5 px-10 pt-7.5 pb-9 shadow-sm ${current ? "border-accent" : ""}`}
         aria-label={`Version ${hash}`}
       >
-        <header className={styles.header}>
-          <h2 className={styles.hash}>{hash}</h2>
+        <header className="flex flex-wrap items-center gap-x-7.5 gap-y-5">
+          <h2 className="-mr-5 font-mono text-body">{hash}</h2>
           <Copy text={hash} what="the hash" />
-          {current && <span className="pill current">current</span>}
-          <span className="muted" title={moment(timestamp)}>
+          {current && <Pill look="current">current</Pill>}
+          <span className="text-muted" title={moment(timestamp)}>
             {ago(timestamp, now)}
           </span>
           <Link to="/" search={{ workflow: hash }}>
             {counted(threads, "thread")}
           </Link>
-          <span ref={actions} className={styles.actions}>
-            <Link
+          <span ref={actions} className="ml-auto flex flex-wrap gap-2.5">
+            <ButtonLink
               to="/workflows/$name"
               params={{ name }}
               search={{ view: "source", version: hash }}
-              className={buttonClass("quiet", true)}
+              look="quiet"
+              small
+              icon={<FileCode2 />}
             >
-              <FileCode2 aria-hidden />
               Source
-            </Link>
-            <Link
+            </ButtonLink>
+            <ButtonLink
               to="/"
               search={{ start: `${name}@${hash}` }}
-              className={buttonClass("quiet", true)}
+              look="quiet"
+              small
+              icon={<Play />}
             >
-              <Play aria-hidden />
               Start
-            </Link>
+            </ButtonLink>
             {!current && (
               <Button small icon={<Undo2 />} onClick={() => setAsking(true)}>
                 {action}
@@ -131,7 +132,7 @@ export function VersionChoice({ workflow, version, onChange }: VersionChoiceProp
   const versions = [{ hash, timestamp }, ...history].toSorted((a, b) => b.timestamp - a.timestamp);
   if (versions.length < 2 && version === hash) return null;
   return (
-    <div className={styles.choice}>
+    <div className="max-w-260">
       <SelectField
         label="Version"
         value={version}

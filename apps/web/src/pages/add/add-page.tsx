@@ -1,14 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import type { AddedWorkflow } from "@uncaged/workflow-server/api-types";
 import { CircleCheck, FilePlus2, Play, TriangleAlert } from "lucide-react";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 import { ApiError } from "../../lib/request.ts";
 import { addWorkflow, workflowKeys, workflowsQuery } from "../../lib/workflows.ts";
-import { Button, buttonClass, Command } from "../../ui/button.tsx";
+import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
-import styles from "./add.module.css";
 import { type ChosenFiles, DropZone, FileList, LeftOut, useFiles } from "./drop-zone.tsx";
 import { FileProblems } from "./file-problems.tsx";
 import {
@@ -31,10 +30,10 @@ export function AddPage() {
       title={name ? `Add a version of ${name}` : "Add a workflow"}
       note="What is added is checked, built where it is a source, and becomes the name's current version."
     >
-      <div className={styles.page}>
+      <div className="flex max-w-560 flex-col gap-10">
         <DropZone files={files} onFiles={chosen.add} />
         {isEmpty && (
-          <div className={styles.terminal}>
+          <div className="flex flex-wrap items-center gap-x-7.5 gap-y-3.5 text-muted">
             In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
           </div>
         )}
@@ -60,7 +59,7 @@ function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string |
     candidatesOf(files.keys()).length === 0 ? noneOf(files, others) : refusalOf(files);
   if (refusal !== null) {
     return (
-      <p className={styles.refused} role="alert">
+      <p className="wrap-anywhere text-red" role="alert">
         {refusal}
       </p>
     );
@@ -118,7 +117,10 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   if (sent.data) return <Added added={sent.data} />;
   return (
     <>
-      <form className={styles.form} onSubmit={submit}>
+      <form
+        className="grid grid-cols-[minmax(0,26rem)_auto] items-start justify-start gap-7.5 max-sm:grid-cols-1"
+        onSubmit={submit}
+      >
         <TextField
           label="Name"
           className="mono"
@@ -133,6 +135,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
           onChange={({ target }) => onName(target.value)}
         />
         <Button
+          className="mt-15.5 max-sm:mt-0"
           look="solid"
           type="submit"
           icon={<FilePlus2 />}
@@ -152,31 +155,35 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
   // The form that had the focus is gone.
   useEffect(() => heading.current?.focus(), []);
   return (
-    <section className={styles.added} aria-label="Added">
-      <h2 ref={heading} tabIndex={-1} role="status">
-        <CircleCheck aria-hidden />
+    <section className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" aria-label="Added">
+      <h2
+        ref={heading}
+        tabIndex={-1}
+        role="status"
+        className="flex items-center gap-4.5 wrap-anywhere outline-none"
+      >
+        <CircleCheck className="text-green" />
         {unchanged ? `${name} was at this version already` : `${name} was added`}
       </h2>
       <p>
         Its current version is <code>{hash}</code>.
       </p>
       {warnings.length > 0 && (
-        <ul className={styles.warnings} aria-label="Warnings">
+        <ul aria-label="Warnings">
           {warnings.map((warning) => (
-            <li key={warning}>
-              <TriangleAlert aria-hidden /> {warning}
+            <li key={warning} className="flex gap-4.5 wrap-anywhere text-amber">
+              <TriangleAlert className="mt-[3px]" /> {warning}
             </li>
           ))}
         </ul>
       )}
-      <div className={styles.next}>
-        <Link to="/" search={{ start: name }} className={buttonClass("solid")}>
-          <Play aria-hidden />
+      <div className="flex flex-wrap gap-5">
+        <ButtonLink to="/" search={{ start: name }} look="solid" icon={<Play />}>
           Start a thread
-        </Link>
-        <Link to="/workflows/$name" params={{ name }} className={buttonClass()}>
+        </ButtonLink>
+        <ButtonLink to="/workflows/$name" params={{ name }}>
           Open {name}
-        </Link>
+        </ButtonLink>
       </div>
     </section>
   );

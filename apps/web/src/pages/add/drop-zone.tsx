@@ -3,7 +3,7 @@ import { type ChangeEvent, type DragEvent, useId, useRef, useState } from "react
 import { counted, size } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
-import styles from "./add.module.css";
+import { Pill } from "../../ui/states.tsx";
 import { baseOf, candidatesOf, type Files, isRead, isTaken, most, workflowAmong } from "./files.ts";
 
 type Props = { files: Files; onFiles: (dropped: Dropped) => void };
@@ -27,17 +27,23 @@ export function DropZone({ files, onFiles }: Props) {
   };
   return (
     <div
-      className={`${styles.zone} ${isOver ? styles.over : ""}`}
+      className={`relative flex min-h-110 flex-col items-center justify-center gap-3.5 rounded-lg border-[1.5px] border-dashed px-10 py-15 text-center outline-offset-2 outline-accent focus-within:outline-2 hover:border-accent hover:bg-accent-soft [&>svg]:mb-2.5 [&>svg]:size-[26px] [&>svg]:text-accent ${isOver ? "border-accent bg-accent-soft" : "border-line-control bg-surface"}`}
       onDragOver={over}
       onDragLeave={() => setOver(false)}
       onDrop={drop}
     >
-      {files.size > 0 ? <FileCheck2 aria-hidden /> : <FileUp aria-hidden />}
-      <label htmlFor={id} className={styles.choose}>
+      {files.size > 0 ? <FileCheck2 /> : <FileUp />}
+      <label htmlFor={id} className="text-title font-semibold wrap-anywhere">
         {titleOf(files)}
       </label>
-      <input id={id} type="file" multiple className={styles.input} onChange={change} />
-      <p className="muted">
+      <input
+        id={id}
+        type="file"
+        multiple
+        className="absolute inset-0 cursor-pointer opacity-0"
+        onChange={change}
+      />
+      <p className="text-muted">
         {files.size > 0 ? (
           `${sizeOf(files)}. Drop or choose more: a file of the same name replaces the one before.`
         ) : (
@@ -59,7 +65,7 @@ function FolderChoice({ onChange }: { onChange: (event: ChangeEvent<HTMLInputEle
       <Button
         small
         icon={<FolderOpen />}
-        className={styles.folder}
+        className="z-1 mt-4"
         onClick={() => input.current?.click()}
       >
         Choose a folder
@@ -218,7 +224,7 @@ type FileListProps = {
 export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProps) {
   const candidates = candidatesOf(files.keys());
   return (
-    <section className={styles.files} aria-label="Files">
+    <section className="flex flex-col gap-7.5 [&>div]:max-w-260" aria-label="Files">
       {candidates.length > 1 && (
         <SelectField
           label="The workflow's own file"
@@ -233,12 +239,14 @@ export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProp
           ))}
         </SelectField>
       )}
-      <ul className={styles.list}>
+      <ul className="panel max-h-180 divide-y overflow-y-auto">
         {[...files].map(([path, file]) => (
-          <li key={path}>
-            <span className={`mono ${styles.path}`}>{path}</span>
-            {path === workflow && <span className="pill current">workflow</span>}
-            <span className={styles.size}>{size(file.size)}</span>
+          <li key={path} className="flex items-center gap-6 py-1.5 pr-3.5 pl-8.5">
+            <span className="mono min-w-0 wrap-anywhere">{path}</span>
+            {path === workflow && <Pill look="current">workflow</Pill>}
+            <span className="ml-auto text-small whitespace-nowrap text-faint">
+              {size(file.size)}
+            </span>
             <Button
               small
               look="quiet"
@@ -268,7 +276,7 @@ export function LeftOut({ others }: { others: readonly string[] }) {
   if (first === undefined) return null;
   const more = rest.length > 0 ? ` and ${counted(rest.length, "other")}` : "";
   return (
-    <p className={styles.leftOut}>
+    <p className="wrap-anywhere text-muted">
       Left out: {first}
       {more}. Only what a workflow can import is sent: code, JSON, YAML, TOML and text.
     </p>

@@ -4,7 +4,6 @@ import { counted } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
 import { SourceLine, type Token, tokensOf } from "../../ui/source-line.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import styles from "./add.module.css";
 import type { Upload } from "./files.ts";
 
 type Props = { error: Error; upload: Upload };
@@ -16,12 +15,16 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const byFile = Map.groupBy(located, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
-    <section className={styles.problems} role="alert" aria-label="What is wrong">
-      <h2>
-        <CircleX aria-hidden />
+    <section
+      className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm"
+      role="alert"
+      aria-label="What is wrong"
+    >
+      <h2 className="flex items-center gap-4.5 wrap-anywhere">
+        <CircleX className="text-red" />
         {workflow} was not added: {counted(problems.length, "error")}
       </h2>
-      {hint && <p className="muted">{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
+      {hint && <p className="text-muted">{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
       <ul>
         {problems
           .filter((problem) => !located.includes(problem))
@@ -57,7 +60,7 @@ function ProblemsIn({ path, file, problems, isNamed }: InProps) {
   });
   return (
     <>
-      {isNamed && <h3 className={`mono ${styles.path}`}>{path}</h3>}
+      {isNamed && <h3 className="mt-3 min-w-0 font-mono text-small wrap-anywhere">{path}</h3>}
       <FileExcerpts path={path} text={text} problems={problems} />
     </>
   );
@@ -92,7 +95,11 @@ type ViewProps = { path: string; excerpt: Excerpt; lines: readonly Token[][] };
 
 function ExcerptView({ path, excerpt: { from, to, problems }, lines }: ViewProps) {
   return (
-    <div className={styles.excerpt} role="group" aria-label={`${path}, line ${problems[0]?.line}`}>
+    <div
+      className="overflow-hidden rounded-md border py-4"
+      role="group"
+      aria-label={`${path}, line ${problems[0]?.line}`}
+    >
       {lines.slice(from - 1, to).map((tokens, at) => (
         <ExcerptLine
           key={from + at}
@@ -110,7 +117,7 @@ type LineProps = { number: number; tokens: readonly Token[]; problems: readonly 
 function ExcerptLine({ number, tokens, problems }: LineProps) {
   return (
     <>
-      <div className={styles.scroll}>
+      <div className="overflow-x-auto scrollbar-none">
         <SourceLine number={number} tokens={tokens} isMarked={problems.length > 0} />
       </div>
       {problems.map((problem) => (
@@ -121,8 +128,8 @@ function ExcerptLine({ number, tokens, problems }: LineProps) {
 }
 
 const ProblemText = ({ problem: { line, column, message } }: { problem: Problem }) => (
-  <p className={styles.problem}>
-    <span className={styles.position}>
+  <p className="mt-1 mb-3 py-2.5 pr-10 pl-35 wrap-anywhere text-red max-sm:pl-10">
+    <span className="font-semibold">
       Line {line}
       {column !== null && `, column ${column}`}
     </span>{" "}

@@ -7,11 +7,10 @@ import { StatusBadge } from "../../features/status/status.tsx";
 import { count, counted, roleName } from "../../lib/format.ts";
 import { formatJson } from "../../lib/json.ts";
 import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, ButtonLink } from "../../ui/button.tsx";
 import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import styles from "./compare.module.css";
 
 const readAgainMs = 2_000;
 
@@ -28,27 +27,26 @@ export function ComparePage() {
       title="Compare two threads"
       note={diff.data && verdictOf(diff.data)}
       actions={
-        <Link
+        <ButtonLink
           to="/threads/$id/compare/$other"
           params={{ id: other, other: id }}
-          className={buttonClass()}
+          icon={<ArrowLeftRight />}
         >
-          <ArrowLeftRight aria-hidden />
           Swap sides
-        </Link>
+        </ButtonLink>
       }
     >
       {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
       {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
       {left.data && right.data && diff.data && (
-        <div className={styles.compare}>
-          <div className={styles.columns}>
+        <div className="flex flex-col gap-6">
+          <div className="sticky top-header z-5 grid grid-cols-2 gap-6 bg-page py-4 max-md:static">
             <ComparedThread thread={left.data} side="left" />
             <ComparedThread thread={right.data} side="right" />
           </div>
           {!diff.data.prompt.same && (
-            <section className={styles.prompt} aria-label="Prompts">
-              <h2>Prompt</h2>
+            <section className="rounded-md border bg-surface px-9 py-6.5" aria-label="Prompts">
+              <h2 className="mb-3.5">Prompt</h2>
               <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
             </section>
           )}
@@ -64,14 +62,17 @@ type ComparedThreadProps = { thread: Thread; side: "left" | "right" };
 function ComparedThread({ thread, side }: ComparedThreadProps) {
   const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
   return (
-    <section className={`${styles.head} ${styles[side]}`} aria-label={`The ${side} thread`}>
-      <div className={styles.headLine}>
+    <section
+      className={`min-w-0 rounded-md border border-t-2 bg-surface px-9 py-6.5 shadow-sm ${side === "left" ? "border-t-red" : "border-t-green"}`}
+      aria-label={`The ${side} thread`}
+    >
+      <div className="flex flex-wrap items-center gap-x-6 gap-y-3 wrap-anywhere">
         <StatusBadge status={status} />
         <Link to="/threads/$id" params={{ id: threadId }} className="mono">
           {threadId}
         </Link>
       </div>
-      <p className={styles.facts}>
+      <p className="mt-2 flex flex-wrap gap-x-7.5 gap-y-1 text-muted">
         <span>{workflow}</span>
         <span className="mono">{hash.slice(0, 6)}</span>
         <span>{counted(stepCount, "step")}</span>
@@ -112,13 +113,13 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
   const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
   const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
   return (
-    <details className={styles.same}>
+    <details className="min-w-0 rounded-md border bg-sunken px-9 py-4 text-muted">
       <summary>{title} the same</summary>
-      <ol>
+      <ol className="my-4 grid gap-2">
         {pairs.slice(0, mostNames).map(({ number, a }) => (
-          <li key={number}>
-            <span className={styles.number}>{number}</span> {roleName(a?.role ?? "")}
-            <span className={styles.excerpt}>{a?.content.slice(0, 160)}</span>
+          <li key={number} className="truncate">
+            <span className="text-faint">{number}</span> {roleName(a?.role ?? "")}
+            <span className="ml-6 text-faint">{a?.content.slice(0, 160)}</span>
           </li>
         ))}
         {pairs.length > mostNames && <li>and {count(pairs.length - mostNames)} more</li>}
@@ -135,7 +136,10 @@ function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
   const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
   const shared = { number, isOther: both && a.role !== b.role };
   return (
-    <section className={styles.pair} aria-label={`Step ${number}`}>
+    <section
+      className="grid grid-cols-2 gap-6 max-md:mb-4 max-md:grid-cols-1 max-md:gap-2.5"
+      aria-label={`Step ${number}`}
+    >
       <Side {...shared} step={a} side="left" content={content?.a} meta={meta?.a} />
       <Side {...shared} step={b} side="right" content={content?.b} meta={meta?.b} />
     </section>
@@ -153,24 +157,33 @@ type SideProps = {
 };
 
 function Side({ step, number, side, isOther, content, meta }: SideProps) {
-  if (!step) return <div className={`${styles.side} ${styles.none}`}>No step {number}</div>;
+  if (!step)
+    return (
+      <div className={`${box} items-center justify-center border-dashed text-faint`}>
+        No step {number}
+      </div>
+    );
   const metaText = metaOf(step);
   return (
-    <div className={`${styles.side} ${styles[side]}`}>
-      <h2>
-        <span className={styles.number}>{number}</span>{" "}
+    <div
+      className={`${box} bg-surface ${side === "left" ? "max-md:border-l-2 max-md:border-l-red" : "max-md:border-l-2 max-md:border-l-green"}`}
+    >
+      <h2 className="flex items-baseline gap-4.5">
+        <span className="text-faint">{number}</span>{" "}
         <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
       </h2>
       <Pieces pieces={content ?? unmarked(step.content)} side={side} />
       {metaText !== "" && (
-        <div className={styles.meta}>
-          <h3>Meta</h3>
+        <div className="border-t pt-4 text-[0.8rem]">
+          <h3 className="text-small font-medium text-faint">Meta</h3>
           <Pieces pieces={meta ?? unmarked(metaText)} side={side} code />
         </div>
       )}
     </div>
   );
 }
+
+const box = "flex min-w-0 flex-col gap-4 rounded-md border px-9 py-6.5";
 
 const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
 
@@ -180,7 +193,7 @@ const metaOf = ({ meta }: Step): string =>
 function TextPair({ a, b }: { a: string; b: string }) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
-    <div className={styles.texts}>
+    <div className="grid grid-cols-2 gap-6 max-md:grid-cols-1">
       <Pieces pieces={pieces.a} side="left" />
       <Pieces pieces={pieces.b} side="right" />
     </div>

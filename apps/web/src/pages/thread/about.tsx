@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
+import type { ReactNode } from "react";
 import { StatusIcon } from "../../features/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
@@ -8,7 +9,6 @@ import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 import { Nothing } from "../../ui/value.tsx";
-import styles from "./about.module.css";
 
 export function About({ thread }: { thread: Thread }) {
   const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
@@ -26,21 +26,27 @@ export function About({ thread }: { thread: Thread }) {
     ["Worker", pid === null ? null : `process ${pid}`],
   ];
   return (
-    <div className={styles.about}>
-      <section>
-        <h2>Prompt</h2>
+    <div className="flex flex-col gap-12.5 px-1 py-3.5">
+      <Part title="Prompt">
         {prompt ? <Prose text={prompt} /> : <Nothing>None was given.</Nothing>}
-      </section>
-      <section>
-        <h2>Thread</h2>
+      </Part>
+      <Part title="Thread">
         <Facts look="list" facts={facts} />
-      </section>
+      </Part>
       <Spending ledger={ledger} />
-      <section>
-        <h2>Family</h2>
+      <Part title="Family">
         <FamilyTree threadId={threadId} />
-      </section>
+      </Part>
     </div>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="flex min-w-0 flex-col gap-4.5">
+      <h2 className="text-small text-muted">{title}</h2>
+      {children}
+    </section>
   );
 }
 
@@ -48,10 +54,9 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
   const roles = Object.entries(ledger?.roles ?? {}).filter(([, { tokens: used }]) => used > 0);
   if (!ledger || roles.length === 0) return null;
   return (
-    <section>
-      <h2>Spent by role</h2>
-      <table className={styles.spent}>
-        <thead>
+    <Part title="Spent by role">
+      <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-2">
+        <thead className="text-small text-faint">
           <tr>
             <th scope="col">Role</th>
             <th scope="col">Tokens</th>
@@ -67,7 +72,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
             </tr>
           ))}
         </tbody>
-        <tfoot>
+        <tfoot className="border-t">
           <tr>
             <th scope="row">In all</th>
             <td>{tokens(ledger.total.tokens)}</td>
@@ -76,12 +81,12 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
         </tfoot>
       </table>
       {ledger.saved.tokens > 0 && (
-        <p className="hint">
+        <p className="text-small text-faint">
           {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved: a fork
           brought those steps along.
         </p>
       )}
-    </section>
+    </Part>
   );
 }
 
@@ -99,7 +104,7 @@ function FamilyTree({ threadId }: { threadId: string }) {
   if (!family) return null;
   if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;
   return (
-    <ul className={styles.tree}>
+    <ul className="flex flex-col">
       {treeOf(family).map(({ relative, depth }) => {
         const { threadId: id, status, steps, forkFrom } = relative;
         const from = forkFrom ? ` · kept ${forkFrom.steps}` : "";
@@ -109,11 +114,12 @@ function FamilyTree({ threadId }: { threadId: string }) {
               to="/threads/$id"
               params={{ id }}
               aria-current={id === threadId ? "page" : undefined}
+              className="group flex items-center gap-4.5 rounded-md px-4 py-2.5 text-ink hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft"
             >
               <StatusIcon status={status} />
-              <span className={styles.id}>…{id.slice(-8)}</span>
-              <span className={styles.memberFacts}>
-                <span className="unseen">{status}, </span>
+              <span className="code whitespace-nowrap">…{id.slice(-8)}</span>
+              <span className="truncate text-small text-faint group-aria-[current]:text-muted">
+                <span className="sr-only">{status}, </span>
                 {counted(steps, "step")}
                 {from}
               </span>

@@ -30,7 +30,6 @@ import { Confirm, Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx"
 import { TextField } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import styles from "./thread-head.module.css";
 
 type Props = {
   thread: Thread;
@@ -64,7 +63,7 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
     </Button>
   );
   return (
-    <div ref={buttons} className={styles.controls}>
+    <div ref={buttons} className="flex flex-wrap gap-5">
       {status === "running" && act("Pause", <Pause />, () => pauseThread(threadId))}
       {status === "waiting" && (
         <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
@@ -94,7 +93,7 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
         </MenuItem>
       </Menu>
       {go.error && (
-        <div className={styles.failure}>
+        <div className="basis-full">
           <FailureNotice error={go.error} />
         </div>
       )}

@@ -3,7 +3,7 @@ import { ArrowDownToLine, Hourglass, LoaderCircle, RotateCcw } from "lucide-reac
 import { useCallback, useEffect, useRef, useState } from "react";
 import { AnswerForm } from "../../features/answer/answer-form.tsx";
 import type { ForkPoint } from "../../features/fork/fork.ts";
-import { StatusIcon } from "../../features/status/status.tsx";
+import { softOf, StatusIcon } from "../../features/status/status.tsx";
 import { LogLines } from "../../features/trace/card-body.tsx";
 import { StepList } from "../../features/trace/step-list.tsx";
 import type { ThreadLog } from "../../lib/thread-log.ts";
@@ -12,7 +12,6 @@ import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import styles from "./thread.module.css";
 
 type Props = {
   thread: Thread;
@@ -45,8 +44,8 @@ export function StepsView(props: Props) {
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
   if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
   return (
-    <div className={styles.steps}>
-      <h2 className="unseen">Steps</h2>
+    <div className="flex flex-col gap-7.5 pt-7.5">
+      <h2 className="sr-only">Steps</h2>
       {cards.length > 0 && (
         <StepList
           cards={cards}
@@ -71,8 +70,8 @@ export function StepsView(props: Props) {
         />
       )}
       {isRunning && !cards.some(({ attempt }) => attempt.status === "running") && (
-        <p className={styles.working} role="status">
-          <LoaderCircle aria-hidden /> Working on step {steps.length + 1}…
+        <p className="flex items-center gap-5 px-9 py-6 text-muted [&>svg]:text-blue" role="status">
+          <LoaderCircle /> Working on step {steps.length + 1}…
         </p>
       )}
       {cards.length === 0 && !isRunning && (
@@ -84,7 +83,7 @@ export function StepsView(props: Props) {
       <EndNote thread={thread} status={status} onRerun={() => onRerun(steps.length + 1)} />
       {isLive(status) && (
         <Button
-          className={styles.follow}
+          className="sticky bottom-10 self-center rounded-full! shadow-lg!"
           look={isFollowing ? "solid" : "plain"}
           icon={<ArrowDownToLine />}
           aria-pressed={isFollowing}
@@ -116,8 +115,8 @@ function EndNote({ thread, status, onRerun }: EndNoteProps) {
   const { result, failure } = thread;
   if (!isEnded(status)) {
     return reasons[status] ? (
-      <div className={`${styles.end} ${styles[status]}`}>
-        <h3>
+      <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
+        <h3 className="flex items-center gap-4.5">
           <StatusIcon status={status} /> {status}
         </h3>
         <p>{reasons[status]}</p>
@@ -126,14 +125,14 @@ function EndNote({ thread, status, onRerun }: EndNoteProps) {
   }
   if (!result) return null;
   return (
-    <div className={`${styles.end} ${styles[status]}`}>
-      <h3>
+    <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
+      <h3 className="flex items-center gap-4.5">
         <StatusIcon status={status} /> {status}
-        <span className={styles.code}>return code {result.returnCode}</span>
+        <span className="text-small font-normal text-muted">return code {result.returnCode}</span>
       </h3>
       {result.summary && <Prose text={result.summary} />}
       {failure && (
-        <p className="muted">
+        <p className="text-muted">
           {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
           again; a rerun does so with other values.
         </p>

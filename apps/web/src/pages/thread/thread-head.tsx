@@ -10,7 +10,6 @@ import { isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { Controls } from "./controls.tsx";
 import { Facts } from "../../ui/facts.tsx";
-import styles from "./thread-head.module.css";
 
 type Props = {
   thread: Thread;
@@ -23,26 +22,26 @@ type Props = {
 export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { threadId, workflow, hash } = thread;
   return (
-    <header className={styles.head}>
-      <nav className={styles.trail} aria-label="Where you are">
+    <header className="flex flex-col gap-5 sm:contents">
+      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Where you are">
         <Link to="/">Threads</Link>
-        <ChevronRight aria-hidden />
-        <span className={styles.id}>{threadId}</span>
+        <ChevronRight className="text-faint" />
+        <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>
         <Copy text={threadId} what="the thread's id" />
       </nav>
-      <div className={styles.line}>
-        <h1 className={styles.title}>
-          <Link to="/workflows/$name" params={{ name: workflow }}>
+      <div className="flex flex-wrap items-center justify-between gap-x-10 gap-y-6 bg-page sm:sticky sm:top-header sm:z-20 sm:-mx-12.5 sm:-my-4.5 sm:px-12.5 sm:py-4">
+        <h1 className="flex min-w-0 flex-wrap items-center gap-x-6.5 gap-y-4">
+          <Link to="/workflows/$name" params={{ name: workflow }} className="text-inherit">
             {workflow}
           </Link>
-          <span className={styles.hash} title={`Version ${hash}`}>
+          <span className="code font-normal text-faint" title={`Version ${hash}`}>
             {hash}
           </span>
           <StatusBadge status={status} large />
         </h1>
         <Controls thread={thread} status={status} onFork={onFork} onAnswer={onAnswer} />
       </div>
-      <p role="status" className="unseen">
+      <p role="status" className="sr-only">
         The thread is {status}.
       </p>
       <ThreadFacts thread={thread} status={status} log={log} />
@@ -62,7 +61,7 @@ function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">
   return (
     <Facts
       look="row"
-      className={styles.facts}
+      className="[&_dd]:font-medium"
       facts={[
         ["Steps", count(steps), `At most ${count(maxRounds)}`],
         ["Elapsed", duration(elapsed)],

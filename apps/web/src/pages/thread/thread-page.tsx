@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../features/fork/fork-dialog.tsx";
@@ -8,7 +8,7 @@ import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
 import { useThreadLog } from "../../lib/thread-log.ts";
 import { threadQuery } from "../../lib/threads.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
@@ -18,7 +18,6 @@ import { type ValueSource, ValueSourceContext } from "../../ui/value.tsx";
 import { About } from "./about.tsx";
 import { StepsView } from "./steps-view.tsx";
 import { ThreadHead } from "./thread-head.tsx";
-import styles from "./thread.module.css";
 
 export function ThreadPage() {
   const { id } = useParams({ from: "/threads/$id" });
@@ -28,7 +27,7 @@ export function ThreadPage() {
   if (thread && isGone) return <Deleted />;
   if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
   return (
-    <div className={styles.page}>
+    <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
       <h1>Thread {id}</h1>
       {error ? (
         <FailureNotice error={error} onRetry={() => void refetch()} />
@@ -50,7 +49,7 @@ const tabs = [
   { value: "steps", label: "Steps" },
   { value: "graph", label: "Graph" },
   { value: "timeline", label: "Timeline" },
-  { value: "about", label: "About", className: styles.aboutTab },
+  { value: "about", label: "About", className: "xl:hidden" },
 ] as const;
 
 function ThreadView({ thread }: { thread: Thread }) {
@@ -86,7 +85,7 @@ function ThreadView({ thread }: { thread: Thread }) {
   return (
     <SectionsContext value={sections}>
       <ValueSourceContext value={values}>
-        <div className={styles.page}>
+        <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
           <ThreadHead
             thread={thread}
             status={status}
@@ -94,8 +93,8 @@ function ThreadView({ thread }: { thread: Thread }) {
             onFork={setForkPoint}
             onAnswer={answer}
           />
-          <div className={styles.columns}>
-            <div className={styles.views}>
+          <div className="grid grid-cols-[minmax(0,1fr)_19rem] items-start gap-15 max-xl:grid-cols-[minmax(0,1fr)]">
+            <div className="min-w-0">
               <Tabs
                 label="Views of the thread"
                 tabs={tabs}
@@ -136,7 +135,10 @@ function ThreadView({ thread }: { thread: Thread }) {
                 </Suspense>
               </Tabs>
             </div>
-            <aside className={styles.aside} aria-label="About the thread">
+            <aside
+              className="sticky top-[6.4rem] max-h-[calc(100dvh-7.3rem)] overflow-y-auto max-xl:hidden"
+              aria-label="About the thread"
+            >
               <About thread={thread} />
             </aside>
           </div>
@@ -157,9 +159,7 @@ function Deleted() {
     <Page title="Thread">
       <Empty title="This thread was deleted">
         <p>Its logs are gone.</p>
-        <Link to="/" className={buttonClass()}>
-          To the threads
-        </Link>
+        <ButtonLink to="/">To the threads</ButtonLink>
       </Empty>
     </Page>
   );

@@ -3,14 +3,13 @@ import { StatusIcon } from "../../features/status/status.tsx";
 import type { ThreadsSearch } from "../../lib/search.ts";
 import { statuses } from "../../lib/threads.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
-import styles from "./threads-page.module.css";
 import { SearchField } from "../../ui/field.tsx";
 
 type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>) => void };
 
 export function Filters({ search, onChange }: Props) {
   return (
-    <search className={styles.filters}>
+    <search className="flex flex-wrap items-center gap-5">
       <SearchField
         label="Search by id, workflow or role"
         value={search.q ?? ""}
@@ -30,7 +29,7 @@ function WorkflowFilter({ search: { workflow }, onChange }: Props) {
   const names = data.map(({ name }) => name);
   return (
     <select
-      className={styles.workflow}
+      className="h-20 max-w-140 rounded-md border border-line-control bg-surface px-4"
       aria-label="Workflow"
       value={workflow ?? ""}
       onChange={({ target }) => onChange({ workflow: target.value || undefined })}
@@ -46,7 +45,11 @@ function WorkflowFilter({ search: { workflow }, onChange }: Props) {
 
 function StatusFilter({ search: { status = [] }, onChange }: Props) {
   return (
-    <div className={styles.statuses} role="group" aria-label="Status">
+    <div
+      className="flex gap-2.5 overflow-x-auto p-[2px] scrollbar-none"
+      role="group"
+      aria-label="Status"
+    >
       {statuses.map((one) => {
         const isOn = status.includes(one);
         const next = isOn ? status.filter((other) => other !== one) : [...status, one];
@@ -54,7 +57,7 @@ function StatusFilter({ search: { status = [] }, onChange }: Props) {
           <button
             key={one}
             type="button"
-            className={styles.status}
+            className="inline-flex h-17.5 flex-none cursor-pointer items-center gap-3 rounded-full border bg-surface px-5.5 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
             aria-pressed={isOn}
             onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
           >

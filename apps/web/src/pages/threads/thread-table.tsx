@@ -1,12 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
-import { type Ref, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, type Ref, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { StatusBadge } from "../../features/status/status.tsx";
 import { ago, cost, count, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { isLive } from "../../lib/threads.ts";
 import { useListKeys } from "../../ui/page.tsx";
-import styles from "./thread-table.module.css";
 
 type Props = {
   rows: readonly ThreadRow[];
@@ -15,17 +14,81 @@ type Props = {
   onEnd: () => void;
 };
 
-const columns = [
-  "Status",
-  "Workflow",
-  "Thread",
-  "Steps",
-  "Role",
-  "Elapsed",
-  "Tokens",
-  "Cost",
-  "Started",
+type Column = {
+  name: string;
+  /** Of its heading and its cells; of its cells alone. */
+  both?: string;
+  cell?: string;
+  titleOf?: (row: ThreadRow) => string;
+  show: (row: ThreadRow, now: number) => ReactNode;
+};
+
+const wide = "max-2xl:hidden";
+const roomy = "text-right max-md:hidden";
+
+/** In a window that is not wide the link of the id lies over the row unseen, in a narrow one each row has two lines. */
+const columns: readonly Column[] = [
+  {
+    name: "Status",
+    cell: "flex max-md:col-start-2 max-md:row-start-1",
+    show: ({ status }) => <StatusBadge status={status} />,
+  },
+  {
+    name: "Workflow",
+    cell: "max-md:col-start-1 max-md:row-start-1",
+    show: ({ workflow, hash }) => (
+      <>
+        <span className="font-medium">{workflow}</span>
+        <span className="ml-4.5 font-mono text-[0.7rem] text-faint" title={hash}>
+          {hash.slice(0, 6)}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: "Thread",
+    cell: "max-2xl:absolute max-2xl:inset-0",
+    show: ({ threadId }) => (
+      <Link
+        to="/threads/$id"
+        params={{ id: threadId }}
+        className="stretched code text-muted max-2xl:text-transparent"
+      >
+        {threadId}
+      </Link>
+    ),
+  },
+  { name: "Steps", both: roomy, show: ({ steps }) => count(steps) },
+  {
+    name: "Role",
+    cell: "text-muted max-md:col-start-1 max-md:row-start-2",
+    show: ({ role }) => (role ? roleName(role) : "–"),
+  },
+  {
+    name: "Elapsed",
+    both: "text-right",
+    cell: "max-md:col-start-2 max-md:row-start-2 max-md:text-muted",
+    show: ({ status, createdAt, updatedAt }, now) =>
+      duration((isLive(status) ? Math.max(now, updatedAt) : updatedAt) - createdAt),
+  },
+  {
+    name: "Tokens",
+    both: `text-right ${wide}`,
+    cell: "text-muted",
+    show: ({ spent }) => tokens(spent?.tokens ?? 0),
+  },
+  { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent?.cost ?? 0) },
+  {
+    name: "Started",
+    both: roomy,
+    cell: "text-muted",
+    titleOf: ({ createdAt }) => moment(createdAt),
+    show: ({ createdAt }, now) => ago(createdAt, now),
+  },
 ];
+
+const grid =
+  "grid grid-cols-[7.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[7.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem]";
 const nearEnd = 30;
 
 /** The list of threads. However long it is, only what is seen is made. */
@@ -53,21 +116,25 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   useListKeys({ list: body, target: "a", length: rows.length, show });
   return (
     <div
-      className="raised"
+      className="panel shadow-sm"
       role="table"
       aria-label="Threads"
       aria-rowcount={hasMore ? -1 : rows.length + 1}
     >
-      <div className={styles.head} role="row" aria-rowindex={1}>
-        {columns.map((column) => (
-          <div key={column} role="columnheader">
-            {column}
+      <div
+        className={`${grid} sticky top-header z-5 h-21 rounded-t-lg border-b bg-sunken text-small font-medium text-muted max-md:hidden`}
+        role="row"
+        aria-rowindex={1}
+      >
+        {columns.map(({ name, both }) => (
+          <div key={name} role="columnheader" className={name === "Thread" ? wide : both}>
+            {name}
           </div>
         ))}
       </div>
       <div
         ref={body}
-        className={styles.body}
+        className="relative"
         role="rowgroup"
         style={{ height: virtual.getTotalSize() }}
       >
@@ -101,50 +168,25 @@ type TableRowProps = {
 };
 
 function TableRow({ ref, row, now, index, top }: TableRowProps) {
-  const { threadId, workflow, hash, status, steps, role, spent, createdAt, updatedAt } = row;
-  const elapsed = (isLive(status) ? Math.max(now, updatedAt) : updatedAt) - createdAt;
   return (
     <div
       ref={ref}
-      className={styles.row}
+      className={`${grid} absolute inset-x-0 top-0 min-h-[41px] border-b last:border-b-0 focus-within:bg-hover hover:bg-hover max-md:grid-cols-[1fr_auto] max-md:gap-x-7.5 max-md:gap-y-2.5 max-md:px-8.5 max-md:py-6`}
       role="row"
       aria-rowindex={index + 2}
       data-index={index}
       style={{ transform: `translateY(${top}px)` }}
     >
-      <div role="cell" className={styles.status}>
-        <StatusBadge status={status} />
-      </div>
-      <div role="cell" className={styles.workflow}>
-        <span className="strong">{workflow}</span>
-        <span className={styles.hash} title={hash}>
-          {hash.slice(0, 6)}
-        </span>
-      </div>
-      <div role="cell" className={styles.id}>
-        <Link to="/threads/$id" params={{ id: threadId }} className="stretched">
-          {threadId}
-        </Link>
-      </div>
-      <div role="cell" className={styles.steps}>
-        {count(steps)}
-        <span className={styles.unit}> {steps === 1 ? "step" : "steps"}</span>
-      </div>
-      <div role="cell" className={styles.role}>
-        {role ? roleName(role) : "–"}
-      </div>
-      <div role="cell" className={styles.elapsed}>
-        {duration(elapsed)}
-      </div>
-      <div role="cell" className={styles.tokens}>
-        {tokens(spent?.tokens ?? 0)}
-      </div>
-      <div role="cell" className={styles.cost}>
-        {cost(spent?.cost ?? 0)}
-      </div>
-      <div role="cell" className={styles.started} title={moment(createdAt)}>
-        {ago(createdAt, now)}
-      </div>
+      {columns.map(({ name, both = "", cell = "", titleOf, show }) => (
+        <div
+          key={name}
+          role="cell"
+          className={`min-w-0 truncate ${both} ${cell}`}
+          title={titleOf?.(row)}
+        >
+          {show(row, now)}
+        </div>
+      ))}
     </div>
   );
 }

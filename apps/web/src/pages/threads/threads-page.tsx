@@ -12,7 +12,6 @@ import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Filters } from "./filters.tsx";
 import { ThreadTable } from "./thread-table.tsx";
-import styles from "./threads-page.module.css";
 
 export function ThreadsPage() {
   useTitle("Threads");
@@ -63,7 +62,7 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
     return (
       <>
         {!isMissing && (
-          <p className={styles.count}>
+          <p className="-mb-3.5 text-right text-small text-muted">
             {countOf({ shown: shown.length, read: read.length, total })}
           </p>
         )}

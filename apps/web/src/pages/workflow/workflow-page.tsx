@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Workflow } from "@uncaged/workflow-server/api-types";
 import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
@@ -8,13 +8,12 @@ import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
 import { useHostEvents } from "../../lib/lists.ts";
 import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
 import { bundleQuery, removeWorkflow, workflowKeys, workflowQuery } from "../../lib/workflows.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import styles from "./workflow-page.module.css";
 
 export function WorkflowPage() {
   const { name } = useParams({ from: "/workflows/$name" });
@@ -70,7 +69,7 @@ function WorkflowViews({ workflow }: { workflow: Workflow }) {
       value={view}
       onChange={(next) => show({ view: next === "versions" ? undefined : (next as WorkflowView) })}
     >
-      <div className={styles.view}>
+      <div className="flex flex-col gap-7.5 pt-9">
         {view === "versions" ? (
           <Versions name={workflow.name} />
         ) : (
@@ -112,14 +111,12 @@ function WorkflowActions({ name }: { name: string }) {
   };
   return (
     <>
-      <Link to="/" search={{ workflow: name }} className={buttonClass()}>
-        <ListFilter aria-hidden />
+      <ButtonLink to="/" search={{ workflow: name }} icon={<ListFilter />}>
         Threads
-      </Link>
-      <Link to="/" search={{ start: name }} className={buttonClass("solid")}>
-        <Play aria-hidden />
+      </ButtonLink>
+      <ButtonLink to="/" search={{ start: name }} look="solid" icon={<Play />}>
         Start
-      </Link>
+      </ButtonLink>
       <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
         <MenuItem
           icon={<FilePlus2 />}

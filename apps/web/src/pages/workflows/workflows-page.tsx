@@ -6,12 +6,11 @@ import { useRef, useState } from "react";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { useHostEvents } from "../../lib/lists.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
-import { buttonClass, Command } from "../../ui/button.tsx";
+import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import styles from "./workflows-page.module.css";
 
 export function WorkflowsPage() {
   useTitle("Workflows");
@@ -20,10 +19,9 @@ export function WorkflowsPage() {
     <Page
       title="Workflows"
       actions={
-        <Link to="/add" className={buttonClass("solid")}>
-          <FilePlus2 aria-hidden />
+        <ButtonLink to="/add" look="solid" icon={<FilePlus2 />}>
           Add
-        </Link>
+        </ButtonLink>
       }
     >
       <List />
@@ -39,9 +37,9 @@ function List() {
       <Empty icon={<Workflow />} title="No workflow yet">
         <p>A workflow is a name for a bundle. Add a file here, or in a terminal:</p>
         <Command>uncaged-workflow add greet greet.ts</Command>
-        <Link to="/add" className={buttonClass("solid")}>
+        <ButtonLink to="/add" look="solid">
           Add a workflow
-        </Link>
+        </ButtonLink>
       </Empty>
     );
   }
@@ -75,28 +73,35 @@ function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
   const now = useNow(30_000);
   useListKeys({ list, target: "a", length: rows.length });
   return (
-    <ul ref={list} className="raised">
+    <ul ref={list} className="panel shadow-sm">
       {rows.map(({ name, description, hash, timestamp, versions }, index) => (
-        <li key={name} className={styles.row} data-index={index}>
-          <div className={styles.what}>
-            <Link to="/workflows/$name" params={{ name }} className={`stretched ${styles.name}`}>
+        <li
+          key={name}
+          className="relative grid grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-15 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-10 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
+          data-index={index}
+        >
+          <div className="min-w-0">
+            <Link
+              to="/workflows/$name"
+              params={{ name }}
+              className="stretched text-name font-semibold wrap-anywhere text-ink"
+            >
               {name}
             </Link>
-            <p className={styles.description}>{description}</p>
+            <p className="truncate text-muted max-lg:whitespace-normal">{description}</p>
           </div>
           <Facts
-            look="row"
-            className={styles.facts}
+            look="columns"
+            className="max-lg:col-span-full max-lg:row-start-2"
             facts={[
               ["Version", <code key="hash">{hash}</code>],
               ["Versions", count(versions)],
               ["Changed", ago(timestamp, now), moment(timestamp)],
             ]}
           />
-          <Link to="/" search={{ start: name }} className={`${buttonClass()} ${styles.start}`}>
-            <Play aria-hidden />
-            Start<span className="unseen"> {name}</span>
-          </Link>
+          <ButtonLink to="/" search={{ start: name }} className="relative" icon={<Play />}>
+            Start<span className="sr-only"> {name}</span>
+          </ButtonLink>
         </li>
       ))}
     </ul>
