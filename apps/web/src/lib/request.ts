@@ -1,3 +1,4 @@
+import { queryOptions } from "@tanstack/react-query";
 import type { Failure, RunFailure } from "@uncaged/workflow-server/api-types";
 
 /** Why the server refused, in its own words; status 0 when it was not reached. */
@@ -17,13 +18,16 @@ export class ApiError extends Error {
   }
 }
 
-type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
+export type RequestQuery = Record<
+  string,
+  string | number | boolean | readonly string[] | undefined
+>;
 
 type Request = {
   /** What the path begins with; /api when not given. */
   root?: "/api" | "/workflow";
   method?: "GET" | "POST" | "DELETE";
-  query?: Query;
+  query?: RequestQuery;
   json?: unknown;
   file?: Blob;
   signal?: AbortSignal;
@@ -38,6 +42,10 @@ export async function request<Answer>(path: string, options: Request = {}): Prom
   const response = await send(path, options);
   return (await response.json()) as Answer;
 }
+
+/** A query for what the server answers at a path. */
+export const queryOf = <Answer>(queryKey: readonly unknown[], path: string, query?: RequestQuery) =>
+  queryOptions({ queryKey, queryFn: ({ signal }) => request<Answer>(path, { query, signal }) });
 
 /** A page of a list. `total` is how many there are on all pages; null where the server would have to count for long. */
 export type Listed<Row> = { rows: Row[]; total: number | null; hasMore: boolean };
@@ -79,7 +87,7 @@ async function send(path: string, options: Request): Promise<Response> {
   throw await refusalOf(response);
 }
 
-function searchOf(query: Query): string {
+function searchOf(query: RequestQuery): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;

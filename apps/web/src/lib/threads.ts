@@ -1,9 +1,4 @@
-import {
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  useMutation,
-} from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type {
   AnswerThread,
@@ -27,7 +22,7 @@ import type {
   ThreadDiff,
   ThreadRow,
 } from "@uncaged/workflow-server/api-types";
-import { pathOf, request, requestPage } from "./request.ts";
+import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
 type ThreadFilter = { status?: readonly Status[]; workflow?: string };
 
@@ -56,53 +51,27 @@ export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
 
 /** The newest thread of a version; none when it has none. */
 export const newestThreadQuery = (hash: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.newest, hash],
-    queryFn: ({ signal }) =>
-      request<ThreadRow[]>("/threads", { query: { workflow: hash, limit: 1 }, signal }),
-  });
+  queryOf<ThreadRow[]>([...threadKeys.newest, hash], "/threads", { workflow: hash, limit: 1 });
 
 export const recentThreadsQuery = (workflow: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.newest, "of", workflow],
-    queryFn: ({ signal }) =>
-      request<ThreadRow[]>("/threads", { query: { workflow, limit: 20 }, signal }),
-  });
+  queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
+
+const ofThread = <Answer>(id: string, parts: string[], key: unknown[], query?: RequestQuery) =>
+  queryOf<Answer>([...threadKeys.one(id), ...key], pathOf("threads", id, ...parts), query);
 
 /** A thread without its steps, which come by its stream. */
-export const threadQuery = (id: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.one(id), "head"],
-    queryFn: ({ signal }) =>
-      request<Thread>(pathOf("threads", id), { query: { steps: false }, signal }),
-  });
+export const threadQuery = (id: string) => ofThread<Thread>(id, [], ["head"], { steps: false });
 
 /** A page of a thread's steps; `from` counts from 1. */
 export const stepsQuery = (id: string, from: number, limit: number) =>
-  queryOptions({
-    queryKey: [...threadKeys.one(id), "steps", from, limit],
-    queryFn: ({ signal }) =>
-      request<StepsPage>(pathOf("threads", id, "steps"), { query: { from, limit }, signal }),
-  });
+  ofThread<StepsPage>(id, ["steps"], ["steps", from, limit], { from, limit });
 
-export const ledgerQuery = (id: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.one(id), "ledger"],
-    queryFn: ({ signal }) => request<Ledger>(pathOf("threads", id, "ledger"), { signal }),
-  });
+export const ledgerQuery = (id: string) => ofThread<Ledger>(id, ["ledger"], ["ledger"]);
 
-export const familyQuery = (id: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.one(id), "family"],
-    queryFn: ({ signal }) => request<Relative[]>(pathOf("threads", id, "family"), { signal }),
-  });
+export const familyQuery = (id: string) => ofThread<Relative[]>(id, ["family"], ["family"]);
 
 export const diffQuery = (id: string, other: string) =>
-  queryOptions({
-    queryKey: [...threadKeys.one(id), "diff", other],
-    queryFn: ({ signal }) =>
-      request<ThreadDiff>(pathOf("threads", id, "diff"), { query: { with: other }, signal }),
-  });
+  ofThread<ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
 
 /** The attempts of a thread; of those that a fork has copied with what the other thread recorded. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));

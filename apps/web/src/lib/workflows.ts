@@ -10,7 +10,7 @@ import type {
   WorkflowFiles,
   WorkflowRow,
 } from "@uncaged/workflow-server/api-types";
-import { pathOf, request, requestText } from "./request.ts";
+import { pathOf, queryOf, request, requestText } from "./request.ts";
 
 /** The keys under which answers about workflows are kept. */
 export const workflowKeys = {
@@ -19,38 +19,25 @@ export const workflowKeys = {
   bundle: (version: string) => ["workflows", "bundle", version] as const,
 };
 
-export const workflowsQuery = queryOptions({
-  queryKey: [...workflowKeys.all, "list"],
-  queryFn: ({ signal }) => request<WorkflowRow[]>("/workflows", { signal }),
-});
+export const workflowsQuery = queryOf<WorkflowRow[]>([...workflowKeys.all, "list"], "/workflows");
 
 export const workflowQuery = (name: string) =>
-  queryOptions({
-    queryKey: [...workflowKeys.one(name), "head"],
-    queryFn: ({ signal }) => request<Workflow>(pathOf("workflows", name), { signal }),
-  });
+  queryOf<Workflow>([...workflowKeys.one(name), "head"], pathOf("workflows", name));
 
 /** The versions of a workflow, newest first, each with the number of its threads. */
 export const historyQuery = (name: string) =>
-  queryOptions({
-    queryKey: [...workflowKeys.one(name), "history"],
-    queryFn: ({ signal }) =>
-      request<VersionRow[]>(pathOf("workflows", name, "history"), { signal }),
-  });
+  queryOf<VersionRow[]>(
+    [...workflowKeys.one(name), "history"],
+    pathOf("workflows", name, "history"),
+  );
 
 /** One version, by name, name@hash or hash. */
 export const bundleQuery = (version: string) =>
-  queryOptions({
-    queryKey: [...workflowKeys.bundle(version), "head"],
-    queryFn: ({ signal }) => request<Bundle>(pathOf("bundles", version), { signal }),
-  });
+  queryOf<Bundle>([...workflowKeys.bundle(version), "head"], pathOf("bundles", version));
 
 /** What a form that starts a thread must ask for. */
 export const formQuery = (version: string) =>
-  queryOptions({
-    queryKey: [...workflowKeys.bundle(version), "form"],
-    queryFn: ({ signal }) => request<RunForm>(pathOf("bundles", version, "form"), { signal }),
-  });
+  queryOf<RunForm>([...workflowKeys.bundle(version), "form"], pathOf("bundles", version, "form"));
 
 export const sourceQuery = (version: string, file?: string) =>
   queryOptions({
@@ -59,10 +46,7 @@ export const sourceQuery = (version: string, file?: string) =>
       requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
   });
 
-export const serverQuery = queryOptions({
-  queryKey: ["server"],
-  queryFn: ({ signal }) => request<Server>("/server", { signal }),
-});
+export const serverQuery = queryOf<Server>(["server"], "/server");
 
 /**
  * Registers a file under a name: a bundle, or a source that is built. Of several `file` is the path of the

@@ -1,7 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { useMutation } from "@tanstack/react-query";
 import { X } from "lucide-react";
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, type SubmitEvent, useRef } from "react";
 import { Button } from "./button.tsx";
 import { FailureNotice } from "./states.tsx";
 
@@ -85,9 +85,44 @@ export function DialogBody({ children }: { children: ReactNode }) {
   );
 }
 
-export function DialogButtons({ children }: { children: ReactNode }) {
+type FormProps = {
+  /** What it does: the text of its button. */
+  action: string;
+  look?: "solid" | "danger";
+  icon?: ReactNode;
+  work?: { isPending: boolean; error: Error | null };
+  isDisabled?: boolean;
+  onSubmit: (form: HTMLElement) => void;
+  onClose: () => void;
+  children: ReactNode;
+};
+
+/** What a dialog asks for, and the buttons that do it and leave it. A failure is shown, and the dialog stays. */
+export function DialogForm(props: FormProps) {
+  const { action, look = "solid", icon, work, isDisabled, onSubmit, onClose, children } = props;
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    onSubmit(event.currentTarget);
+  };
   return (
-    <footer className="flex flex-wrap justify-end gap-5 border-t px-12.5 py-7.5">{children}</footer>
+    <form onSubmit={submit} className="flex min-h-0 flex-col" noValidate>
+      <DialogBody>
+        {children}
+        {work?.error && <FailureNotice error={work.error} />}
+      </DialogBody>
+      <footer className="flex flex-wrap justify-end gap-5 border-t px-12.5 py-7.5">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          look={look}
+          type="submit"
+          icon={icon}
+          isBusy={work?.isPending}
+          disabled={isDisabled}
+        >
+          {action}
+        </Button>
+      </footer>
+    </form>
   );
 }
 
@@ -97,7 +132,6 @@ type ConfirmProps = {
   action: string;
   isOpen: boolean;
   onClose: () => void;
-  /** What it does; its failure is shown, and the dialog stays. */
   perform: () => Promise<unknown>;
 };
 
@@ -111,16 +145,15 @@ export function Confirm({ title, children, action, isOpen, onClose, perform }: C
   };
   return (
     <Dialog title={title} isOpen={isOpen} onClose={close}>
-      <DialogBody>
+      <DialogForm
+        action={action}
+        look="danger"
+        work={done}
+        onSubmit={() => done.mutate()}
+        onClose={close}
+      >
         {children}
-        {done.error && <FailureNotice error={done.error} />}
-      </DialogBody>
-      <DialogButtons>
-        <Button onClick={close}>Cancel</Button>
-        <Button look="danger" isBusy={done.isPending} onClick={() => done.mutate()}>
-          {action}
-        </Button>
-      </DialogButtons>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,3 +1,4 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { CircleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { ApiError } from "../lib/request.ts";
@@ -73,6 +74,20 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
 }
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+type LoadedProps<Data> = {
+  query: Pick<UseQueryResult<Data>, "data" | "error" | "refetch">;
+  lines?: number;
+  children: (data: Data) => ReactNode;
+};
+
+/** What a query has read; until then that it reads, or why it can't. */
+export function Loaded<Data>({ query, lines, children }: LoadedProps<Data>) {
+  const { data, error, refetch } = query;
+  if (data !== undefined) return children(data);
+  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+  return <Skeleton lines={lines} />;
+}
 
 type SkeletonProps = { lines?: number; what?: string };
 

@@ -1,14 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
-import type { ReactNode, SubmitEvent } from "react";
+import type { ReactNode } from "react";
 import { moment } from "../../lib/format.ts";
 import { problemOfRounds, useNewThread } from "../../lib/threads.ts";
 import { historyQuery } from "../../lib/workflows.ts";
-import { Button } from "../../ui/button.tsx";
-import { DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
 import type { ForkPoint, Limits } from "./fork.ts";
 
 type Props = {
@@ -29,36 +27,26 @@ export function NewThreadForm(props: Props) {
   const { thread, point, limits, onLimits, seldom, hasProblem, make, onClose, children } = props;
   const made = useNewThread(make, onClose);
   const isFork = point.kind === "fork";
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!hasProblem) made.mutate();
-  };
   return (
-    <form onSubmit={submit} className="flex min-h-0 flex-col" noValidate>
-      <DialogBody>
-        {children}
-        <details>
-          <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
-          <div className="flex flex-col gap-9 pt-7.5">
-            {seldom}
-            <LimitFields thread={thread} limits={limits} onChange={onLimits} />
-          </div>
-        </details>
-        {made.error && <FailureNotice error={made.error} />}
-      </DialogBody>
-      <DialogButtons>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          look="solid"
-          type="submit"
-          icon={isFork ? <GitFork /> : <RotateCcw />}
-          isBusy={made.isPending}
-          disabled={hasProblem}
-        >
-          {isFork ? "Fork" : "Rerun"}
-        </Button>
-      </DialogButtons>
-    </form>
+    <DialogForm
+      action={isFork ? "Fork" : "Rerun"}
+      icon={isFork ? <GitFork /> : <RotateCcw />}
+      work={made}
+      isDisabled={hasProblem}
+      onSubmit={() => {
+        if (!hasProblem) made.mutate();
+      }}
+      onClose={onClose}
+    >
+      {children}
+      <details>
+        <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
+        <div className="flex flex-col gap-9 pt-7.5">
+          {seldom}
+          <LimitFields thread={thread} limits={limits} onChange={onLimits} />
+        </div>
+      </details>
+    </DialogForm>
   );
 }
 

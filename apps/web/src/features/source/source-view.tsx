@@ -7,14 +7,14 @@ import { sourceQuery } from "../../lib/workflows.ts";
 import { Copy } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Loaded } from "../../ui/states.tsx";
 
 /** The texts of a version: those that it was built from, and the bundle itself. */
 export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: Bundle }) {
   const sources = ownFirst(all);
   const [chosen, choose] = useState<string | null>(null);
   const file = chosen === "" ? undefined : (sources.find((one) => one === chosen) ?? sources[0]);
-  const { data: text, error, refetch } = useQuery(sourceQuery(hash, file));
+  const query = useQuery(sourceQuery(hash, file));
   return (
     <div className="flex flex-col gap-6">
       <div className="flex flex-wrap items-end justify-between gap-x-10 gap-y-5 [&>:first-child]:flex-[0_1_26rem]">
@@ -28,18 +28,18 @@ export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: 
           ))}
           <option value="">The bundle, {size(bytes)}</option>
         </SelectField>
-        {text !== undefined && (
+        {query.data !== undefined && (
           <p className="flex items-center gap-5 text-muted">
-            {counted(text.split("\n").length, "line")}, {size(text.length)}
-            <Copy text={text} what="the text" />
+            {counted(query.data.split("\n").length, "line")}, {size(query.data.length)}
+            <Copy text={query.data} what="the text" />
           </p>
         )}
       </div>
-      {error && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {text === undefined && !error && <Skeleton lines={10} />}
-      {text !== undefined && (
-        <SourceText text={text} file={file ?? "bundle.esm.js"} label={file ?? "The bundle"} />
-      )}
+      <Loaded query={query} lines={10}>
+        {(text) => (
+          <SourceText text={text} file={file ?? "bundle.esm.js"} label={file ?? "The bundle"} />
+        )}
+      </Loaded>
     </div>
   );
 }

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
-import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
-import { Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
 import { SchemaFields, SelectField, showProblems, TextArea, TextField } from "../../ui/field.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 
@@ -94,63 +94,58 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
     const params = schema === null ? undefined : answer.value;
     return (await startThread(startOf(workflow, prompt, params, limits))).threadId;
   }, onClose);
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (Object.keys(problems).length === 0) start.mutate();
-    else showProblems(event.currentTarget, () => setChecked(true));
-  };
   const shown: Record<string, string> = isChecked ? problems : {};
   return (
-    <form className="flex min-h-0 flex-col" onSubmit={submit} noValidate>
-      <DialogBody>
-        {choice}
-        {error && !start.error && <FailureNotice error={error} />}
-        <TextArea
-          label="Prompt"
-          autoFocus
-          rows={4}
-          value={prompt}
-          hint="What the thread is to do. Every role can read it."
-          onChange={({ target }) => setPrompt(target.value)}
+    <DialogForm
+      action="Start"
+      icon={<Play />}
+      work={start}
+      onSubmit={(box) => {
+        if (Object.keys(problems).length === 0) start.mutate();
+        else showProblems(box, () => setChecked(true));
+      }}
+      onClose={onClose}
+    >
+      {choice}
+      {error && !start.error && <FailureNotice error={error} />}
+      <TextArea
+        label="Prompt"
+        autoFocus
+        rows={4}
+        value={prompt}
+        hint="What the thread is to do. Every role can read it."
+        onChange={({ target }) => setPrompt(target.value)}
+      />
+      {fields.length > 0 && (
+        <fieldset className="flex flex-col gap-9 rounded-md border px-9 pt-6 pb-9">
+          <legend className="px-3.5 text-small font-semibold text-muted">Parameters</legend>
+          <SchemaFields
+            fields={fields}
+            drafts={drafts}
+            problems={shown}
+            onChange={(next) => setTyped({ workflow, drafts: next })}
+          />
+        </fieldset>
+      )}
+      <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-9">
+        <TextField
+          label="Max rounds"
+          inputMode="numeric"
+          placeholder="the workflow's own"
+          value={limits.maxRounds}
+          problem={shown.maxRounds}
+          onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}
         />
-        {fields.length > 0 && (
-          <fieldset className="flex flex-col gap-9 rounded-md border px-9 pt-6 pb-9">
-            <legend className="px-3.5 text-small font-semibold text-muted">Parameters</legend>
-            <SchemaFields
-              fields={fields}
-              drafts={drafts}
-              problems={shown}
-              onChange={(next) => setTyped({ workflow, drafts: next })}
-            />
-          </fieldset>
-        )}
-        <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-9">
-          <TextField
-            label="Max rounds"
-            inputMode="numeric"
-            placeholder="the workflow's own"
-            value={limits.maxRounds}
-            problem={shown.maxRounds}
-            onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}
-          />
-          <TextField
-            label="Max cost (US$)"
-            inputMode="decimal"
-            placeholder="no limit"
-            value={limits.maxCost}
-            problem={shown.maxCost}
-            onChange={({ target }) => setLimits({ ...limits, maxCost: target.value })}
-          />
-        </div>
-        {start.error && <FailureNotice error={start.error} />}
-      </DialogBody>
-      <DialogButtons>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button look="solid" type="submit" icon={<Play />} isBusy={start.isPending}>
-          Start
-        </Button>
-      </DialogButtons>
-    </form>
+        <TextField
+          label="Max cost (US$)"
+          inputMode="decimal"
+          placeholder="no limit"
+          value={limits.maxCost}
+          problem={shown.maxCost}
+          onChange={({ target }) => setLimits({ ...limits, maxCost: target.value })}
+        />
+      </div>
+    </DialogForm>
   );
 }
 

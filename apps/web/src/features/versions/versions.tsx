@@ -8,18 +8,22 @@ import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflow
 import { Button, ButtonLink, Copy, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
-import { FailureNotice, Pill, Skeleton } from "../../ui/states.tsx";
+import { Loaded, Pill } from "../../ui/states.tsx";
 import { VersionChanges } from "./version-changes.tsx";
 
 const atOnce = 10;
 
 export function Versions({ name }: { name: string }) {
-  const { data: versions, error, refetch } = useQuery(historyQuery(name));
+  const query = useQuery(historyQuery(name));
+  return (
+    <Loaded query={query} lines={8}>
+      {(versions) => <VersionList name={name} versions={versions} />}
+    </Loaded>
+  );
+}
+
+function VersionList({ name, versions }: { name: string; versions: readonly VersionRow[] }) {
   const [shown, setShown] = useState(atOnce);
-  if (!versions) {
-    if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
-    return <Skeleton lines={8} />;
-  }
   const current = versions.findIndex((one) => one.current);
   return (
     <>

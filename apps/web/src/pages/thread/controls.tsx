@@ -12,7 +12,7 @@ import {
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, type SubmitEvent, useId, useRef, useState } from "react";
+import { type ReactNode, useId, useRef, useState } from "react";
 import type { ForkPoint } from "../../features/fork/fork.ts";
 import {
   familyQuery,
@@ -26,7 +26,7 @@ import {
   threadKeys,
 } from "../../lib/threads.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
-import { Confirm, Dialog, DialogBody, DialogButtons } from "../../ui/dialog.tsx";
+import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -147,8 +147,7 @@ function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
   const relatives = family.filter((one) => one.threadId !== threadId);
   const known = new Set([threadId, ...relatives.map((one) => one.threadId)]);
   const suggested = [...relatives, ...recent.filter((one) => !known.has(one.threadId))];
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const compare = () => {
     if (other.trim() === "") return;
     onClose();
     void navigate({
@@ -158,31 +157,28 @@ function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
   };
   return (
     <Dialog title="Compare with another thread" isOpen={isOpen} onClose={onClose}>
-      <form onSubmit={submit}>
-        <DialogBody>
-          <TextField
-            label="The other thread"
-            className="mono"
-            list={list}
-            value={other}
-            hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
-            onChange={({ target }) => setOther(target.value)}
-          />
-          <datalist id={list}>
-            {suggested.map((one) => (
-              <option key={one.threadId} value={one.threadId}>
-                {one.workflow}, {one.status}
-              </option>
-            ))}
-          </datalist>
-        </DialogBody>
-        <DialogButtons>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="solid" type="submit" disabled={other.trim() === ""}>
-            Compare
-          </Button>
-        </DialogButtons>
-      </form>
+      <DialogForm
+        action="Compare"
+        isDisabled={other.trim() === ""}
+        onSubmit={compare}
+        onClose={onClose}
+      >
+        <TextField
+          label="The other thread"
+          className="mono"
+          list={list}
+          value={other}
+          hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
+          onChange={({ target }) => setOther(target.value)}
+        />
+        <datalist id={list}>
+          {suggested.map((one) => (
+            <option key={one.threadId} value={one.threadId}>
+              {one.workflow}, {one.status}
+            </option>
+          ))}
+        </datalist>
+      </DialogForm>
     </Dialog>
   );
 }

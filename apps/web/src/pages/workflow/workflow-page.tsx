@@ -12,32 +12,24 @@ import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Loaded, Skeleton } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 
 export function WorkflowPage() {
   const { name } = useParams({ from: "/workflows/$name" });
   useTitle(name);
   useHostEvents();
-  const { data: workflow, error, refetch } = useQuery(workflowQuery(name));
-  if (!workflow) {
-    return (
-      <Page title={name}>
-        {error ? (
-          <FailureNotice error={error} onRetry={() => void refetch()} />
-        ) : (
-          <Skeleton lines={8} />
-        )}
-      </Page>
-    );
-  }
+  const query = useQuery(workflowQuery(name));
+  const { data: workflow } = query;
   return (
     <Page
       title={name}
-      note={workflow.descriptor?.description ?? "Its bundle can't be read."}
-      actions={<WorkflowActions name={name} />}
+      note={workflow && (workflow.descriptor?.description ?? "Its bundle can't be read.")}
+      actions={workflow && <WorkflowActions name={name} />}
     >
-      <WorkflowViews workflow={workflow} />
+      <Loaded query={query} lines={8}>
+        {(read) => <WorkflowViews workflow={read} />}
+      </Loaded>
     </Page>
   );
 }
@@ -88,15 +80,17 @@ function WorkflowViews({ workflow }: { workflow: Workflow }) {
 }
 
 function OneVersion({ hash, view }: { hash: string; view: WorkflowView }) {
-  const { data: bundle, error, refetch } = useQuery(bundleQuery(hash));
-  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
-  if (!bundle) return <Skeleton lines={8} />;
+  const query = useQuery(bundleQuery(hash));
   return (
-    <Suspense fallback={<Skeleton lines={8} />}>
-      {view === "roles" && <Roles descriptor={bundle.descriptor} />}
-      {view === "graph" && <VersionGraph bundle={bundle} />}
-      {view === "source" && <SourceView bundle={bundle} />}
-    </Suspense>
+    <Loaded query={query} lines={8}>
+      {(bundle) => (
+        <Suspense fallback={<Skeleton lines={8} />}>
+          {view === "roles" && <Roles descriptor={bundle.descriptor} />}
+          {view === "graph" && <VersionGraph bundle={bundle} />}
+          {view === "source" && <SourceView bundle={bundle} />}
+        </Suspense>
+      )}
+    </Loaded>
   );
 }
 

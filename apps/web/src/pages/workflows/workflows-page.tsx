@@ -10,7 +10,7 @@ import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
-import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Empty, Loaded } from "../../ui/states.tsx";
 
 export function WorkflowsPage() {
   useTitle("Workflows");
@@ -30,21 +30,24 @@ export function WorkflowsPage() {
 }
 
 function List() {
-  const { data: workflows, error, refetch } = useQuery(workflowsQuery);
-  if (workflows && workflows.length > 0) return <WorkflowList workflows={workflows} />;
-  if (workflows) {
-    return (
-      <Empty icon={<Workflow />} title="No workflow yet">
-        <p>A workflow is a name for a bundle. Add a file here, or in a terminal:</p>
-        <Command>uncaged-workflow add greet greet.ts</Command>
-        <ButtonLink to="/add" look="solid">
-          Add a workflow
-        </ButtonLink>
-      </Empty>
-    );
-  }
-  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
-  return <Skeleton lines={6} />;
+  const query = useQuery(workflowsQuery);
+  return (
+    <Loaded query={query}>
+      {(workflows) => (workflows.length > 0 ? <WorkflowList workflows={workflows} /> : <None />)}
+    </Loaded>
+  );
+}
+
+function None() {
+  return (
+    <Empty icon={<Workflow />} title="No workflow yet">
+      <p>A workflow is a name for a bundle. Add a file here, or in a terminal:</p>
+      <Command>uncaged-workflow add greet greet.ts</Command>
+      <ButtonLink to="/add" look="solid">
+        Add a workflow
+      </ButtonLink>
+    </Empty>
+  );
 }
 
 function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
