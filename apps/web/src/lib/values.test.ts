@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { filePathOf, isTruncated, type Truncated, wholeOf } from "./values.ts";
+import type { TruncatedValue } from "@uncaged/workflow";
+import { filePathOf, isTruncated, wholeOf } from "./values.ts";
 
-const truncated = (value: unknown): Truncated => {
+const truncated = (value: unknown): TruncatedValue => {
   const json = JSON.stringify(value);
   return {
     _truncated: true,

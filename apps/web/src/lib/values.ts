@@ -1,19 +1,10 @@
+import type { TruncatedValue } from "@uncaged/workflow";
 import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
 
-/** Replaces a value of more than 10 KB in an event; see step-workflow events, `_truncated`. */
-export type Truncated = {
-  _truncated: true;
-  type: string;
-  length: number;
-  preview: string;
-  /** Where the thread keeps it in full, if it does. */
-  at?: number;
-};
-
 /** Whether a value replaces a longer one. */
-export const isTruncated = (value: unknown): value is Truncated =>
+export const isTruncated = (value: unknown): value is TruncatedValue =>
   isRecord(value) && value._truncated === true && typeof value.preview === "string";
 
 /** The path of a file that is given by its path; null when a value is none. */
@@ -21,7 +12,7 @@ export const filePathOf = (value: unknown): string | null =>
   isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
 
 /** The address of a value that its thread keeps in full; null when it keeps none. */
-export const addressOf = (threadId: string, { at }: Truncated): string | null =>
+export const addressOf = (threadId: string, { at }: TruncatedValue): string | null =>
   at === undefined ? null : `/api${pathTo(threadId, at)}`;
 
 const pathTo = (threadId: string, at: number): string =>
@@ -36,7 +27,7 @@ type Committed = { prompt: string; steps: readonly Step[] };
  * @throws ApiError when the server can't be reached.
  */
 export async function readValue(
-  value: Truncated,
+  value: TruncatedValue,
   committed: Committed & { threadId: string },
   signal?: AbortSignal,
 ): Promise<{ value: unknown } | null> {
@@ -53,7 +44,7 @@ const keptJSON = (threadId: string, at: number, signal?: AbortSignal): Promise<s
 
 /** The whole of a truncated value, from the JSON that is kept of it or from what is committed. */
 export function wholeOf(
-  truncated: Truncated,
+  truncated: TruncatedValue,
   kept: string | null,
   committed: Committed,
 ): { value: unknown } | null {
@@ -65,7 +56,7 @@ export function wholeOf(
   return null;
 }
 
-function isJSONOf({ length, preview }: Truncated, json: string): boolean {
+function isJSONOf({ length, preview }: TruncatedValue, json: string): boolean {
   const begin = preview.endsWith("...") ? preview.slice(0, -3) : preview;
   return json.length === length && json.startsWith(begin);
 }

@@ -18,13 +18,9 @@ import { Empty, FailureNotice } from "../ui/states.tsx";
 import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
 
 const sections = [
-  {
-    to: "/",
-    label: "Threads",
-    isHere: (path: string) => path === "/" || path.startsWith("/threads"),
-  },
-  { to: "/workflows", label: "Workflows", isHere: (path: string) => path.startsWith("/workflows") },
-  { to: "/add", label: "Add", isHere: (path: string) => path === "/add" },
+  { to: "/", label: "Threads", paths: /^\/(threads|$)/ },
+  { to: "/workflows", label: "Workflows", paths: /^\/workflows/ },
+  { to: "/add", label: "Add", paths: /^\/add$/ },
 ] as const;
 
 export function Shell() {
@@ -54,12 +50,12 @@ export function Shell() {
           <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
         <nav className="flex flex-1 gap-1.5" aria-label="Pages">
-          {sections.map(({ to, label, isHere }) => (
+          {sections.map(({ to, label, paths }) => (
             <Link
               key={to}
               to={to}
               className="rounded-md px-6.5 py-3 font-medium text-muted hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-5"
-              aria-current={isHere(path) ? "page" : undefined}
+              aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
             </Link>
@@ -178,6 +174,24 @@ function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void })
   );
 }
 
+const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
+
+const notices = {
+  lost: {
+    ...lost,
+    text: "The server is not reached. This page shows what was last known, and goes on automatically; the threads run without it.",
+  },
+  refused: {
+    ...lost,
+    text: "The server refuses this page's requests. Load the page again: it then shows why.",
+  },
+  back: {
+    icon: CircleCheck,
+    look: "bg-green-soft text-green",
+    text: "Connected again. Nothing was missed.",
+  },
+};
+
 /** Short gaps, as when a stream is reopened, are not reported. */
 const patienceMs = 700;
 const gladMs = 2_500;
@@ -185,7 +199,7 @@ const gladMs = 2_500;
 /** Reports when the server is not reached any more, and when it is again. */
 function LostNotice() {
   const connection = useConnection();
-  const [shown, setShown] = useState<"lost" | "refused" | "back" | null>(null);
+  const [shown, setShown] = useState<keyof typeof notices | null>(null);
   const wasShown = useRef(false);
   useEffect(() => {
     if (connection !== "open") {
@@ -201,23 +215,14 @@ function LostNotice() {
     const timer = setTimeout(() => setShown(null), gladMs);
     return () => clearTimeout(timer);
   }, [connection]);
+  const notice = shown && notices[shown];
   return (
     <div className="sticky top-header z-25" aria-live="polite">
-      {shown === "lost" && (
-        <p className="flex items-center justify-center gap-5 bg-amber-soft px-10 py-3.5 text-small font-medium text-amber">
-          <Unplug /> The server is not reached. This page shows what was last known, and goes on
-          automatically; the threads run without it.
-        </p>
-      )}
-      {shown === "refused" && (
-        <p className="flex items-center justify-center gap-5 bg-amber-soft px-10 py-3.5 text-small font-medium text-amber">
-          <Unplug /> The server refuses this page's requests. Load the page again: it then shows
-          why.
-        </p>
-      )}
-      {shown === "back" && (
-        <p className="flex items-center justify-center gap-5 bg-green-soft px-10 py-3.5 text-small font-medium text-green">
-          <CircleCheck /> Connected again. Nothing was missed.
+      {notice && (
+        <p
+          className={`flex items-center justify-center gap-5 px-10 py-3.5 text-small font-medium ${notice.look}`}
+        >
+          <notice.icon /> {notice.text}
         </p>
       )}
     </div>

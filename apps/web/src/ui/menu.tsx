@@ -1,7 +1,18 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import type { ReactElement, ReactNode } from "react";
 
-const popup = "min-w-110 rounded-[8px] border bg-surface p-2.5 shadow-lg outline-none";
+type ListProps = Pick<Base.Positioner.Props, "align" | "anchor"> & Base.Popup.Props;
+
+const List = ({ align, anchor, ...popup }: ListProps) => (
+  <Base.Portal>
+    <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align={align}>
+      <Base.Popup
+        {...popup}
+        className="min-w-110 rounded-[8px] border bg-surface p-2.5 shadow-lg outline-none"
+      />
+    </Base.Positioner>
+  </Base.Portal>
+);
 
 type Props = { trigger: ReactElement; children: ReactNode };
 
@@ -9,11 +20,7 @@ export function Menu({ trigger, children }: Props) {
   return (
     <Base.Root modal={false}>
       <Base.Trigger render={trigger} />
-      <Base.Portal>
-        <Base.Positioner className="z-40" sideOffset={4} align="end">
-          <Base.Popup className={popup}>{children}</Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
+      <List align="end">{children}</List>
     </Base.Root>
   );
 }
@@ -45,13 +52,9 @@ export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: A
       onOpenChange={(open) => !open && onClose()}
       onOpenChangeComplete={(open) => !open && closed()}
     >
-      <Base.Portal>
-        <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align="start">
-          <Base.Popup className={popup} aria-label={label} finalFocus={false}>
-            {children}
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
+      <List align="start" anchor={anchor} aria-label={label} finalFocus={false}>
+        {children}
+      </List>
     </Base.Root>
   );
 }

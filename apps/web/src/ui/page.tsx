@@ -1,4 +1,4 @@
-import { type ReactNode, type RefObject, useEffect } from "react";
+import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -16,6 +16,11 @@ export function Page({ title, note, actions, children }: Props) {
     </div>
   );
 }
+
+/** A part of a page that stands out: what came of something. */
+export const Panel = (props: ComponentProps<"section">) => (
+  <section {...props} className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" />
+);
 
 export function useTitle(title: string): void {
   useEffect(() => {

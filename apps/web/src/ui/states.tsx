@@ -73,7 +73,7 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
   );
 }
 
-const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+export const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 type LoadedProps<Data> = {
   query: Pick<UseQueryResult<Data>, "data" | "error" | "refetch">;

@@ -5,7 +5,6 @@ export type Theme = "system" | "light" | "dark";
 
 const key = "theme";
 const listeners = new Set<() => void>();
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
 const chosen = (): Theme => {
   const { theme } = document.documentElement.dataset;
@@ -14,11 +13,7 @@ const chosen = (): Theme => {
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  systemIsDark.addEventListener("change", listener);
-  return () => {
-    listeners.delete(listener);
-    systemIsDark.removeEventListener("change", listener);
-  };
+  return () => listeners.delete(listener);
 }
 
 /** Chooses a theme, and keeps the choice in this browser. */
@@ -35,9 +30,3 @@ export function setTheme(theme: Theme): void {
 }
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, chosen);
-
-export const useIsDark = (): boolean =>
-  useSyncExternalStore(
-    subscribe,
-    () => chosen() === "dark" || (chosen() === "system" && systemIsDark.matches),
-  );

@@ -1,9 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { FileText } from "lucide-react";
-import { createContext, type ReactNode, useContext, useState } from "react";
+import { type ComponentProps, createContext, type ReactNode, useContext, useState } from "react";
 import { size } from "../lib/format.ts";
 import { formatJson } from "../lib/json.ts";
-import { filePathOf, isTruncated, type Truncated } from "../lib/values.ts";
+import type { TruncatedValue } from "@uncaged/workflow";
+import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
@@ -36,6 +37,15 @@ export function Nothing({ children }: { children: ReactNode }) {
   return <p className="text-faint">{children}</p>;
 }
 
+/** A long text to be scrolled in. */
+export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
+  <pre
+    tabIndex={0}
+    {...rest}
+    className={`max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small ${className}`}
+  />
+);
+
 const shortest = 72;
 
 const jsonOf = (value: unknown): string =>
@@ -44,9 +54,9 @@ const jsonOf = (value: unknown): string =>
 export type ValueSource = {
   /** Names the source: the same value of two threads need not be the same. */
   name: string;
-  read: (value: Truncated, signal: AbortSignal) => Promise<{ value: unknown } | null>;
+  read: (value: TruncatedValue, signal: AbortSignal) => Promise<{ value: unknown } | null>;
   /** Where a browser can open it; null where it can't. */
-  addressOf: (value: Truncated) => string | null;
+  addressOf: (value: TruncatedValue) => string | null;
 };
 
 /** Where the values that are shown are found in full. */
@@ -56,7 +66,7 @@ export const ValueSourceContext = createContext<ValueSource>({
   addressOf: () => null,
 });
 
-type WholeProps = { value: Truncated; children: (full: unknown) => ReactNode };
+type WholeProps = { value: TruncatedValue; children: (full: unknown) => ReactNode };
 
 // More than this of one value would block the page.
 const mostInPage = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/api-types";
 import { useMemo, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -10,7 +10,6 @@ import { TextArea } from "../../ui/field.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { NewThreadForm } from "./new-thread-form.tsx";
 import {
-  type PointValues,
   valuesQuery,
   draftAt,
   type ForkDraft,
@@ -74,7 +73,7 @@ function whatHappens(point: ForkPoint, length: number): string {
   return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread stays as it is.`;
 }
 
-function whatBegins({ steps, stepID }: PointValues): string {
+function whatBegins({ steps, stepID }: RunValues): string {
   const values =
     stepID === null
       ? "These are the values that it goes on with."

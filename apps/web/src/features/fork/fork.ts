@@ -78,9 +78,6 @@ export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: 
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
 });
 
-/** Where a new thread of a step workflow starts, and the values in force there. */
-export type PointValues = RunValues;
-
 /** The values at a point. They never change, for the steps before it don't. */
 export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
@@ -98,7 +95,7 @@ async function valuesAfter(
   threadId: string,
   steps: number,
   signal: AbortSignal,
-): Promise<PointValues> {
+): Promise<RunValues> {
   const { params, variables, localVars } = await readCheckpoint(threadId, steps, signal);
   return { steps, stepID: null, path: [], within: null, params, variables, localVars };
 }
@@ -106,7 +103,7 @@ async function valuesAfter(
 /** The request for a rerun from there, with what was changed. */
 export function rerunOf(
   threadId: string,
-  { path, stepID, steps }: PointValues,
+  { path, stepID, steps }: RunValues,
   overrides: Record<string, unknown>,
   limits: Limits,
 ): Rerun {

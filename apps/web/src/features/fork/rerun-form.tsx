@@ -1,4 +1,4 @@
-import type { Thread } from "@uncaged/workflow-server/api-types";
+import type { RunValues, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
@@ -9,7 +9,6 @@ import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Pill } from "../../ui/states.tsx";
 import {
-  type PointValues,
   type Edit,
   editOf,
   type Edits,
@@ -24,9 +23,10 @@ import {
   switched,
   valueOf,
 } from "./fork.ts";
+import { Pre } from "../../ui/value.tsx";
 import { NewThreadForm } from "./new-thread-form.tsx";
 
-type Props = { thread: Thread; point: ForkPoint; begin: PointValues; onClose: () => void };
+type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
 
 /** The values that a new thread of a step workflow goes on with, each edited on its own. */
 export function RerunForm({ thread, point, begin, onClose }: Props) {
@@ -234,13 +234,9 @@ function Shown({ name, value }: { name: string; value: unknown }) {
         </span>
       )}
       {isLong && isWhole && (
-        <pre
-          className="anywhere max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small"
-          tabIndex={0}
-          aria-label={name}
-        >
+        <Pre className="anywhere" aria-label={name}>
           {text}
-        </pre>
+        </Pre>
       )}
       {isLong && !isWhole && json.length <= mostShown && (
         <code className="anywhere text-small text-muted">{text.slice(0, 200)}…</code>

@@ -25,7 +25,6 @@ import {
 import { type CSSProperties, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
 import { Pill } from "../../ui/states.tsx";
-import { useIsDark } from "../../ui/theme.ts";
 import type { Graph, GraphNode } from "./graph.ts";
 import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
 
@@ -89,7 +88,6 @@ const edgeAt = (
 
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, actions }: Props) {
-  const isDark = useIsDark();
   const figure = useRef<HTMLElement>(null);
   // Counts and states change all the time: only another shape is laid out again.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
@@ -120,7 +118,6 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         edges={edges}
         nodeTypes={nodeTypes}
         edgeTypes={edgeTypes}
-        colorMode={isDark ? "dark" : "light"}
         fitView
         fitViewOptions={{ padding: 0.04, minZoom: 0.5, maxZoom: 1 }}
         minZoom={0.1}

@@ -1,8 +1,10 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { Users } from "lucide-react";
+import type { ReactNode } from "react";
 import { isRecord, ownIn } from "../../lib/json.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
+import { Pre } from "../../ui/value.tsx";
 
 /** A version's descriptor: what a start takes, and the roles with their schemas. */
 export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
@@ -18,17 +20,10 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   return (
     <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,25rem),1fr))] items-start gap-7.5">
       {input !== undefined && (
-        <section className="panel flex min-w-0 flex-col gap-5 px-10 py-8 shadow-sm">
-          <h2 className="text-accent">What a start takes</h2>
-          <SchemaTable schema={input} />
-        </section>
+        <Values title={<span className="text-accent">What a start takes</span>} schema={input} />
       )}
       {roles.map(([name, { description, schema }]) => (
-        <section key={name} className="panel flex min-w-0 flex-col gap-5 px-10 py-8 shadow-sm">
-          <h2 className="wrap-anywhere">{name}</h2>
-          {description && <p className="text-muted">{description}</p>}
-          <SchemaTable schema={schema} />
-        </section>
+        <Values key={name} title={name} description={description} schema={schema} />
       ))}
       {roles.length === 0 && (
         <Empty icon={<Users />} title="It names no roles">
@@ -38,6 +33,16 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
     </div>
   );
 }
+
+type ValuesProps = { title: ReactNode; description?: string; schema: unknown };
+
+const Values = ({ title, description, schema }: ValuesProps) => (
+  <section className="panel flex min-w-0 flex-col gap-5 px-10 py-8 shadow-sm">
+    <h2 className="wrap-anywhere">{title}</h2>
+    {description && <p className="text-muted">{description}</p>}
+    <SchemaTable schema={schema} />
+  </section>
+);
 
 /** What a schema asks for, field by field, and as it is written. */
 function SchemaTable({ schema }: { schema: unknown }) {
@@ -50,12 +55,7 @@ function SchemaTable({ schema }: { schema: unknown }) {
       {properties.length > 0 && <Facts look="list" facts={properties.map(factOf)} />}
       <details>
         <summary className="text-small">JSON Schema</summary>
-        <pre
-          className="max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small"
-          tabIndex={0}
-        >
-          {JSON.stringify(schema, null, 2)}
-        </pre>
+        <Pre>{JSON.stringify(schema, null, 2)}</Pre>
       </details>
     </>
   );

@@ -1,4 +1,4 @@
-import type { EventRecord } from "@uncaged/workflow";
+import type { Attempt, EventRecord } from "@uncaged/workflow";
 import {
   CircleAlert,
   CircleCheck,
@@ -43,13 +43,7 @@ export function CardBody({ card, isRunning }: Props) {
   const content = contentBeside(card);
   return (
     <>
-      {attempt.error && <p className="anywhere px-9 pb-6 text-red">{attempt.error.message}</p>}
-      {attempt.error?.at && (
-        <p className="anywhere px-9 pb-6 text-red">
-          {`${attempt.error.at.file}:${attempt.error.at.line}:${attempt.error.at.column}`}{" "}
-          <code>{attempt.error.at.text}</code>
-        </p>
-      )}
+      {attempt.error && <Failure error={attempt.error} />}
       {content !== null && (
         <div className="px-9 pb-6">
           {content === "" ? (
@@ -69,6 +63,17 @@ export function CardBody({ card, isRunning }: Props) {
     </>
   );
 }
+
+const Failure = ({ error: { message, at } }: { error: NonNullable<Attempt["error"]> }) => (
+  <div className="anywhere flex flex-col gap-6 px-9 pb-6 text-red">
+    <p>{message}</p>
+    {at && (
+      <p>
+        {`${at.file}:${at.line}:${at.column}`} <code>{at.text}</code>
+      </p>
+    )}
+  </div>
+);
 
 /** Of more turns than these the first ones are shown when they are asked for. */
 const mostGroups = 40;

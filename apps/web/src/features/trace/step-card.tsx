@@ -66,7 +66,7 @@ export const StepCard = memo(function StepCard(props: Props) {
         {state === "copied" && <Tag>copied</Tag>}
         <span className="flex flex-1 justify-end gap-9 text-small whitespace-nowrap text-faint">
           {spending && spending.total > 0 && (
-            <span className="max-sm:hidden">{tokens(spending.total)} tokens</span>
+            <span className="max-sm:not-last:hidden">{tokens(spending.total)} tokens</span>
           )}
           <CardTime attempt={attempt} isRunning={state === "running"} />
         </span>

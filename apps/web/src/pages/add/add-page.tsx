@@ -7,7 +7,7 @@ import { ApiError } from "../../lib/request.ts";
 import { addWorkflow, workflowKeys, workflowsQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { Page, useTitle } from "../../ui/page.tsx";
+import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { type ChosenFiles, DropZone, FileList, LeftOut, useFiles } from "./drop-zone.tsx";
 import { FileProblems } from "./file-problems.tsx";
 import {
@@ -155,7 +155,7 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
   // The form that had the focus is gone.
   useEffect(() => heading.current?.focus(), []);
   return (
-    <section className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" aria-label="Added">
+    <Panel aria-label="Added">
       <h2
         ref={heading}
         tabIndex={-1}
@@ -185,7 +185,7 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
           Open {name}
         </ButtonLink>
       </div>
-    </section>
+    </Panel>
   );
 }
 

@@ -2,8 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleX } from "lucide-react";
 import { counted } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
+import { Panel } from "../../ui/page.tsx";
 import { SourceLine, type Token, tokensOf } from "../../ui/source-line.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
+import { FailureNotice, sentence } from "../../ui/states.tsx";
 import type { Upload } from "./files.ts";
 
 type Props = { error: Error; upload: Upload };
@@ -15,16 +16,12 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const byFile = Map.groupBy(located, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
-    <section
-      className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm"
-      role="alert"
-      aria-label="What is wrong"
-    >
+    <Panel role="alert" aria-label="What is wrong">
       <h2 className="flex items-center gap-4.5 wrap-anywhere">
         <CircleX className="text-red" />
         {workflow} was not added: {counted(problems.length, "error")}
       </h2>
-      {hint && <p className="text-muted">{hint[0]?.toUpperCase() + hint.slice(1)}.</p>}
+      {hint && <p className="text-muted">{sentence(hint)}.</p>}
       <ul>
         {problems
           .filter((problem) => !located.includes(problem))
@@ -41,7 +38,7 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
           isNamed={files.size > 1}
         />
       ))}
-    </section>
+    </Panel>
   );
 }
 
@@ -52,35 +49,35 @@ type InProps = {
   isNamed: boolean;
 };
 
+/** The problems of a file, each below its line; below them those without a line. */
 function ProblemsIn({ path, file, problems, isNamed }: InProps) {
   const { data: text = "" } = useQuery({
     queryKey: ["file", path, file?.size, file?.lastModified],
     queryFn: () => file?.text() ?? "",
     staleTime: Number.POSITIVE_INFINITY,
   });
-  return (
-    <>
-      {isNamed && <h3 className="mt-3 min-w-0 font-mono text-small wrap-anywhere">{path}</h3>}
-      <FileExcerpts path={path} text={text} problems={problems} />
-    </>
-  );
-}
-
-type FileExcerptsProps = {
-  path: string;
-  text: string;
-  problems: readonly Problem[];
-};
-
-/** The problems of a file, each below its line; below them those without a line. */
-function FileExcerpts({ path, text, problems }: FileExcerptsProps) {
   const lines = tokensOf(text, path);
   const excerpts = excerptsOf(problems, lines.length);
   const shown = new Set(excerpts.flatMap((excerpt) => excerpt.problems));
   return (
     <>
-      {excerpts.map((excerpt) => (
-        <ExcerptView key={excerpt.from} path={path} excerpt={excerpt} lines={lines} />
+      {isNamed && <h3 className="mt-3 min-w-0 font-mono text-small wrap-anywhere">{path}</h3>}
+      {excerpts.map(({ from, to, problems: own }) => (
+        <div
+          key={from}
+          className="overflow-hidden rounded-md border py-4"
+          role="group"
+          aria-label={`${path}, line ${own[0]?.line}`}
+        >
+          {lines.slice(from - 1, to).map((tokens, at) => (
+            <ExcerptLine
+              key={from + at}
+              number={from + at}
+              tokens={tokens}
+              problems={own.filter(({ line }) => line === from + at)}
+            />
+          ))}
+        </div>
       ))}
       {problems
         .filter((problem) => !shown.has(problem))
@@ -88,27 +85,6 @@ function FileExcerpts({ path, text, problems }: FileExcerptsProps) {
           <ProblemText key={`${problem.line} ${problem.message}`} problem={problem} />
         ))}
     </>
-  );
-}
-
-type ViewProps = { path: string; excerpt: Excerpt; lines: readonly Token[][] };
-
-function ExcerptView({ path, excerpt: { from, to, problems }, lines }: ViewProps) {
-  return (
-    <div
-      className="overflow-hidden rounded-md border py-4"
-      role="group"
-      aria-label={`${path}, line ${problems[0]?.line}`}
-    >
-      {lines.slice(from - 1, to).map((tokens, at) => (
-        <ExcerptLine
-          key={from + at}
-          number={from + at}
-          tokens={tokens}
-          problems={problems.filter(({ line }) => line === from + at)}
-        />
-      ))}
-    </div>
   );
 }
 

@@ -111,33 +111,27 @@ type EndNoteProps = {
 };
 
 /** How a thread ended, or why it does not go on. */
-function EndNote({ thread, status, onRerun }: EndNoteProps) {
-  const { result, failure } = thread;
-  if (!isEnded(status)) {
-    return reasons[status] ? (
-      <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
-        <h3 className="flex items-center gap-4.5">
-          <StatusIcon status={status} /> {status}
-        </h3>
-        <p>{reasons[status]}</p>
-      </div>
-    ) : null;
-  }
-  if (!result) return null;
+function EndNote({ thread: { result, failure }, status, onRerun }: EndNoteProps) {
+  const end = isEnded(status) ? result : null;
+  const reason = reasons[status];
+  if (!end && !reason) return null;
   return (
     <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
       <h3 className="flex items-center gap-4.5">
         <StatusIcon status={status} /> {status}
-        <span className="text-small font-normal text-muted">return code {result.returnCode}</span>
+        {end && (
+          <span className="text-small font-normal text-muted">return code {end.returnCode}</span>
+        )}
       </h3>
-      {result.summary && <Prose text={result.summary} />}
-      {failure && (
+      {reason && <p>{reason}</p>}
+      {end?.summary && <Prose text={end.summary} />}
+      {end && failure && (
         <p className="text-muted">
           {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
           again; a rerun does so with other values.
         </p>
       )}
-      {(status === "failed" || status === "killed") && (
+      {end && (status === "failed" || status === "killed") && (
         <div>
           <Button small icon={<RotateCcw />} onClick={onRerun}>
             Rerun from here…

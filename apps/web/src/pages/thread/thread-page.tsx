@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../features/fork/fork-dialog.tsx";
 import type { ForkPoint } from "../../features/fork/fork.ts";
 import { ApiError } from "../../lib/request.ts";
@@ -27,16 +27,22 @@ export function ThreadPage() {
   if (thread && isGone) return <Deleted />;
   if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
   return (
-    <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
+    <Frame>
       <h1>Thread {id}</h1>
       {error ? (
         <FailureNotice error={error} onRetry={() => void refetch()} />
       ) : (
         <Skeleton lines={10} />
       )}
-    </div>
+    </Frame>
   );
 }
+
+const Frame = ({ children }: { children: ReactNode }) => (
+  <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
+    {children}
+  </div>
+);
 
 const GraphView = lazy(async () => ({
   default: (await import("../../features/graph/graph-view.tsx")).GraphView,
@@ -85,7 +91,7 @@ function ThreadView({ thread }: { thread: Thread }) {
   return (
     <SectionsContext value={sections}>
       <ValueSourceContext value={values}>
-        <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
+        <Frame>
           <ThreadHead
             thread={thread}
             status={status}
@@ -142,7 +148,7 @@ function ThreadView({ thread }: { thread: Thread }) {
               <About thread={thread} />
             </aside>
           </div>
-        </div>
+        </Frame>
         <ForkDialog
           thread={thread}
           steps={log.steps}
