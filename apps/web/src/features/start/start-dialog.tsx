@@ -5,7 +5,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
-import { Button, ButtonLink, Command } from "../../ui/button.tsx";
+import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
 import { SchemaFields, SelectField, showProblems, TextArea, TextField } from "../../ui/field.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
