@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { CallToolResult } from "@modelcontextprotocol/client";
-import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
-import { Connection, mcpError } from "./connection.ts";
+import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import type { ReadyTool, ToolSource } from "../tools/tools.ts";
 import { checkOptions, type McpOptions } from "./options.ts";
+import { mcpError, ThreadServer } from "./server.ts";
 
 /**
  * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
@@ -17,84 +17,33 @@ import { checkOptions, type McpOptions } from "./options.ts";
  */
 export function mcpTools(options: McpOptions): ToolSource {
   checkOptions(options);
-  const threads = new WeakMap<AbortSignal, ThreadTools>();
+  const threads = new WeakMap<AbortSignal, ThreadServer>();
   return {
-    tools(context) {
-      let thread = threads.get(context.signal);
-      if (!thread) {
-        thread = new ThreadTools(options, context);
-        threads.set(context.signal, thread);
-      }
-      return thread.list();
+    async tools(context) {
+      const server = threads.get(context.signal) ?? new ThreadServer(options, context);
+      threads.set(context.signal, server);
+      return readyTools(options, await server.tools(), server);
     },
   };
 }
 
-/** One thread's tools of one server. The list outlives a connection. */
-class ThreadTools {
-  readonly #options: McpOptions;
-  readonly #context: ToolContext;
-  #connection: Promise<Connection> | null = null;
-  #list: ReadyTool[] | null = null;
-
-  constructor(options: McpOptions, context: ToolContext) {
-    this.#options = options;
-    this.#context = context;
-  }
-
-  async list(): Promise<ReadyTool[]> {
-    this.#list ??= this.#ready((await this.#connected()).tools);
-    return this.#list;
-  }
-
-  async #connected(): Promise<Connection> {
-    this.#context.signal.throwIfAborted();
-    const opened = (this.#connection ??= this.#open());
-    try {
-      return await opened;
-    } catch (error) {
-      if (this.#connection === opened) this.#connection = null;
-      throw error;
-    }
-  }
-
-  #open(): Promise<Connection> {
-    const listener = {
-      onTools: (tools: Connection["tools"]) => (this.#list = this.#ready(tools)),
-      onClose: () => {
-        if (this.#connection === opened) this.#connection = null;
-      },
-    };
-    // Later: one that fails at once would be closed before it is known here.
-    const opened = Promise.resolve().then(() =>
-      Connection.open(this.#options, this.#context, listener),
-    );
-    return opened;
-  }
-
-  #ready(tools: Connection["tools"]): ReadyTool[] {
-    const { name: server, only } = this.#options;
-    const taken = new Set<string>();
-    return tools
-      .filter(({ name }) => only?.includes(name) ?? true)
-      .map(({ name, description = "", inputSchema }) => ({
-        name: toolName(server, name, taken),
-        description,
-        input_schema: inputSchema,
-        check: checkArguments,
-        execute: async (input, runtime) => {
-          const connection = await this.#connected();
-          return resultOf(await connection.call(name, input as Record<string, unknown>, runtime));
-        },
-      }));
-  }
+function readyTools({ name, only }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
+  const taken = new Set<string>();
+  return tools
+    .filter((tool) => only?.includes(tool.name) ?? true)
+    .map((tool) => ({
+      name: toolName(name, tool.name, taken),
+      description: tool.description ?? "",
+      input_schema: tool.inputSchema,
+      // The server checks the rest: its schema is not ours.
+      check: (input) =>
+        typeof input === "object" && input !== null && !Array.isArray(input)
+          ? { ok: true, input }
+          : { ok: false, problem: "they must be a JSON object" },
+      execute: async (input, execution) =>
+        resultOf(await server.call(tool.name, input as object, execution)),
+    }));
 }
-
-// The server checks the rest: its schema is not ours.
-const checkArguments: ReadyTool["check"] = (input) =>
-  typeof input === "object" && input !== null && !Array.isArray(input)
-    ? { ok: true, input }
-    : { ok: false, problem: "they must be a JSON object" };
 
 const longest = 64;
 
@@ -111,8 +60,6 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-type Block = CallToolResult["content"][number];
-
 /**
  * A tool's result for a model: its texts, and a note on what is no text. `structuredContent` is kept
  * beside, and shown when there is no text.
@@ -120,19 +67,16 @@ type Block = CallToolResult["content"][number];
  * @throws WorkflowError `MCP_TOOL_FAILED` when the server reports that the tool failed.
  */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
-  const texts = content.map(textOf).filter((text) => text !== "");
-  if (isError === true) {
-    const text = texts.join("\n") || "the tool failed and gives no reason";
-    throw mcpError("MCP_TOOL_FAILED", text);
-  }
-  if (texts.length === 0 && structuredContent !== undefined) return structuredContent;
-  return {
-    result: texts.join("\n"),
-    ...(structuredContent !== undefined && { structuredContent }),
-  };
+  const text = content
+    .map(textOf)
+    .filter((part) => part !== "")
+    .join("\n");
+  if (isError) throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
+  if (structuredContent === undefined) return { result: text };
+  return text === "" ? structuredContent : { result: text, structuredContent };
 }
 
-function textOf(block: Block): string {
+function textOf(block: CallToolResult["content"][number]): string {
   switch (block.type) {
     case "text":
       return block.text;

@@ -8,11 +8,9 @@ import { misuse } from "../run/error.ts";
  */
 export type Address =
   | { command: string; args?: readonly string[]; env?: readonly string[] }
-  | { url: string; headers?: Headers };
+  | { url: string; headers?: Env | ((env: Env) => Record<string, string>) };
 
-type Headers =
-  | Readonly<Record<string, string>>
-  | ((env: Readonly<Record<string, string>>) => Record<string, string>);
+type Env = Readonly<Record<string, string>>;
 
 /**
  * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
@@ -21,11 +19,12 @@ type Headers =
 export type McpOptions = Address & { name: string; only?: readonly string[] };
 
 export function checkOptions(options: McpOptions): void {
-  const problem = !/^[A-Za-z0-9-]{1,32}$/.test(options.name)
-    ? `${JSON.stringify(options.name)} is no name: letters, digits and - only, 32 at most`
-    : "url" in options && !URL.canParse(options.url)
-      ? `${JSON.stringify(options.url)} is no URL`
-      : null;
-  if (problem === null) return;
-  throw misuse("BAD_MCP", problem, "fix mcpTools' options");
+  const { name } = options;
+  const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
+  if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
+    throw refuse(`${JSON.stringify(name)} is no name: letters, digits and - only, 32 at most`);
+  }
+  if ("url" in options && !URL.canParse(options.url)) {
+    throw refuse(`${JSON.stringify(options.url)} is no URL`);
+  }
 }

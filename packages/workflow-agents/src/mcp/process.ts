@@ -29,12 +29,10 @@ export class ServerProcess implements Transport {
   }
 
   async start(): Promise<void> {
-    const server = await spawnGroup({ ...this.#program, graceMs });
-    const { child, ended } = server;
+    const { child, ended } = (this.#server = await spawnGroup({ ...this.#program, graceMs }));
     child.stdin.on("error", (error) => this.onerror?.(error));
-    child.stdout.on("data", (chunk: Buffer) => this.#take(chunk));
+    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     child.stderr.on("data", this.#onErrorOutput);
-    this.#server = server;
     void ended.then(() => {
       this.#server = null;
       this.#buffer.clear();
@@ -55,16 +53,12 @@ export class ServerProcess implements Transport {
     this.#server = null;
     if (!server) return;
     server.child.stdin.end();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), graceMs);
-    });
-    if ((await Promise.race([server.ended, late])) === "late") await endGroup(server.pid, graceMs);
-    clearTimeout(timer);
+    const timer = setTimeout(() => void endGroup(server.pid, graceMs), graceMs);
     await server.ended;
+    clearTimeout(timer);
   }
 
-  #take(chunk: Buffer): void {
+  #read(chunk: Buffer): void {
     try {
       this.#buffer.append(chunk);
     } catch (error) {
