@@ -1,7 +1,7 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { failure } from "../run/error.ts";
-import { readText, writeText } from "./file.ts";
+import { readText, writeConfined } from "./file.ts";
 import { tool } from "./tools.ts";
 
 const mostLines = 2000;
@@ -49,7 +49,7 @@ export const writeFile = tool({
     "Writes a text file of the working directory whole, in place of what it held. Makes missing folders.",
   input: z.object({ path: z.string().check(z.minLength(1)), content: z.string() }),
   async execute({ path, content }, { cwd }) {
-    const { place, created } = await writeText(cwd, path, content);
+    const { place, created } = await writeConfined(cwd, path, content);
     const result = `${created ? "made" : "replaced"} ${place.name}`;
     return { result, path: place.name, created, bytes: Buffer.byteLength(content) };
   },
@@ -82,7 +82,7 @@ export const editFile = tool({
         more,
       );
     }
-    await writeText(cwd, path, pieces.join(newText));
+    await writeConfined(cwd, path, pieces.join(newText));
     const times = places === 1 ? "" : ` in ${places} places`;
     return { result: `changed ${place.name}${times}`, path: place.name, places };
   },

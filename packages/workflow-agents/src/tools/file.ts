@@ -1,31 +1,33 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, link, rename, rm } from "node:fs/promises";
+import { link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { Folder, openConfined } from "./open.ts";
+import { Folder, notAFile, openConfined } from "./open.ts";
 import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./path.ts";
 
 /** The longest file that a tool reads or writes, in bytes. */
-export const longestFile = 10 * 1024 * 1024;
+const longestFile = 10 * 1024 * 1024;
 
 /**
  * A text file's content, with its line ends and byte order mark as they are.
  *
- * @throws WorkflowError `FILE_TOO_LONG` over 10 MB, `NOT_TEXT` for what is no UTF-8 text, and those of
- * {@link confinedPath} and {@link openConfined}.
+ * @throws WorkflowError `NOT_TEXT` for what is no UTF-8 text, and those of {@link readConfined}.
  */
 export async function readText(
   cwd: string,
   given: string,
 ): Promise<{ place: ConfinedPath; text: string }> {
   const { place, bytes } = await readConfined(cwd, given);
-  return { place, text: decoded(place.name, bytes) };
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes("\0")) return { place, text };
+  } catch {}
+  throw pathError("NOT_TEXT", place.name, "is no text", "it is a binary file: leave it as it is");
 }
 
 /**
- * A file's bytes.
+ * A file's bytes, `most` of them at most.
  *
- * @param most The longest that it may be.
  * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link confinedPath} and {@link openConfined}.
  */
 export async function readConfined(
@@ -38,33 +40,20 @@ export async function readConfined(
   try {
     const { size } = await file.stat();
     if (size > most) throw tooLong(place.name, size, most);
-    const bytes = await readAll(file, size, most);
-    if (bytes.length > most) throw tooLong(place.name, bytes.length, most);
-    return { place, bytes };
+    const pieces: Buffer[] = [];
+    let length = 0;
+    // A file may grow while it is read, and what is in /proc has no size.
+    while (length <= most) {
+      const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
+      const { bytesRead } = await file.read(piece, 0, piece.length);
+      if (bytesRead === 0) return { place, bytes: Buffer.concat(pieces) };
+      length += bytesRead;
+      pieces.push(piece.subarray(0, bytesRead));
+    }
+    throw tooLong(place.name, length, most);
   } finally {
     await file.close();
   }
-}
-
-// A file may grow while it is read, and what is in /proc has no size.
-async function readAll(file: FileHandle, size: number, most: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for (let length = 0; length <= most; ) {
-    const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
-    const { bytesRead } = await file.read(piece, 0, piece.length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-    pieces.push(piece.subarray(0, bytesRead));
-  }
-  return Buffer.concat(pieces);
-}
-
-function decoded(name: string, bytes: Uint8Array): string {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    if (!text.includes("\0")) return text;
-  } catch {}
-  throw pathError("NOT_TEXT", name, "is no text", "it is a binary file: leave it as it is");
 }
 
 const tooLong = (name: string, size: number, most: number) => {
@@ -72,39 +61,27 @@ const tooLong = (name: string, size: number, most: number) => {
   return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
 };
 
-/**
- * Writes a text file whole, or leaves it as it was: a new file takes the old one's place and its
- * mode, so another name of the same file keeps what it had. Makes missing folders.
- *
- * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER` for a path in a repository's own folder, and
- * those of {@link confinedPath} and {@link openConfined}.
- */
-export async function writeText(
-  cwd: string,
-  given: string,
-  text: string,
-): Promise<{ place: ConfinedPath; created: boolean }> {
-  return await writeConfined(cwd, given, Buffer.from(text));
-}
-
 /** How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. */
 export type WriteOptions = { isNew?: boolean; most?: number };
 
 /**
- * Writes a file's bytes as {@link writeText} does a text.
+ * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so
+ * another name of the same file keeps what it had. Makes missing folders.
  *
- * @throws WorkflowError `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link writeText}.
+ * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER` for a path in a repository's own folder,
+ * `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link confinedPath} and {@link openConfined}.
  */
 export async function writeConfined(
   cwd: string,
   given: string,
-  bytes: Uint8Array,
+  content: Uint8Array | string,
   { isNew = false, most = longestFile }: WriteOptions = {},
 ): Promise<{ place: ConfinedPath; created: boolean }> {
-  if (bytes.length > most) throw tooLong(given, bytes.length, most);
+  const size = Buffer.byteLength(content);
+  if (size > most) throw tooLong(given, size, most);
   const { folder, base, place } = await placeToWrite(cwd, given);
   try {
-    const created = await writeIn(folder, { ...place, path: folder.path(base) }, bytes, isNew);
+    const created = await writeIn(folder, { ...place, path: folder.path(base) }, content, isNew);
     return { place, created };
   } finally {
     await folder.close();
@@ -115,7 +92,7 @@ export async function writeConfined(
 async function writeIn(
   folder: Folder,
   place: ConfinedPath,
-  bytes: Uint8Array,
+  content: Uint8Array | string,
   isNew: boolean,
 ): Promise<boolean> {
   const old = await openConfined(place, constants.O_RDONLY).catch((error: { code?: string }) => {
@@ -130,25 +107,19 @@ async function writeIn(
   try {
     const file = await openConfined({ ...place, path }, O_WRONLY | O_CREAT | O_EXCL, mode);
     try {
-      await file.writeFile(bytes);
+      await file.writeFile(content);
       if (old) await file.chmod(mode);
     } finally {
       await file.close();
     }
-    await (isNew ? linkNew(path, place) : rename(path, place.path));
+    // For a new one a link: a rename would take the place of a file that another has made since.
+    await (isNew ? link(path, place.path) : rename(path, place.path));
+    if (isNew) await rm(path);
   } catch (error) {
     await rm(path, { force: true });
-    throw error;
+    throw (error as { code?: string }).code === "EEXIST" ? exists(place) : error;
   }
   return old === null;
-}
-
-// A rename would take the place of a file that another has made since.
-async function linkNew(path: string, place: ConfinedPath): Promise<void> {
-  await link(path, place.path).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "EEXIST" ? exists(place) : error;
-  });
-  await rm(path);
 }
 
 const exists = ({ name }: ConfinedPath) =>
@@ -166,7 +137,7 @@ async function placeToWrite(cwd: string, given: string): Promise<Target> {
   if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw pathError("GIT_FOLDER", given, "is Git's own", "use Git's commands to change it");
   }
-  if (path === root) throw pathError("NOT_A_FILE", given, "is no plain file");
+  if (path === root) throw notAFile(given);
   const above = missing.length > 0 ? found.path : dirname(path);
   let folder = await Folder.open({ root, path: above, name: relative(root, above) || "." });
   for (const name of missing.slice(0, -1)) folder = await folder.into(name);

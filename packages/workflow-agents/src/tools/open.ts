@@ -1,7 +1,6 @@
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkflowError } from "@uncaged/workflow";
 import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "./path.ts";
 
 // A file of its own, so that the types of who imports a path do not need those of Node.
@@ -16,40 +15,44 @@ export async function openConfined(
   flags: number,
   mode?: number,
 ): Promise<FileHandle> {
-  const { O_NOFOLLOW, O_NONBLOCK } = constants;
-  const file = await open(place.path, flags | O_NOFOLLOW | O_NONBLOCK, mode).catch(
+  const file = await openAt(place, flags | constants.O_NONBLOCK, mode);
+  if ((await file.stat()).isFile()) return await confined(file, place);
+  await file.close();
+  throw notAFile(place.name);
+}
+
+/** Opens what is at a path, and follows no link at its end. */
+async function openAt(place: ConfinedPath, flags: number, mode?: number): Promise<FileHandle> {
+  return await open(place.path, flags | constants.O_NOFOLLOW, mode).catch(
     (error: NodeJS.ErrnoException) => {
-      throw openError(place, error);
+      const { code = "" } = error;
+      if (code === "ELOOP") throw outside(place.name);
+      if (code === "EISDIR" || code === "ENXIO") throw notAFile(place.name);
+      if (code === "ENOENT" || code === "ENOTDIR") {
+        const problem = code === "ENOENT" ? "is not there" : "is no folder";
+        throw pathError("FILE_MISSING", place.name, problem);
+      }
+      throw pathError("FILE_FAILED", place.name, `can't be opened: ${code}`);
     },
   );
+}
+
+/** What was opened, when the path still leads to it and it lies inside. */
+async function confined(opened: FileHandle, { root, path, name }: ConfinedPath) {
   try {
-    const stats = await file.stat({ bigint: true });
-    if (!stats.isFile()) throw pathError("NOT_A_FILE", place.name, "is no plain file");
-    const path = await realpath(place.path).catch(nullIfMissing);
-    const now = path === null ? null : await stat(path, { bigint: true }).catch(nullIfMissing);
-    const isSame = now?.dev === stats.dev && now.ino === stats.ino;
-    if (path === null || !isInside(place.root, path) || !isSame) throw outside(place.name);
-    return file;
+    const { dev, ino } = await opened.stat({ bigint: true });
+    const real = await realpath(path).catch(nullIfMissing);
+    const now = real === null ? null : await stat(real, { bigint: true }).catch(nullIfMissing);
+    const isSame = now?.dev === dev && now.ino === ino;
+    if (real === null || !isInside(root, real) || !isSame) throw outside(name);
+    return opened;
   } catch (error) {
-    await file.close();
+    await opened.close();
     throw error;
   }
 }
 
-function openError(place: ConfinedPath, error: NodeJS.ErrnoException): WorkflowError {
-  switch (error.code) {
-    case "ENOENT":
-    case "ENOTDIR":
-      return pathError("FILE_MISSING", place.name, "is not there");
-    case "ELOOP":
-      return outside(place.name);
-    case "EISDIR":
-    case "ENXIO":
-      return pathError("NOT_A_FILE", place.name, "is no plain file");
-    default:
-      return pathError("FILE_FAILED", place.name, `can't be opened: ${error.code}`);
-  }
-}
+export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is no plain file");
 
 const openFiles = "/proc/self/fd";
 
@@ -68,18 +71,8 @@ export class Folder {
 
   /** @throws WorkflowError `PATH_OUTSIDE`, `FILE_MISSING` */
   static async open(place: ConfinedPath): Promise<Folder> {
-    const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-    const handle = await open(place.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (nullIfMissing(error) === null)
-          throw pathError("FILE_MISSING", place.name, "is no folder");
-        throw error;
-      },
-    );
-    const folder = new Folder(handle, place);
-    if (await folder.#isInside()) return folder;
-    await folder.close();
-    throw outside(place.name);
+    const handle = await openAt(place, constants.O_RDONLY | constants.O_DIRECTORY);
+    return new Folder(await confined(handle, place), place);
   }
 
   /** The path of what bears this name in it. */
@@ -90,11 +83,11 @@ export class Folder {
   /** The folder of this name in it, made when it is missing. This one is closed. */
   async into(name: string): Promise<Folder> {
     try {
-      await mkdir(this.path(name)).catch((error: NodeJS.ErrnoException) => {
+      const path = this.path(name);
+      await mkdir(path).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "EEXIST") throw error;
       });
-      const place = { ...this.#place, path: this.path(name), name: join(this.#place.name, name) };
-      return await Folder.open(place);
+      return await Folder.open({ ...this.#place, path, name: join(this.#place.name, name) });
     } finally {
       await this.close();
     }
@@ -102,12 +95,5 @@ export class Folder {
 
   async close(): Promise<void> {
     await this.#handle.close();
-  }
-
-  async #isInside(): Promise<boolean> {
-    const real = await realpath(this.#place.path).catch(nullIfMissing);
-    const now = real === null ? null : await stat(real, { bigint: true }).catch(nullIfMissing);
-    const { dev, ino } = await this.#handle.stat({ bigint: true });
-    return real !== null && isInside(this.#place.root, real) && now?.dev === dev && now.ino === ino;
   }
 }

@@ -21,9 +21,8 @@ export async function confinedPath(cwd: string, given: string): Promise<Confined
   const root = await realpath(cwd);
   const wanted = resolve(root, given);
   // The directory may itself have been named by a link.
-  const direct = isInside(resolve(cwd), wanted)
-    ? join(root, relative(resolve(cwd), wanted))
-    : wanted;
+  const named = resolve(cwd);
+  const direct = isInside(named, wanted) ? join(root, relative(named, wanted)) : wanted;
   if (!isInside(root, direct)) throw outside(given);
   const path = direct === root ? root : await realPlace(direct, given);
   if (!isInside(root, path)) throw outside(given);
@@ -33,11 +32,10 @@ export async function confinedPath(cwd: string, given: string): Promise<Confined
 async function realPlace(path: string, given: string): Promise<string> {
   const found = await realpath(path).catch(nullIfMissing);
   if (found !== null) return found;
-  const isLink = await lstat(path).then(
-    (stats) => stats.isSymbolicLink(),
-    () => false,
-  );
-  if (isLink) throw pathError("FILE_MISSING", given, "is a link that leads nowhere");
+  const stats = await lstat(path).catch(() => null);
+  if (stats?.isSymbolicLink()) {
+    throw pathError("FILE_MISSING", given, "is a link that leads nowhere");
+  }
   const folder = await realpath(dirname(path)).catch(nullIfMissing);
   if (folder === null) throw pathError("FILE_MISSING", given, "is not there, nor is its folder");
   return join(folder, basename(path));
@@ -54,8 +52,8 @@ export async function nearestConfined(
 ): Promise<{ place: ConfinedPath; missing: string[] }> {
   const missing: string[] = [];
   for (let path = given; ; path = dirname(path)) {
-    const place = await confinedPath(cwd, path).catch((error: unknown) => {
-      if (error instanceof WorkflowError && error.code === "FILE_MISSING") return null;
+    const place = await confinedPath(cwd, path).catch((error: WorkflowError) => {
+      if (error.code === "FILE_MISSING") return null;
       throw error;
     });
     if (place && (await stat(place.path).catch(nullIfMissing))) return { place, missing };
@@ -70,8 +68,7 @@ export const isInside = (root: string, path: string): boolean =>
 
 /** For `catch`: nothing is there. What else went wrong is thrown again. */
 export const nullIfMissing = (error: Error & { code?: string }): null => {
-  if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-  if (error.code === "ELOOP" || error.code === "ENAMETOOLONG") return null;
+  if (/^(ENOENT|ENOTDIR|ELOOP|ENAMETOOLONG)$/.test(error.code ?? "")) return null;
   throw error;
 };
 
@@ -87,11 +84,7 @@ const hints: Record<string, string> = {
 
 /** The error of a tool that could not use a path. */
 export function pathError(code: string, path: string, problem: string, hint = hints[code]) {
+  const kind = code === "FILE_MISSING" ? "missing" : "failed";
   const message = `${JSON.stringify(path.slice(0, 300))} ${problem}`;
-  return new WorkflowError({
-    code,
-    kind: code === "FILE_MISSING" ? "missing" : "failed",
-    message,
-    hint,
-  });
+  return new WorkflowError({ code, kind, message, hint });
 }

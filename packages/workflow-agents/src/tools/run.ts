@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
-import type { ReadyTool, ToolContext, ToolRegistry, ToolExecution } from "./tools.ts";
+import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
 /**
  * How a tool's run ended. `content` is what a model is shown. `toolResult` is what the tool returned
@@ -10,12 +10,12 @@ import type { ReadyTool, ToolContext, ToolRegistry, ToolExecution } from "./tool
  */
 export type ToolOutcome =
   | { ok: true; content: string; output: unknown; toolResult: unknown }
-  | { ok: false; content: string; output: FailedOutput; error: WorkflowError };
-
-// A longer one would end at once.
-const longestTimer = 2 ** 31 - 1;
-
-type FailedOutput = { ok: false; error: string; tool: string };
+  | {
+      ok: false;
+      content: string;
+      output: { ok: false; error: string; tool: string };
+      error: WorkflowError;
+    };
 
 /** `allowError` only reaches the `tool_error` event: the caller goes on after a failure. */
 export type RunToolContext = ToolContext & { allowError?: boolean };
@@ -32,119 +32,87 @@ export async function runTool(
   input: unknown,
   context: RunToolContext,
 ): Promise<ToolOutcome> {
+  const { maxResult } = registry.limits;
   publish("tool_start", { name, input: whole(input), inputSummary: brief(input) });
   try {
-    const tool = await find(registry, name, context);
-    const toolResult = await execute(tool, registry.limits.timeoutMs, input, context);
+    const toolResult = await execute(registry, name, input, context);
     const output = unwrapped(toolResult);
-    const content = limited(textOf(output), registry.limits.maxResult);
+    const content = limited(textOf(output), maxResult);
     const results = { output: whole(output), toolResult: whole(toolResult) };
     publish("tool_done", { name, ...results, outputSummary: brief(content) });
     return { ok: true, content, output, toolResult };
   } catch (thrown) {
-    return failed(name, errorOf(name, thrown), registry.limits.maxResult, context);
+    const error = errorOf(name, thrown);
+    const { message, code, details = [], hint } = error;
+    const content = limited([message, ...details, hint].filter(Boolean).join("\n"), maxResult);
+    const output = { ok: false, error: limited(message, maxResult), tool: name } as const;
+    publish("tool_error", {
+      ...{ name, error: shown(message), code, allowError: context.allowError ?? false },
+      ...{ output: shown(output), toolResult: null },
+    });
+    return { ok: false, content, output, error };
   }
 }
 
-async function find(registry: ToolRegistry, name: string, context: ToolContext) {
-  const tools = await registry.all(context);
-  const found = tools.find((tool) => tool.name === name);
-  if (found) return found;
-  const names = tools.map((tool) => tool.name).join(", ") || "none";
-  throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
-}
+// A longer one would end at once.
+const longestTimer = 2 ** 31 - 1;
 
-function execute(
-  tool: ReadyTool,
-  defaultMs: number,
+/** Runs a tool within its time. Then its signal is aborted, and what it reports after that is dropped. */
+async function execute(
+  { all, limits }: ToolRegistry,
+  name: string,
   given: unknown,
   context: ToolContext,
 ): Promise<unknown> {
-  const { name } = tool;
+  const tools = await all(context);
+  const tool = tools.find((one) => one.name === name);
+  if (!tool) {
+    const names = tools.map((one) => one.name).join(", ") || "none";
+    throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
+  }
   const checked = tool.check(given);
   if (!checked.ok) {
     const hint = "call it again with arguments that fit its schema";
     throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
   }
-  const ms = Math.min(tool.timeoutMs ?? defaultMs, longestTimer);
-  return new Promise((resolve, reject) => {
-    const { runtime, stop } = startRuntime(name, context);
-    const over = () => {
-      clearTimeout(timer);
-      context.signal.removeEventListener("abort", abort);
-      stop();
-    };
-    const abort = () => {
-      over();
-      reject(failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`));
-    };
-    const timer = setTimeout(() => {
-      over();
+  const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
+  if (context.signal.aborted) throw aborted;
+  const ms = Math.min(tool.timeoutMs ?? limits.timeoutMs, longestTimer);
+  const over = new AbortController();
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<never>((_, reject) => {
+    const late = setTimeout(() => {
       const hint = "ask for less at once, or in another way";
       reject(failure("TOOL_TIMEOUT", `the tool ${name} was stopped after ${ms} ms`, hint));
     }, ms);
+    const abort = () => reject(aborted);
     context.signal.addEventListener("abort", abort);
-    if (context.signal.aborted) return abort();
-    void (async () => tool.execute(checked.input, runtime))().finally(over).then(resolve, reject);
+    stop = () => {
+      clearTimeout(late);
+      context.signal.removeEventListener("abort", abort);
+      over.abort();
+    };
   });
-}
-
-function unwrapped(value: unknown): unknown {
-  const isEnvelope = typeof value === "object" && value !== null && Object.hasOwn(value, "result");
-  return isEnvelope ? (value as { result: unknown }).result : value;
-}
-
-function errorOf(name: string, thrown: unknown): WorkflowError {
-  if (isWorkflowError(thrown)) return thrown;
-  const message = `the tool ${name} failed: ${messageOf(thrown)}`;
-  return failure("TOOL_FAILED", message, undefined, { cause: thrown });
-}
-
-function failed(
-  name: string,
-  error: WorkflowError,
-  maxResult: number,
-  { allowError = false }: RunToolContext,
-): ToolOutcome {
-  const text = [error.message, ...(error.details ?? []), error.hint].filter(Boolean).join("\n");
-  const content = limited(text, maxResult);
-  const output: FailedOutput = { ok: false, error: limited(error.message, maxResult), tool: name };
-  publish("tool_error", {
-    name,
-    error: shown(error.message),
-    code: error.code,
-    allowError,
-    output: shown(output),
-    toolResult: null,
-  });
-  return { ok: false, content, output, error };
-}
-
-function messageOf(thrown: unknown): string {
+  const execution = executionOf(name, context, over.signal);
   try {
-    return (thrown instanceof Error ? thrown.message || thrown.name : String(thrown)).trim();
-  } catch {
-    return "it threw a value that can't be shown";
+    return await Promise.race([(async () => tool.execute(checked.input, execution))(), stopped]);
+  } finally {
+    stop();
   }
 }
 
-/** A tool's runtime, and how to end it: its signal is aborted then, and what it reports is dropped. */
-function startRuntime(
-  name: string,
-  context: ToolContext,
-): { runtime: ToolExecution; stop: () => void } {
-  const abort = new AbortController();
+function executionOf(name: string, context: ToolContext, signal: AbortSignal): ToolExecution {
   // What it reports may come from another async context: a connection that several attempts share.
   const inThisAttempt = AsyncLocalStorage.snapshot();
   const report = (level: string, message: string, data: unknown): void => {
-    if (abort.signal.aborted) return;
+    if (signal.aborted) return;
     const payload = { name, level, message: shown(message), data: shown(data) };
     inThisAttempt(() => publish("tool_message", payload));
   };
   const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
-  const runtime: ToolExecution = {
+  return {
     ...context,
-    signal: abort.signal,
+    signal,
     emit: (type, payload = {}) => {
       report(type, typeof payload.message === "string" ? payload.message : type, payload);
     },
@@ -154,29 +122,41 @@ function startRuntime(
     error: at("error"),
     progress: at("progress"),
   };
-  return { runtime, stop: () => abort.abort() };
 }
 
-const briefLength = 200;
+function unwrapped(value: unknown): unknown {
+  const isEnvelope = typeof value === "object" && value !== null && Object.hasOwn(value, "result");
+  return isEnvelope ? (value as { result: unknown }).result : value;
+}
+
+function errorOf(name: string, thrown: unknown): WorkflowError {
+  if (isWorkflowError(thrown)) return thrown;
+  const text = () => (thrown instanceof Error ? thrown.message || thrown.name : String(thrown));
+  const message = orNull(() => text().trim()) ?? "it threw a value that can't be shown";
+  return failure("TOOL_FAILED", `the tool ${name} failed: ${message}`, undefined, {
+    cause: thrown,
+  });
+}
+
+/** What a value gives; null when it gives nothing, or throws: a cycle, a BigInt, a getter. */
+function orNull<T>(read: () => T | undefined): T | null {
+  try {
+    return read() ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const jsonOf = (value: unknown): string | null => orNull(() => JSON.stringify(value));
 
 /** A value as an event may hold it: see {@link truncated}; null when it has no JSON. */
-function shown(value: unknown): unknown {
-  try {
-    return truncated(value) ?? null;
-  } catch {
-    return null;
-  }
-}
+const shown = (value: unknown): unknown => orNull(() => truncated(value));
 
 /** A value as it is, for the recorder of events, which truncates it; null when it has no JSON. */
-function whole(value: unknown): unknown {
-  if (typeof value === "string") return value;
-  try {
-    return JSON.stringify(value) === undefined ? null : value;
-  } catch {
-    return null;
-  }
-}
+const whole = (value: unknown): unknown =>
+  typeof value === "string" || jsonOf(value) !== null ? value : null;
+
+const briefLength = 200;
 
 /** A value in at most 200 characters on one line. */
 function brief(value: unknown): string {
@@ -209,22 +189,14 @@ function textOf(result: unknown): string {
 }
 
 /** A text of at most `length` characters and, when it was longer, a line about it. */
-function limited(text: string, length: number): string {
-  if (text.length <= length) return text;
-  return `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
-}
+const limited = (text: string, length: number): string =>
+  text.length <= length
+    ? text
+    : `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
 
 // Never between the halves of one character, and a copy: a piece of a text keeps the whole in memory.
 function cut(text: string, length: number): string {
   const isHalf = /[\ud800-\udbff]/.test(text.charAt(length - 1));
   const piece = text.slice(0, isHalf ? length - 1 : length);
   return Buffer.from(piece, "utf16le").toString("utf16le");
-}
-
-function jsonOf(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
 }

@@ -29,43 +29,47 @@ export const search = tool({
   async execute({ pattern, plain = false, ignoreCase = false, path = ".", files }, runtime) {
     const { cwd, signal } = runtime;
     const test = plain ? plainTest(pattern, ignoreCase) : regularTest(pattern, ignoreCase);
-    const place = await confinedPath(cwd, path);
     const found: string[] = [];
-    for await (const name of filesIn(place, files)) {
+    const { place, isFolder } = await startingAt(cwd, path);
+    for await (const name of isFolder ? filesBelow(place, files) : [place.name]) {
       signal.throwIfAborted();
-      const text = await textOrNothing(place.root, name);
+      const read = await readText(place.root, name).catch(() => null);
       // Reading small files may give the process no turn for anything else.
       await setImmediate();
-      addLines(found, name, text, test);
+      addLines(found, name, read?.text ?? "", test);
       if (found.length > mostLines) break;
     }
-    if (found.length === 0) return "[nothing found]";
     const more = "[and more: choose a folder, a file pattern or a narrower search]";
-    return [...found.slice(0, mostLines), ...(found.length > mostLines ? [more] : [])].join("\n");
+    return listed(found, mostLines, more) || "[nothing found]";
   },
 });
 
-async function* filesIn(place: ConfinedPath, pattern: string | undefined): AsyncGenerator<string> {
-  const stats = await stat(place.path).catch(nullIfMissing);
-  if (!stats) throw pathError("FILE_MISSING", place.name, "is not there");
-  const matches = pattern === undefined ? () => true : matcher(pattern);
-  if (!stats.isDirectory()) return yield place.name;
-  for await (const { name, isFolder } of walk(place)) if (!isFolder && matches(name)) yield name;
+function listed(lines: readonly string[], most: number, more: string): string {
+  return (lines.length > most ? [...lines.slice(0, most), more] : lines).join("\n");
 }
 
-async function textOrNothing(root: string, name: string): Promise<string> {
-  const read = await readText(root, name).catch(() => null);
-  return read?.text ?? "";
+async function startingAt(
+  cwd: string,
+  path: string,
+): Promise<{ place: ConfinedPath; isFolder: boolean }> {
+  const place = await confinedPath(cwd, path);
+  const stats = await stat(place.path).catch(nullIfMissing);
+  if (stats) return { place, isFolder: stats.isDirectory() };
+  throw pathError("FILE_MISSING", place.name, "is not there");
+}
+
+async function* filesBelow(place: ConfinedPath, pattern?: string): AsyncGenerator<string> {
+  const matches = pattern === undefined ? () => true : matcher(pattern);
+  for await (const { name, isFolder } of walk(place)) if (!isFolder && matches(name)) yield name;
 }
 
 function addLines(found: string[], name: string, text: string, test: LineTest): void {
   let number = 0;
   for (const line of text.split("\n")) {
     number += 1;
-    const before = performance.now();
-    const isHit = test(line);
+    const { isHit, isSlow } = timed(test, line);
     // A busy machine may be slow once.
-    if (performance.now() - before > slowLineMs && isSlow(test, line)) throw tooSlow(name, number);
+    if (isSlow && timed(test, line).isSlow) throw tooSlow(name, number);
     if (!isHit) continue;
     const shown = line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
     found.push(`${name}:${number}: ${shown.trimEnd()}`);
@@ -73,10 +77,10 @@ function addLines(found: string[], name: string, text: string, test: LineTest): 
   }
 }
 
-function isSlow(test: LineTest, line: string): boolean {
+function timed(test: LineTest, line: string): { isHit: boolean; isSlow: boolean } {
   const before = performance.now();
-  test(line);
-  return performance.now() - before > slowLineMs;
+  const isHit = test(line);
+  return { isHit, isSlow: performance.now() - before > slowLineMs };
 }
 
 function plainTest(text: string, ignoreCase: boolean): LineTest {
@@ -86,18 +90,18 @@ function plainTest(text: string, ignoreCase: boolean): LineTest {
 }
 
 function regularTest(pattern: string, ignoreCase: boolean): LineTest {
-  try {
-    const expression = new RegExp(pattern, ignoreCase ? "iu" : "u");
-    return (line) => expression.test(line);
-  } catch {}
-  try {
-    // Without the flag u, an escape that means nothing is the character itself, as people write it.
-    const expression = new RegExp(pattern, ignoreCase ? "i" : "");
-    return (line) => expression.test(line);
-  } catch (error) {
-    const message = `the regular expression is wrong: ${String(error).slice(0, 300)}`;
-    throw searchError(message, "fix it, or set plain to true");
+  let problem: unknown;
+  // Without the flag u, an escape that means nothing is the character itself, as people write it.
+  for (const flags of ["u", ""]) {
+    try {
+      const expression = new RegExp(pattern, ignoreCase ? `${flags}i` : flags);
+      return (line) => expression.test(line);
+    } catch (error) {
+      problem = error;
+    }
   }
+  const message = `the regular expression is wrong: ${String(problem).slice(0, 300)}`;
+  throw searchError(message, "fix it, or set plain to true");
 }
 
 // JavaScriptCore gives up on such an expression after a while and reports no match.
@@ -121,10 +125,8 @@ export const listFiles = tool({
     pattern: z.optional(z.string().check(z.minLength(1))),
   }),
   async execute({ path = ".", pattern }, { cwd, signal }) {
-    const place = await confinedPath(cwd, path);
-    const stats = await stat(place.path).catch(nullIfMissing);
-    if (!stats) throw pathError("FILE_MISSING", path, "is not there");
-    if (!stats.isDirectory()) throw pathError("NOT_A_FOLDER", path, "is no folder", "read it");
+    const { place, isFolder: isRoot } = await startingAt(cwd, path);
+    if (!isRoot) throw pathError("NOT_A_FOLDER", path, "is no folder", "read it");
     const matches = pattern === undefined ? null : matcher(pattern);
     const lines: string[] = [];
     for await (const { name, isFolder } of walk(place)) {
@@ -133,28 +135,26 @@ export const listFiles = tool({
       lines.push(isFolder ? `${name}/` : name);
       if (lines.length > mostFiles) break;
     }
-    if (lines.length === 0) return "[no files]";
-    const more = `[and more: choose a folder or a pattern]`;
-    return [...lines.slice(0, mostFiles), ...(lines.length > mostFiles ? [more] : [])].join("\n");
+    const more = "[and more: choose a folder or a pattern]";
+    return listed(lines, mostFiles, more) || "[no files]";
   },
 });
 
 const alwaysLeftOut = new Set([".git", "node_modules"]);
 
 /** A file or folder below a place; `name` is its path as seen from the thread's directory. */
-export type Found = { name: string; isFolder: boolean };
+type Found = { name: string; isFolder: boolean };
+
+type Rules = { folder: string; rules: Ignore };
 
 /**
  * Everything below a folder, folders before what they hold, by name. Leaves out `.git`,
  * `node_modules` and what a `.gitignore` names; follows no link.
  */
-export async function* walk({ root, path }: ConfinedPath): AsyncGenerator<Found> {
-  yield* walkFolder(root, path, []);
-}
-
-type Rules = { folder: string; rules: Ignore };
-
-async function* walkFolder(root: string, folder: string, above: Rules[]): AsyncGenerator<Found> {
+async function* walk(
+  { root, path: folder }: Omit<ConfinedPath, "name">,
+  above: readonly Rules[] = [],
+): AsyncGenerator<Found> {
   // A folder that became a link while others were read leads nowhere.
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;
@@ -168,7 +168,7 @@ async function* walkFolder(root: string, folder: string, above: Rules[]): AsyncG
     const path = join(folder, entry.name);
     if (isIgnored(rules, path, isFolder)) continue;
     if (isFolder || entry.isFile()) yield { name: relative(root, path), isFolder };
-    if (isFolder) yield* walkFolder(root, path, rules);
+    if (isFolder) yield* walk({ root, path }, rules);
   }
 }
 
@@ -192,7 +192,7 @@ function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): bool
  * A test for file patterns: `*.ts` matches in every folder, `src/**` from the thread's directory on;
  * `{a,b}` is either.
  */
-export function matcher(pattern: string): (name: string) => boolean {
+function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > 1000) throw pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
   const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));
   return (name) => rules.ignores(name);
