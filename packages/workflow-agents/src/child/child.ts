@@ -125,7 +125,7 @@ export function allowed(
  * A command to run. `argv[0]` is looked up in the `PATH` of `env`. Chunks are given as they come and kept
  * nowhere. At a timeout or an abort its group gets SIGTERM, and SIGKILL after `graceMs`.
  */
-export type ChildRequest = GroupRequest & {
+type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
@@ -188,11 +188,8 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
 
 async function start(request: ChildRequest): Promise<ProcessGroup> {
   const { cwd } = request;
-  const isFolder = await stat(cwd).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) {
+  const stats = await stat(cwd).catch(() => null);
+  if (!stats?.isDirectory()) {
     const message = `the working directory ${JSON.stringify(cwd)} is not there`;
     const hint = "start the thread again from a folder that is there";
     throw failure("COMMAND_REFUSED", message, hint);
@@ -202,23 +199,18 @@ async function start(request: ChildRequest): Promise<ProcessGroup> {
   });
 }
 
-function refusal({ argv }: ChildRequest, error: NodeJS.ErrnoException): WorkflowError {
-  const name = JSON.stringify((argv[0] ?? "").slice(0, 200));
-  const [code, problem, hint] = problemOf(error);
-  return failure(code, `the command ${name} ${problem}`, hint, { cause: error });
-}
+const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
+  ENOENT: ["COMMAND_MISSING", "is not there", "install it, or set PATH so that it is found"],
+  EACCES: ["COMMAND_REFUSED", "may not be run", "make it executable"],
+  E2BIG: ["COMMAND_REFUSED", "got too long arguments", "give it the prompt by stdin"],
+  ERR_INVALID_ARG_VALUE: ["COMMAND_REFUSED", "got an argument with a zero byte", "take it out"],
+};
 
-function problemOf({ code, message }: NodeJS.ErrnoException): [string, string, string] {
-  switch (code) {
-    case "ENOENT":
-      return ["COMMAND_MISSING", "is not there", "install it, or set PATH so that it is found"];
-    case "EACCES":
-      return ["COMMAND_REFUSED", "may not be run", "make it executable"];
-    case "E2BIG":
-      return ["COMMAND_REFUSED", "got too long arguments", "give it the prompt by stdin"];
-    case "ERR_INVALID_ARG_VALUE":
-      return ["COMMAND_REFUSED", "got an argument with a zero byte", "take it out"];
-    default:
-      return ["COMMAND_REFUSED", `can't be started: ${message}`, "run it by hand to see why"];
-  }
+function refusal({ argv }: ChildRequest, error: NodeJS.ErrnoException): WorkflowError {
+  const other = `can't be started: ${error.message}`;
+  const [code, problem, hint] =
+    problems[error.code ?? ""] ??
+    (["COMMAND_REFUSED", other, "run it by hand to see why"] as const);
+  const name = JSON.stringify((argv[0] ?? "").slice(0, 200));
+  return failure(code, `the command ${name} ${problem}`, hint, { cause: error });
 }

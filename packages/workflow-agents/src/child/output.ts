@@ -12,7 +12,7 @@ export class Lines {
   #pieces: string[] = [];
   #length = 0;
 
-  constructor(most: number, onLine: (line: string) => void, onLong: () => void) {
+  constructor(most: number, onLine: (line: string) => void, onLong: () => void = () => undefined) {
     this.#most = most;
     this.#onLine = onLine;
     this.#onLong = onLong;
@@ -25,16 +25,16 @@ export class Lines {
   /** Gives the last line, which may have no end. */
   end(): void {
     this.#take(this.#decoder.end());
-    if (this.#length > 0) this.#give("");
+    if (this.#length > 0) this.#give();
   }
 
   #take(text: string): void {
-    let from = 0;
-    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
-      this.#give(text.slice(from, at));
-      from = at + 1;
+    const [first = "", ...others] = text.split("\n");
+    this.#keep(first);
+    for (const piece of others) {
+      this.#give();
+      this.#keep(piece);
     }
-    this.#keep(text.slice(from));
   }
 
   #keep(piece: string): void {
@@ -43,8 +43,7 @@ export class Lines {
     else this.#pieces = [];
   }
 
-  #give(piece: string): void {
-    this.#keep(piece);
+  #give(): void {
     const isLong = this.#length > this.#most;
     const line = this.#pieces.join("");
     this.#pieces = [];
@@ -56,52 +55,40 @@ export class Lines {
 
 /** Keeps the beginning and the end of bytes that come in chunks, and counts all: `most` bytes at most. */
 export class HeadAndTail {
+  /** All that came, in bytes. */
+  length = 0;
   readonly #half: number;
-  readonly #head: Uint8Array[] = [];
-  #headLength = 0;
-  #tail: Uint8Array[] = [];
+  #head: Buffer = Buffer.alloc(0);
+  #tail: Buffer[] = [];
   #tailLength = 0;
-  #length = 0;
 
   constructor(most: number) {
     this.#half = Math.floor(most / 2);
   }
 
-  /** All that came, in bytes. */
-  get length(): number {
-    return this.#length;
-  }
-
   add(chunk: Uint8Array): void {
-    this.#length += chunk.length;
-    const free = this.#half - this.#headLength;
-    if (free > 0) {
-      this.#head.push(chunk.slice(0, free));
-      this.#headLength += Math.min(free, chunk.length);
-    }
-    if (chunk.length > free) this.#addToTail(chunk.slice(Math.max(free, 0)));
-  }
-
-  #addToTail(chunk: Uint8Array): void {
-    this.#tail.push(chunk);
-    this.#tailLength += chunk.length;
+    this.length += chunk.length;
+    const free = this.#half - this.#head.length;
+    if (free > 0) this.#head = Buffer.concat([this.#head, chunk.subarray(0, free)]);
+    const rest = Buffer.from(chunk.subarray(Math.max(free, 0)));
+    this.#tail.push(rest);
+    this.#tailLength += rest.length;
     if (this.#tailLength > 4 * this.#half + 65_536) this.#trim();
   }
 
-  #trim(): void {
-    const kept = Buffer.concat(this.#tail).subarray(-this.#half);
-    this.#tail = [Uint8Array.from(kept)];
+  #trim(): Buffer {
+    const kept = Buffer.from(Buffer.concat(this.#tail).subarray(-this.#half));
+    this.#tail = [kept];
     this.#tailLength = kept.length;
+    return kept;
   }
 
   /** The text; what was left out of its middle is counted in a line of its own. */
   text(): string {
-    this.#trim();
-    const kept = this.#headLength + this.#tailLength;
-    const head = Buffer.concat(this.#head);
-    const tail = Buffer.concat(this.#tail);
-    if (kept >= this.#length) return Buffer.concat([head, tail]).toString("utf8");
-    const gap = `\n[truncated: ${this.#length - kept} of ${this.#length} bytes left out here]\n`;
-    return `${head.toString("utf8")}${gap}${tail.toString("utf8")}`;
+    const tail = this.#trim();
+    const left = this.length - this.#head.length - tail.length;
+    if (left === 0) return Buffer.concat([this.#head, tail]).toString("utf8");
+    const gap = `\n[truncated: ${left} of ${this.length} bytes left out here]\n`;
+    return `${this.#head.toString("utf8")}${gap}${tail.toString("utf8")}`;
   }
 }

@@ -194,11 +194,7 @@ async function runOnce(
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env);
   const report = new CommandReport(name, mask, settings.output !== "text");
-  const errors = new Lines(
-    64 * 1024,
-    (line) => report.addError(line),
-    () => undefined,
-  );
+  const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
       ? readText(settings.maxOutput, report)

@@ -126,11 +126,7 @@ export class ThreadServer {
       const { command, args = [], env: list = [] } = address;
       const own = allowed(env, list);
       this.#mask = maskOf(own);
-      const lines = new Lines(
-        64 * 1024,
-        (line) => this.#note(line),
-        () => undefined,
-      );
+      const lines = new Lines(64 * 1024, (line) => this.#note(line));
       const program = { argv: [command, ...args], env: own, cwd };
       return new ServerProcess(program, (chunk) => lines.add(chunk));
     }

@@ -3,14 +3,7 @@ import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { misuse } from "../run/error.ts";
 import { runTool } from "./run.ts";
-import type {
-  ReadyTool,
-  Tool,
-  ToolContext,
-  ToolLimits,
-  ToolRegistry,
-  ToolSource,
-} from "./tools.ts";
+import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
 /**
  * A registry of tools and of sources of tools.
@@ -22,59 +15,54 @@ import type {
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],
-  limits: ToolLimits = {},
+  { timeoutMs = 120_000, maxResult = 100_000 }: ToolLimits = {},
 ): ToolRegistry {
   const ready = parts.map((part) => ("tools" in part ? part : readyTool(part)));
-  refuseTwins(ready.flatMap((part) => (isSource(part) ? [] : [part])));
-  const all = async (context: ToolContext): Promise<ReadyTool[]> => {
-    const lists = ready.map(async (part) => (isSource(part) ? await part.tools(context) : [part]));
-    const tools = (await Promise.all(lists)).flat();
-    refuseTwins(tools);
-    return tools;
-  };
+  refuseTwins(ready.flatMap((part) => ("tools" in part ? [] : part)));
   const registry: ToolRegistry = {
-    limits: { timeoutMs: limits.timeoutMs ?? 120_000, maxResult: limits.maxResult ?? 100_000 },
-    all,
+    limits: { timeoutMs, maxResult },
+    async all(context) {
+      const lists = ready.map(async (part) =>
+        "tools" in part ? await part.tools(context) : [part],
+      );
+      const tools = (await Promise.all(lists)).flat();
+      refuseTwins(tools);
+      return tools;
+    },
     async definitions(context) {
-      const tools = await all(context);
+      const tools = await registry.all(context);
       return tools.map(({ name, description, input_schema }) => {
         return { name, description, input_schema };
       });
     },
     async run(name, input, context) {
-      const outcome = await runTool(registry, name, input, context);
-      return { content: outcome.content, is_error: !outcome.ok };
+      const { content, ok } = await runTool(registry, name, input, context);
+      return { content, is_error: !ok };
     },
   };
   return registry;
 }
-
-const isSource = (part: ReadyTool | ToolSource): part is ToolSource => "tools" in part;
 
 function readyTool({ name, description, input, timeoutMs, ...tool }: Tool): ReadyTool {
   if (!/^[\w-]{1,64}$/.test(name)) {
     throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
   }
   return {
-    name,
-    description,
+    ...{ name, description, timeoutMs },
     input_schema: schemaOf(name, input),
-    timeoutMs,
     check: (value) => checked(input, value),
-    execute: (value, runtime) => tool.execute(value, runtime),
+    execute: (value, execution) => tool.execute(value, execution),
   };
 }
 
 function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
-  let schema: Record<string, unknown>;
   try {
-    const { $schema: _, "~standard": __, ...rest } = toJSONSchema(input, { io: "input" });
-    schema = rest;
+    const { $schema: _, "~standard": __, ...schema } = toJSONSchema(input, { io: "input" });
+    if (schema.type === "object") return schema;
   } catch (error) {
     throw badTool(`the input of the tool ${name} can't be a JSON Schema: ${String(error)}`);
   }
-  if (schema.type !== "object") throw badTool(`the input of the tool ${name} is no object`);
-  return schema;
+  throw badTool(`the input of the tool ${name} is no object`);
 }
 
 // Zod's words come with the language that a schema's maker chose, or with none: these are always there.
@@ -90,11 +78,9 @@ function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"
 }
 
 function refuseTwins(tools: readonly { name: string }[]): void {
-  const seen = new Set<string>();
-  for (const { name } of tools) {
-    if (seen.has(name)) throw badTool(`two tools have the name ${name}`);
-    seen.add(name);
-  }
+  const names = tools.map(({ name }) => name);
+  const twin = names.find((name, at) => names.indexOf(name) !== at);
+  if (twin !== undefined) throw badTool(`two tools have the name ${twin}`);
 }
 
 const badTool = (message: string, hint = "fix the tool where it is defined"): WorkflowError =>

@@ -59,12 +59,12 @@ const longestTimer = 2 ** 31 - 1;
 
 /** Runs a tool within its time. Then its signal is aborted, and what it reports after that is dropped. */
 async function execute(
-  { all, limits }: ToolRegistry,
+  registry: ToolRegistry,
   name: string,
   given: unknown,
   context: ToolContext,
 ): Promise<unknown> {
-  const tools = await all(context);
+  const tools = await registry.all(context);
   const tool = tools.find((one) => one.name === name);
   if (!tool) {
     const names = tools.map((one) => one.name).join(", ") || "none";
@@ -77,7 +77,7 @@ async function execute(
   }
   const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
   if (context.signal.aborted) throw aborted;
-  const ms = Math.min(tool.timeoutMs ?? limits.timeoutMs, longestTimer);
+  const ms = Math.min(tool.timeoutMs ?? registry.limits.timeoutMs, longestTimer);
   const over = new AbortController();
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {

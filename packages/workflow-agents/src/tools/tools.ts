@@ -1,9 +1,6 @@
 import type { $ZodType, output } from "zod/v4/core";
 
-/**
- * What a tool's run belongs to: the thread's signal, working directory and environment. An agent takes
- * them from its `ThreadContext`.
- */
+/** What a tool's run belongs to. An agent takes it from its `ThreadContext`. */
 export type ToolContext = {
   signal: AbortSignal;
   cwd: string;
@@ -35,7 +32,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   description: string;
   input: Schema;
   timeoutMs?: number;
-  execute(input: output<Schema>, runtime: ToolExecution): unknown;
+  execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
 /**
@@ -61,7 +58,7 @@ export type ToolDefinition = {
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
-  execute(input: unknown, runtime: ToolExecution): unknown;
+  execute(input: unknown, execution: ToolExecution): unknown;
 };
 
 /** Tools that are known only once a thread runs, as those of an MCP server. */
@@ -80,15 +77,11 @@ export type ToolRunner = {
   run(name: string, input: unknown, context: ToolContext): Promise<ToolAnswer>;
 };
 
-/**
- * How long a tool may run and how long its answer may be. `timeoutMs` is 2 minutes when absent, for
- * tools without their own; `maxResult` 100,000 characters.
- */
+/** How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). */
 export type ToolLimits = { timeoutMs?: number; maxResult?: number };
 
-/** Tools by name. */
+/** Tools by name; `all` are those of this thread, those of its sources included. */
 export type ToolRegistry = ToolRunner & {
   readonly limits: Readonly<Required<ToolLimits>>;
-  /** The tools of this thread, those of its sources included. */
   all(context: ToolContext): Promise<ReadyTool[]>;
 };
