@@ -1,5 +1,5 @@
 import { type Host, openLocalHost } from "@uncaged/workflow/host";
-import { type Candidate, candidatesFor, files, type Stored } from "../completion/completion.ts";
+import { type Candidate, candidatesFor, type Stored } from "../completion/completion.ts";
 import { ago, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -11,28 +11,26 @@ export default defineCommand({
   examples: [],
   async run(session, _options, words: string[]) {
     const { command, load } = session.called;
-    const found = await candidatesFor(
-      command.parent ?? command,
-      words,
-      load,
-      storedBy(session, words),
+    const program = command.parent ?? command;
+    const found = await candidatesFor(program, words, load, storedBy(session, words));
+    const lines = found.map(({ value, about }) =>
+      [value, oneLine(about)].filter(Boolean).join("\t"),
     );
-    const document = found === files ? [{ value: ":files", about: "" }] : found;
-    session.show(document, () => document.map(lineOf).join(""));
+    session.show(found, () => lines.map((line) => `${line}\n`).join(""));
   },
 });
-
-const lineOf = ({ value, about }: Candidate): string =>
-  about === "" ? `${value}\n` : `${value}\t${oneLine(about)}\n`;
 
 function storedBy(session: Session, words: string[]): Stored {
   const named = words[words.indexOf("--root") + 1];
   const open = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
   // Completion shows no error: what can't be read has no candidates.
-  const orNone = (list: (host: Host) => Promise<Candidate[]>) => () =>
-    Promise.resolve()
-      .then(() => list(open()))
-      .catch(() => []);
+  const orNone = (list: (host: Host) => Promise<Candidate[]>) => async () => {
+    try {
+      return await list(open());
+    } catch {
+      return [];
+    }
+  };
   return {
     workflow: orNone(async (host) => {
       const rows = await host.workflows();

@@ -5,7 +5,7 @@ import { defineCommand } from "../session/command.ts";
 const template = new Option(
   "--template <template>",
   "a TypeScript workflow (default), or a step workflow in JSON",
-).choices([...templateNames]);
+).choices(templateNames);
 
 export default defineCommand({
   declare: (command) =>

@@ -6,8 +6,8 @@ export type Candidate = { value: string; about: string };
 /** What the program itself doesn't know: the names and ids that are stored. Steps are those of a named thread. */
 export type Stored = Record<"workflow" | "thread" | "step", () => Promise<Candidate[]>>;
 
-/** Stands for candidates where a path is expected: the shell completes those best. */
-export const files = "files" as const;
+/** Stands for the paths of files: the shell completes those best. */
+const files: Candidate = { value: ":files", about: "" };
 
 /**
  * What the last word, which may be empty, can be completed to. `words` are those after the program's
@@ -18,20 +18,18 @@ export async function candidatesFor(
   words: readonly string[],
   load: (command: Command) => Promise<void>,
   stored: Stored,
-): Promise<Candidate[] | typeof files> {
-  const current = words.at(-1) ?? "";
+): Promise<Candidate[]> {
+  const current = (words.at(-1) ?? "").toLowerCase();
   const { command, operands, option } = await positionOf(program, words.slice(0, -1), load);
-  if (option) {
-    const [, name = ""] = /<([a-z]+)>/.exec(option.flags) ?? [];
-    return matching(await valuesOf(option.argChoices, name, stored), current);
-  }
-  if (current.startsWith("-")) return matching(optionsOf(command), current);
-  const { registeredArguments: declared } = command;
-  const last = declared.at(-1);
-  const argument = declared[operands] ?? (last?.variadic ? last : undefined);
-  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", stored);
-  if (values === files) return files;
-  return matching([...(operands === 0 ? commandsOf(command) : []), ...values], current);
+  const possible = async (): Promise<Candidate[]> => {
+    const [, name = ""] = /<([a-z]+)>/.exec(option?.flags ?? "") ?? [];
+    if (option) return await valuesOf(option.argChoices, name, stored);
+    if (current.startsWith("-")) return optionsOf(command);
+    return await operandsOf(command, operands, stored);
+  };
+  return (await possible()).filter(
+    (each) => each === files || each.value.toLowerCase().startsWith(current),
+  );
 }
 
 type Position = { command: Command; operands: number; option: Option | null };
@@ -43,69 +41,56 @@ async function positionOf(
 ): Promise<Position> {
   const position: Position = { command: program, operands: 0, option: null };
   for (const word of before) {
+    const { command, operands } = position;
     if (position.option) {
       position.option = null;
-      continue;
-    }
-    if (word.startsWith("-")) {
-      const option = findOption(position.command, word);
-      position.option = option?.required && !word.includes("=") ? option : null;
-      continue;
-    }
-    const sub = position.operands === 0 ? findCommand(position.command, word) : undefined;
-    if (sub) {
-      position.command = sub;
-      if (sub.parent === program) await load(sub);
+    } else if (word.startsWith("-")) {
+      const [name] = word.split("=");
+      const option = command.options.find(({ long, short }) => word === short || name === long);
+      if (option?.required && !word.includes("=")) position.option = option;
     } else {
-      position.operands += 1;
+      const sub = operands > 0 ? undefined : command.commands.find((each) => each.name() === word);
+      if (sub?.parent === program) await load(sub);
+      if (sub) position.command = sub;
+      else position.operands += 1;
     }
   }
   return position;
 }
 
-const findOption = (command: Command, word: string): Option | undefined =>
-  command.options.find(({ long, short }) => word === short || word.split("=")[0] === long);
-
-const findCommand = (command: Command, word: string): Command | undefined =>
-  command.commands.find((each) => each.name() === word);
-
-function commandsOf(command: Command): Candidate[] {
-  return command.commands
-    .filter((each) => !each.name().startsWith("__"))
-    .map((each) => ({ value: each.name(), about: each.description() }));
-}
-
 function optionsOf(command: Command): Candidate[] {
-  const list = command.options.map(({ long, description }) => ({
+  const list = command.options.map(({ long, description: about }) => ({
     value: long ?? "",
-    about: description,
+    about,
   }));
   return [...list, { value: "--help", about: "show the help" }];
 }
 
+/** A command's own commands, and what its next argument can be. */
+async function operandsOf(command: Command, before: number, stored: Stored): Promise<Candidate[]> {
+  const { registeredArguments: declared, commands } = command;
+  const last = declared.at(-1);
+  const argument = declared[before] ?? (last?.variadic ? last : undefined);
+  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", stored);
+  const shown = before > 0 ? [] : commands.filter((each) => !each.name().startsWith("__"));
+  return [...shown.map((each) => ({ value: each.name(), about: each.description() })), ...values];
+}
+
 /** What the word in the brackets of a declaration expects. */
-const kinds: Record<string, keyof Stored | typeof files> = {
+const kinds: Record<string, keyof Stored | "file"> = {
   ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
-  ...{ name: "workflow", workflow: "workflow", step: "step", file: files, dir: files },
+  ...{ name: "workflow", workflow: "workflow", step: "step", file: "file", dir: "file" },
 };
 
 async function valuesOf(
   choices: readonly string[] | undefined,
   name: string,
   stored: Stored,
-): Promise<Candidate[] | typeof files> {
+): Promise<Candidate[]> {
   if (choices) return choices.map((value) => ({ value, about: "" }));
   const kind = kinds[name];
-  if (kind === files || kind === undefined) return kind ?? [];
+  if (kind === undefined) return [];
+  if (kind === "file") return [files];
   const found = await stored[kind]();
   return kind === "thread" ? [{ value: "@last", about: "the newest thread" }, ...found] : found;
-}
-
-function matching(
-  candidates: Candidate[] | typeof files,
-  current: string,
-): Candidate[] | typeof files {
-  if (candidates === files) return files;
-  const wanted = current.toLowerCase();
-  return candidates.filter(({ value }) => value.toLowerCase().startsWith(wanted));
 }

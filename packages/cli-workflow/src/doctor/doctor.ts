@@ -8,28 +8,32 @@ import { count } from "../output/text.ts";
 /** Something that prevents threads from running, and what to do about it. */
 export type Problem = { code: string; message: string; hint: string };
 
+const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
+
 /** What prevents threads from running; nothing when all is well. It changes nothing. */
 export async function examine(open: () => Host): Promise<Problem[]> {
   const problems = [...checkBun(Bun.version)];
-  const attempt = async (check: () => AsyncIterable<Problem> | Iterable<Problem>) => {
-    try {
-      for await (const problem of check()) problems.push(problem);
-    } catch (error) {
-      if (!isWorkflowError(error)) throw error;
-      const { code, message, hint = "" } = error;
-      problems.push({ code, message, hint });
-    }
-  };
-  let host: Host | null = null;
-  await attempt(() => {
+  let host: Host;
+  try {
     host = open();
-    return [];
-  });
-  for (const check of host === null ? [] : checks) await attempt(() => check(host as Host));
+  } catch (error) {
+    return [...problems, problemOf(error)];
+  }
+  for (const check of checks) {
+    try {
+      for await (const problem of check(host)) problems.push(problem);
+    } catch (error) {
+      problems.push(problemOf(error));
+    }
+  }
   return problems;
 }
 
-const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
+function problemOf(error: unknown): Problem {
+  if (!isWorkflowError(error)) throw error;
+  const { code, message, hint = "" } = error;
+  return { code, message, hint };
+}
 
 /** Whether this Bun is at least the one that the package was built with. */
 function* checkBun(version: string): Generator<Problem> {
@@ -122,18 +126,16 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
   const limit = Number.POSITIVE_INFINITY;
   const { rows } = await host.threads({ status: ["interrupted", "corrupt"], limit });
   for (const { threadId, workflow, status, steps } of rows) {
-    const done = count(steps, "step");
-    const broken = {
-      code: "LOG_CORRUPT",
-      message: `the log of the thread ${threadId} is broken`,
-      hint: "see where: uncaged-workflow verify",
-    };
-    const interrupted = {
-      code: "THREAD_INTERRUPTED",
-      message: `the thread ${threadId} of ${workflow} was interrupted after ${done}`,
-      hint: `continue it: uncaged-workflow resume ${threadId}`,
-    };
-    yield status === "corrupt" ? broken : interrupted;
+    if (status === "corrupt") {
+      const message = `the log of the thread ${threadId} is broken`;
+      yield { code: "LOG_CORRUPT", message, hint: "see where: uncaged-workflow verify" };
+    } else {
+      yield {
+        code: "THREAD_INTERRUPTED",
+        message: `the thread ${threadId} of ${workflow} was interrupted after ${count(steps, "step")}`,
+        hint: `continue it: uncaged-workflow resume ${threadId}`,
+      };
+    }
   }
 }
 

@@ -1,11 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { checkWorkflowName, show, WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
@@ -19,18 +12,8 @@ import stepsReadme from "./template/steps/README.md.template" with { type: "text
 import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** The kinds of projects that can be created. */
-export const templateNames = ["typescript", "steps"] as const;
-export type TemplateName = (typeof templateNames)[number];
-
-/** `link` is the package that a project needs beside it before anything is installed. */
-type Template = {
-  files: Record<string, string>;
-  source: string;
-  link: string;
-};
-
-const templates: Record<TemplateName, Template> = {
+/** The kinds of projects; `link` is the package that one needs beside it before anything is installed. */
+const templates = {
   typescript: {
     files: {
       ".gitignore": gitignore,
@@ -47,7 +30,10 @@ const templates: Record<TemplateName, Template> = {
     source: "flow.json",
     link: "@uncaged/workflow-steps",
   },
-};
+} satisfies Record<string, { files: Record<string, string>; source: string; link: string }>;
+
+export type TemplateName = keyof typeof templates;
+export const templateNames = Object.keys(templates);
 
 /** A project that was created: its folder, the workflow's name, its files, and which of them to add. */
 export type Project = { name: string; dir: string; files: string[]; source: string };
@@ -67,13 +53,20 @@ export function createProject(
   const dir = resolve(cwd, path);
   const checked = checkWorkflowName(name ?? basename(dir));
   refuseUsed(path, dir);
-  const own = ownPackage(link);
-  const values = { name: checked, package: checked.toLowerCase(), workflow: own.spec };
+  const own = folderOf(link);
+  // A copy that is not published (a checkout) can only be named by its folder.
+  const isPublished = own === null || manifestIn(own)?.private !== true;
+  const spec = isPublished ? `^${cli.version}` : `file:${own}`;
+  const values = { name: checked, package: checked.toLowerCase(), workflow: spec };
   mkdirSync(dir, { recursive: true, mode: 0o777 });
   for (const [file, text] of Object.entries(files)) {
     writeFileSync(join(dir, file), filled(text, values), { flag: "wx", mode: 0o666 });
   }
-  linkOwn(dir, link, own);
+  if (own !== null) {
+    const linked = join(dir, "node_modules", link);
+    mkdirSync(dirname(linked), { recursive: true, mode: 0o777 });
+    symlinkSync(own, linked, "dir");
+  }
   return { name: checked, dir, files: Object.keys(files), source };
 }
 
@@ -97,24 +90,7 @@ function filled(template: string, values: Record<string, string>): string {
   return template.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
 }
 
-function linkOwn(dir: string, name: string, { folder }: OwnPackage): void {
-  if (folder === null) return;
-  const link = join(dir, "node_modules", name);
-  mkdirSync(dirname(link), { recursive: true, mode: 0o777 });
-  symlinkSync(folder, link, "dir");
-}
-
-/** A package of ours that is installed beside this program, and its version for a package.json. */
-type OwnPackage = { folder: string | null; spec: string };
-
-/** Finds it by its name. A copy that is not published (a checkout) can only be named by its folder. */
-function ownPackage(name: string): OwnPackage {
-  const folder = folderOf(name);
-  const spec = `^${cli.version}`;
-  if (folder === null) return { folder, spec };
-  return { folder, spec: manifestIn(folder)?.private === true ? `file:${folder}` : spec };
-}
-
+/** The folder of a package of ours that is installed beside this program; null where none is. */
 function folderOf(name: string): string | null {
   try {
     let folder = dirname(Bun.resolveSync(name, import.meta.dir));
@@ -129,7 +105,9 @@ function folderOf(name: string): string | null {
 }
 
 function manifestIn(folder: string): { name?: string; private?: boolean } | null {
-  const path = join(folder, "package.json");
-  if (!existsSync(path)) return null;
-  return JSON.parse(readFileSync(path, "utf8")) as { name?: string; private?: boolean };
+  try {
+    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  } catch {
+    return null;
+  }
 }
