@@ -20,8 +20,8 @@ export function consoleFolder(): string {
 }
 
 /**
- * The built console: the files of a folder, each by its path in it. Only what was listed there can
- * be requested: no path of a request ever reaches the disk. Each is read when it is first requested.
+ * The built console: the files of a folder, each by its path in it. Only what was listed there can be
+ * requested: no path of a request ever reaches the disk. Each is read when it is first requested.
  */
 export class ConsoleFiles {
   readonly #paths: ReadonlyMap<string, string>;
@@ -81,8 +81,8 @@ function filesOf(folder: string): Map<string, string> {
 }
 
 /**
- * Builds the console where its sources are at hand and it was not built yet: in a checkout. Packed, it
- * is there already. `onBuild` is called before that takes its seconds.
+ * Builds the console where its sources are at hand and it was not built yet: in a checkout. Packed, it is
+ * there already. `onBuild` is called before that takes its seconds.
  *
  * @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
  */

@@ -7,14 +7,12 @@ export const wantsPage = ({ headers, method, url }: Request): boolean =>
   (headers.get("accept") ?? "").includes("text/html") &&
   isPagePath(new URL(url).pathname);
 
-/** The page in place of a console that was not built. */
 export const notBuilt = (): Response =>
   plainPage(200, [
     "The server runs. The console is not built here, so there is no page to show.",
     'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
   ]);
 
-/** The page for a browser without the token. */
 export const noToken = (): Response =>
   plainPage(401, [
     "This server requires its token, and this browser does not have it, or no longer.",

@@ -18,11 +18,7 @@ const typeOf = ({ headers }: Request): string =>
 
 const isUntyped = (type: string): boolean => type === "" || type === "text/plain";
 
-/**
- * Checks a body's type before it is read: a form's is refused, for any page may send a form anywhere.
- *
- * @throws WorkflowError `BAD_CONTENT_TYPE` (usage).
- */
+/** Checks a body's type before it is read: a form's is refused, for any page may send a form anywhere. */
 export function checkBodyType(request: Request): void {
   const { method, headers } = request;
   const length = Number(headers.get("content-length") ?? 0);
@@ -47,7 +43,6 @@ export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
   await next();
 };
 
-/** The most that a request's body may have, in bytes. */
 export function mostOf(request: Request): number {
   const bringsFiles = /^\/api\/workflows\/[^/]+$/.test(new URL(request.url).pathname);
   const isLarge = bringsFiles || isForRun(request) || typeOf(request) === uploadType;
@@ -67,11 +62,7 @@ export const limitBody: MiddlewareHandler = (c, next) => {
   return bodyLimit({ maxSize, onError })(c, next);
 };
 
-/**
- * Checks that a body of JSON is not nested more deeply than what a log may hold.
- *
- * @throws WorkflowError `BODY_TOO_DEEP` (usage).
- */
+/** Checks that a body of JSON is not nested more deeply than what a log may hold. */
 export function checkDepth(body: unknown): void {
   if (!isDeeper(body, maxJsonDepth)) return;
   const message = `a body may have ${maxJsonDepth} levels`;

@@ -5,7 +5,6 @@ import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
 
-/** The statuses of error responses; 500 is for bugs. */
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500;
 
 type RunFailure = z.infer<typeof runFailureSchema>;

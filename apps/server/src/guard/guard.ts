@@ -13,8 +13,6 @@ export type Access = {
 /**
  * Checks a request before it is routed, whatever its path: host, page, token, body. A browser that brings
  * the token of the printed URL, or an entry code, gets its cookie and is redirected to the URL without it.
- *
- * @throws WorkflowError why the request is refused.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
   checkSender(request.headers, access.hosts);
@@ -66,7 +64,6 @@ const protection: Record<string, string> = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-/** Adds the headers of every answer to one. */
 export function protect(response: Response): Response {
   for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
   if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
@@ -81,8 +78,8 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * The values of `Host` that a server on this address answers to. A page of another site whose name was
- * made to point here (DNS rebinding) sends its own.
+ * The values of `Host` that a server on this address answers to. A page of another site whose name was made
+ * to point here (DNS rebinding) sends its own.
  */
 export function ownHosts(host: string, port: number): ReadonlySet<string> {
   const names = [...loopback, bracketed(host)];
@@ -96,11 +93,9 @@ export function ownHosts(host: string, port: number): ReadonlySet<string> {
   return new Set(names.flatMap((name) => ports.map((suffix) => name.toLowerCase() + suffix)));
 }
 
-/** A host as a URL has it. */
 export const bracketed = (host: string): string =>
   host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 
-/** Checks who sends a request and from which page. */
 function checkSender(headers: Headers, hosts: ReadonlySet<string>): void {
   const host = headers.get("host")?.toLowerCase() ?? "";
   if (!hosts.has(host)) throw foreign("FOREIGN_HOST", "Host");

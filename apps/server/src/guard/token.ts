@@ -13,11 +13,7 @@ export const isSame = (given: string, token: string): boolean =>
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/**
- * Checks a request's token: a program sends it in `Authorization`, a browser in the cookie.
- *
- * @throws WorkflowError `NO_TOKEN`, `WRONG_TOKEN`.
- */
+/** Checks a request's token: a program sends it in `Authorization`, a browser in the cookie. */
 export function checkToken(headers: Headers, token: string, port: number): void {
   const bearer = bearerOf(headers);
   const given = bearer === undefined ? cookiesOf(headers, port) : [bearer];
@@ -58,7 +54,6 @@ export class EntryCodes {
   /** Until when each is good, in milliseconds of the process's own clock. */
   readonly #open = new Map<string, number>();
 
-  /** A new code: 128 random bits. */
   make(): string {
     const code = randomBytes(16).toString("base64url");
     this.#open.set(code, performance.now() + goodForMs);

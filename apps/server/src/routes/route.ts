@@ -28,7 +28,6 @@ type Responses = RouteConfig["responses"];
 
 const json = (schema: z.ZodType) => ({ "application/json": { schema } });
 
-/** The error responses of a path, by their statuses. */
 export const refusals = (schema: z.ZodType, descriptions: Record<number, string>): Responses =>
   Object.fromEntries(
     Object.entries(descriptions).map(([status, description]) => [
@@ -76,7 +75,6 @@ type Endpoint<Params, Query, Body, Answer> = {
   ): z.input<Answer> | Response | Promise<z.input<Answer> | Response>;
 };
 
-/** The paths of one tag of the API's document. */
 export class Routes {
   /** Refuses what does not match its schema, or is nested too deeply. */
   readonly app = new OpenAPIHono({

@@ -11,7 +11,6 @@ import {
 } from "@uncaged/workflow/host";
 import { rewritten } from "../guard/error-response.ts";
 
-/** The files of one upload: their contents by their paths. */
 type SentFiles = ReadonlyMap<string, string | Uint8Array>;
 
 /** What was registered; `warnings` are those of a step workflow's check. */
@@ -23,8 +22,6 @@ let atWork = 0;
 /**
  * Registers one of the files that were sent: a bundle, or a source that is built first, with those that it
  * imports or runs. Errors and warnings name them as their sender does.
- *
- * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `checkFiles` and `Host.register`.
  */
 export async function addFiles(
   host: Host,
@@ -44,8 +41,6 @@ export async function addFiles(
 /**
  * Calls `use` with the path of a file that was sent, in a temporary folder with those beside it. `plain`
  * takes that folder out of a text, as it is taken out of errors.
- *
- * @throws WorkflowError `TOO_MANY_UPLOADS`, and those of `use`.
  */
 export async function withUpload<T>(
   file: string,
@@ -97,7 +92,6 @@ const unresolvedHint =
   "add the files that are imported; with packages other than ours " +
   "it is built where they are installed: uncaged-workflow build <file>";
 
-/** The most files of one upload. */
 export const mostFiles = 1_000;
 
 const mostPath = 512;
@@ -108,12 +102,7 @@ const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/**
- * Checks that files have names that any system can store in one folder, and that `file`
- * is one of them.
- *
- * @throws WorkflowError `TOO_MANY_FILES`, `BAD_FILE_NAME`, `FILE_NOT_SENT` (usage).
- */
+/** Checks that files have names that any system can store in one folder, and that `file` is one of them. */
 export function checkFiles(files: SentFiles, file: string): void {
   if (files.size > mostFiles) {
     const message = `${files.size} files were sent, ${mostFiles} are the most`;
@@ -150,7 +139,6 @@ function checkPath(path: string): void {
 
 const folded = (path: string): string => path.normalize("NFC").toLowerCase();
 
-/** Writes files that were checked into a folder. */
 export async function writeFiles(folder: string, files: SentFiles): Promise<void> {
   for (const [path, content] of files) {
     const target = join(folder, path);

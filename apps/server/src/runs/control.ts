@@ -18,11 +18,8 @@ const file = "workflow.json";
 const position = new RegExp(`^${file}:\\d+:\\d+: `);
 
 /**
- * Starts a run of a workflow that has a name, or of one that is sent along. Its params are checked
- * before there is a thread.
- *
- * @throws WorkflowError `BAD_REQUEST` (usage), `WORKFLOW_NOT_FOUND` (missing), `STEPS_INVALID`,
- * `PARAMS_INVALID`, and those of `Host.start`.
+ * Starts a run of a workflow that has a name, or of one that is sent along. Its params are checked before
+ * there is a thread.
  */
 export async function startRun(
   { host, env, cwd }: Context,
@@ -59,11 +56,7 @@ async function stored(host: Host, document: object): Promise<string> {
 
 type Request = z.infer<typeof rerunBody>;
 
-/**
- * Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known.
- *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), those of `planRerun`, and those of `Host.fork`.
- */
+/** Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known. */
 export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
@@ -84,7 +77,6 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   return (await host.fork(source.ref, fork)).threadId;
 }
 
-/** The run that a checkpoint is of, if it is here. */
 async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["checkpoint"]) {
   const texts = [id, workflowID].filter((one) => typeof one === "string");
   const named = texts.find((text) => threadIdPattern.test(text));
@@ -119,8 +111,6 @@ type Answer = z.infer<typeof resumeRunBody>;
 /**
  * Answers the Pause that a run waits at; or, without an answer, lets one go on that was paused from
  * outside.
- *
- * @throws WorkflowError `NO_ANSWER_TOKEN` (usage), and those of `Host.control`.
  */
 export async function resumeRun(
   { host, env }: Context,

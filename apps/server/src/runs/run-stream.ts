@@ -6,14 +6,11 @@ import { endedOf, type Ending, endingOf, endingSeqOf, lastSeqOf } from "./run.ts
 
 const nothing: Bytes = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
-/** What is of our own engine: the documented API has no such events. */
 const internal: ReadonlySet<string> = new Set(["attempt_start", "attempt_end", "worker_start"]);
 
 /**
- * The stream of a run's events after the one with the id `last`. It ends with the event that ends the
- * run; a client that has that one is answered with the status 204.
- *
- * @throws WorkflowError `TOO_MANY_STREAMS`.
+ * The stream of a run's events after the one with the id `last`. It ends with the event that ends the run;
+ * a client that has that one is answered with the status 204.
  */
 export async function followRun(
   { host, threadFeeds, connections }: Context,
@@ -49,8 +46,8 @@ export const seqIn = (text: string | undefined): number | null =>
 
 /**
  * A run's events, numbered by `seq`, as section 7 of the documented API has them, each with the `attempt`
- * that it belongs to and that attempt's `path`. The event that ends the run is sent once, when the
- * thread's log has its end, and nothing after it.
+ * that it belongs to and that attempt's `path`. The event that ends the run is sent once, when the thread's
+ * log has its end, and nothing after it.
  */
 export class RunSerializer implements Serializer {
   readonly name = "run";

@@ -19,10 +19,8 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 
-/** A thread of a step workflow. */
 export type Run = { ref: ThreadRef; documents: Documents };
 
-/** A point in a run: before a step's last execution, or after its first steps. */
 type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
@@ -47,14 +45,12 @@ export class Runs {
     }
   }
 
-  /** As {@link find}. @throws WorkflowError `RUN_NOT_FOUND` (missing). */
   async get(id: string): Promise<Run> {
     const found = await this.find(id);
     if (found) return found;
     throw missing("RUN_NOT_FOUND", "not found");
   }
 
-  /** @throws WorkflowError those of `documentsOf`. */
   async documentsOf(hash: string): Promise<Documents> {
     const known = this.#known.get(hash);
     if (known) return known;
@@ -78,12 +74,7 @@ export class Runs {
     return recordedSnapshot(documents, thread, { elapsedMs, eventSeq, failedStepID });
   }
 
-  /**
-   * The state of a run: now, before the last execution of a step, or after its first steps.
-   *
-   * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run or step, and for more steps than
-   * there are.
-   */
+  /** The state of a run: now, before the last execution of a step, or after its first steps. */
   async checkpoint(id: string, { before, steps: count }: Point = {}): Promise<Checkpoint> {
     const { documents, thread } = await this.#recorded(id);
     const first = (length: number): Checkpoint => {
@@ -100,11 +91,7 @@ export class Runs {
     return first(stepsBefore(thread.steps, before) ?? 0);
   }
 
-  /**
-   * The values that were in force where the step with this number began.
-   *
-   * @throws WorkflowError `NO_CHECKPOINT` (missing) for an unknown run, and where nothing comes next.
-   */
+  /** The values that were in force where the step with this number began. */
   async values(id: string, number: number): Promise<StepValues> {
     const { documents, ref, thread } = await this.#recorded(id);
     const isNext = number === thread.steps.length + 1;
@@ -142,14 +129,12 @@ async function* newestEvents(host: Host, ref: ThreadRef): AsyncGenerator<EventRe
 const missing = (code: string, message: string): WorkflowError =>
   new WorkflowError({ code, kind: "missing", message, hint: "ask for a run that is there" });
 
-/** The event that a run's stream ends with. */
 export type Ending = {
   type: "workflow_done" | "workflow_failed" | "workflow_cancelled";
   seq: number;
   payload: unknown;
 };
 
-/** When a thread ended, in milliseconds since the epoch, and whether it was killed. */
 type Ended = { at: number; killed: boolean };
 
 // A run publishes little after its own end.
@@ -199,7 +184,6 @@ async function failedStepOf(host: Host, ref: ThreadRef): Promise<string | null> 
   return null;
 }
 
-/** When the thread of a row ended; null when it has not. */
 export function endedOf(row: ThreadRow | null): Ended | null {
   if (row?.status === "killed") return { at: row.updatedAt, killed: true };
   const hasEnded = row?.status === "completed" || row?.status === "failed";

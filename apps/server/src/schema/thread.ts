@@ -168,8 +168,8 @@ type Thread = z.infer<typeof threadSchema>;
 type Version = "threadId" | "workflow" | "hash";
 
 /**
- * The data of the server-sent events of one thread, by the event's name. The ids of `start`, `step`, `event`
- * and `end` are cursors.
+ * The data of the server-sent events of one thread, by the event's name. The ids of `start`, `step`,
+ * `event` and `end` are cursors.
  */
 export type ThreadEvents = {
   start: Pick<Thread, Version | "prompt" | "maxRounds" | "createdAt" | "forkFrom">;
@@ -181,8 +181,8 @@ export type ThreadEvents = {
 };
 
 /**
- * The data of the server-sent events of the host, by the event's name. `reload` comes first: the client reads
- * its lists then, and whenever it comes again.
+ * The data of the server-sent events of the host, by the event's name. `reload` comes first: the client
+ * reads its lists then, and whenever it comes again.
  */
 export type HostEvents = {
   thread: z.infer<typeof threadRowSchema>;

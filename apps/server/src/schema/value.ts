@@ -13,10 +13,8 @@ export const threadId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 export const hash = text.openapi({ example: "EYHPV6X8XHTCS" });
 export const milliseconds = number.describe("Milliseconds since the epoch, UTC.");
 
-/** A yes or no in a query. */
 export const flag = z.enum(["true", "false"]).optional();
 
-/** A whole number of a query, written in digits. */
 export const count = (least: number, most: number) =>
   text
     .regex(/^\d{1,15}$/, "must be a whole number")

@@ -18,7 +18,6 @@ import { makeApp } from "./app.ts";
 
 export type ServerOptions = {
   host: Host;
-  /** The address to listen on. */
   hostname: string;
   /** The port; 0 takes any that is free. */
   port: number;
@@ -26,7 +25,6 @@ export type ServerOptions = {
   env: Record<string, string>;
   cwd: string;
   version: string;
-  /** The built console; the one of this repository when absent. */
   console?: string;
   streams?: Partial<StreamLimits>;
 };
@@ -38,7 +36,6 @@ export type RunningServer = {
   readonly port: number;
   /** A URL that gives one browser access, once, within a minute: for the program that opens it. */
   entry(): string;
-  /** Closes every connection, and the port. */
   stop(): Promise<void>;
 };
 
@@ -49,9 +46,9 @@ const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 }
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
- * Serves a host by HTTP: the API under `/api`, the console everywhere else. Its address and its
- * token are written to the storage root. The token of the previous server is used again, so that open
- * pages stay signed in.
+ * Serves a host by HTTP: the API under `/api`, the console everywhere else. Its address and its token are
+ * written to the storage root. The token of the previous server is used again, so that open pages stay
+ * signed in.
  *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
  */

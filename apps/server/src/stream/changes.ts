@@ -7,8 +7,8 @@ const ringBytes = 1024 * 1024;
 const retryMs = 1_000;
 
 /**
- * The changes of a host for all that listen now: watched once, while somebody listens. A listener that
- * is too slow for the messages that are held is sent `reload`.
+ * The changes of a host for all that listen now: watched once, while somebody listens. A listener that is
+ * too slow for the messages that are held is sent `reload`.
  */
 export class ChangeFeed {
   readonly #host: Host;

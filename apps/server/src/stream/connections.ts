@@ -16,8 +16,8 @@ const largestPiece = 1024;
 const lookEveryMs = 5_000;
 
 /**
- * The streams that are open. Each piece is requested when the one before it was taken: a slow client
- * costs what the system buffers for the connection, and one that takes nothing any more is dropped.
+ * The streams that are open. Each piece is requested when the one before it was taken: a slow client costs
+ * what the system buffers for the connection, and one that takes nothing any more is dropped.
  */
 export class Connections {
   readonly #limits: StreamLimits;
@@ -28,7 +28,6 @@ export class Connections {
     this.#limits = limits;
   }
 
-  /** @throws WorkflowError `TOO_MANY_STREAMS` when no more may be open. */
   checkLimit(): void {
     const { most } = this.#limits;
     if (this.#open.size < most) return;
@@ -36,7 +35,6 @@ export class Connections {
     throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
   }
 
-  /** The response that sends what a source has. */
   send(source: Source): Response {
     const connection = new Connection(source, (closed) => this.#forget(closed));
     this.#open.add(connection);
@@ -48,7 +46,6 @@ export class Connections {
     });
   }
 
-  /** Ends all of them. */
   close(): void {
     for (const connection of this.#open) connection.drop();
   }

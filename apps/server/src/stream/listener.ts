@@ -4,7 +4,6 @@ import { type Bytes, type Piece, PieceBuilder } from "./sse.ts";
 import { isLogItem, type Serializer, ThreadFeed } from "./thread-feed.ts";
 
 type Listening = {
-  /** The cursor to begin after; the thread's start when absent. */
   cursor?: string;
   /** Leaves out the messages up to this `seq`. */
   after?: number;

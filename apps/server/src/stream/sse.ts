@@ -6,7 +6,6 @@ export type SseMessage = {
   cursor: string;
   /** Empty for what is not sent. */
   bytes: Bytes;
-  /** Whether the stream ends with it. */
   last?: boolean;
   /** The number by which a client refers to it, where that is not the cursor. */
   seq?: number;
@@ -60,7 +59,6 @@ export class PieceBuilder {
     this.#newest = message;
   }
 
-  /** Null without a message. */
   get piece(): Piece | null {
     if (this.#newest === null) return null;
     const { cursor, last = false } = this.#newest;
@@ -89,7 +87,6 @@ export class Ring {
     this.#limit = limit;
   }
 
-  /** The number of the message that comes next. */
   get next(): number {
     return this.#first + this.#messages.length;
   }

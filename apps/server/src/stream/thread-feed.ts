@@ -28,13 +28,11 @@ export interface Serializer {
   ): Bytes | null | Promise<Bytes | null>;
 }
 
-/** An item of a thread's log: what has a cursor of its own. */
 export type LogItem = Exclude<Observed, { kind: "status" | "removed" }>;
 
 export const isLogItem = (item: Observed): item is LogItem =>
   item.kind !== "status" && item.kind !== "removed";
 
-/** What a thread's listeners share. */
 export class ThreadFeed {
   readonly host: Host;
   readonly ref: ThreadRef;

@@ -14,10 +14,7 @@ import { jsonOf } from "./values.ts";
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/**
- * The change that `--edit` asks for: its JSON, or what a person makes of the step in an editor.
- * @throws WorkflowError `BAD_EDIT` (usage), `NOTHING_TO_EDIT`, `EDIT_CANCELLED`, and the editor's.
- */
+/** The change that `--edit` asks for: its JSON, or what a person makes of the step in an editor. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,
@@ -51,7 +48,6 @@ function checkEdit(value: unknown): Edit {
 const metaMark = "--- meta";
 const contentMark = "--- content";
 
-/** A step as a person edits it. */
 export function stepText({ role, content, meta }: Step, number: number): string {
   return [
     `Step ${number}, ${role}. Change the meta (JSON) or the content, save, and close the editor.`,

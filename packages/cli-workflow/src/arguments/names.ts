@@ -8,9 +8,9 @@ import { errorEnvelope, errorText, exitCodeOf, recordOf } from "../session/failu
 import type { Session } from "../session/session.ts";
 
 /**
- * Does the same to each of several threads. One that can't be done does not stop the next: its error
- * is reported, and the first error decides the exit code. With `--json` one id gives its object and
- * several an array, in which `{id, error}` stands for what failed.
+ * Does the same to each of several threads. One that can't be done does not stop the next: its error is
+ * reported, and the first error decides the exit code. With `--json` one id gives its object and several an
+ * array, in which `{id, error}` stands for what failed.
  */
 export async function forEachThread<Result>(
   session: Session,

@@ -6,8 +6,8 @@ import type { Session } from "../session/session.ts";
 import { promptOf } from "./text.ts";
 
 /**
- * A parser for an option that takes a whole number within bounds, both included.
- * It throws `BAD_OPTION` (usage), which names the option and the range.
+ * A parser for an option that takes a whole number within bounds, both included. It throws `BAD_OPTION`
+ * (usage), which names the option and the range.
  */
 export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
   return (text) => {
@@ -20,8 +20,8 @@ export function wholeNumber(option: string, least: number, most: number): (text:
 const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * The time that an option names, in milliseconds since the epoch: a span before now (`30s`, `5m`,
- * `2h`, `1d`) or an ISO 8601 date or time. @throws WorkflowError `BAD_OPTION` (usage).
+ * The time that an option names, in milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`,
+ * `1d`) or an ISO 8601 date or time.
  */
 export function timeOf(option: string, text: string, now: number): number {
   const [, amount, unit = ""] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
@@ -31,7 +31,6 @@ export function timeOf(option: string, text: string, now: number): number {
   throw badOption(option, text, "give a span (30s, 5m, 2h, 1d) or a time (2026-05-06T12:00:00Z)");
 }
 
-/** For an option that may be repeated: all of its values. */
 export const collect = (value: string, values: string[] | undefined): string[] => [
   ...(values ?? []),
   value,
@@ -49,7 +48,6 @@ export function maxRoundsOption(
   );
 }
 
-/** What a thread may spend on models. */
 type LimitOptions = { maxCost?: number; maxTokens?: number };
 
 const mostTokens = 1_000_000_000_000;
@@ -78,7 +76,6 @@ function dollars(text: string): number {
 /** The options of every command that starts a thread or continues one. */
 export type StartOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };
 
-/** Adds `--durability`, `--wait` and `--follow`. */
 export function startOptions(command: Command): Command {
   return command
     .addOption(
@@ -91,7 +88,6 @@ export function startOptions(command: Command): Command {
     .addOption(new Option("--follow", "show the thread live").conflicts("wait"));
 }
 
-/** What a fork may change. */
 export type ForkOptions = StartOptions &
   LimitOptions & { prompt?: string; promptFile?: string; maxRounds?: number; on?: string };
 
@@ -107,7 +103,6 @@ export function forkOptions(command: Command): Command {
   return startOptions(limitOptions(command, "default: that of the thread"));
 }
 
-/** What these options change, for the host. */
 export async function changesOf(session: Session, options: ForkOptions) {
   const { maxCost, maxTokens, maxRounds, durability, on } = options;
   const limits = {
@@ -118,6 +113,5 @@ export async function changesOf(session: Session, options: ForkOptions) {
   return { env: session.env, prompt, maxRounds, options: limits, durability, on };
 }
 
-/** The error for an option's value that can't be. */
 export const badOption = (option: string, value: string, hint: string): WorkflowError =>
   wrongUse(`${option} can't be ${show(value)}`, hint);

@@ -12,19 +12,13 @@ import { looseJson } from "./values.ts";
 
 /* What only step workflows have: it is loaded for them alone. */
 
-/**
- * The documents of the step workflow that a bundle was built from.
- *
- * @throws WorkflowError those of `documentsOf`.
- */
+/** The documents of the step workflow that a bundle was built from. */
 export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
   documentsOf(hash, await host.descriptor(hash));
 
 /**
  * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is JSON, else as
  * the text. What begins like JSON and is none is refused.
- *
- * @throws WorkflowError `BAD_OPTION`, `BAD_JSON` (usage), `NOT_DECLARED` (missing).
  */
 export function overridesOf(
   pairs: readonly string[],
@@ -57,10 +51,8 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
 export type RerunStart = { stepID: string; kept: number; path: StepRun["path"] };
 
 /**
- * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of
- * the workflow's steps.
- *
- * @throws WorkflowError `NO_SUCH_STEP` (missing).
+ * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of the
+ * workflow's steps.
  */
 export function rerunStart(
   text: string,

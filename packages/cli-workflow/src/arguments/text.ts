@@ -3,7 +3,6 @@ import { type ErrorKind, show, WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
 import { wrongUse } from "../session/failure.ts";
 
-/** The path that stands for stdin. */
 const stdin = "-";
 
 /** The longest text that is read, in bytes: a log takes no longer record. */
@@ -11,10 +10,7 @@ const longestText = 64 * 1024 * 1024;
 
 type PromptOptions = { prompt?: string; promptFile?: string };
 
-/**
- * The prompt that `--prompt` and `--prompt-file` give, byte for byte, or undefined for none.
- * @throws WorkflowError `BAD_OPTION` (usage) for both at once, and those of {@link readText}.
- */
+/** The prompt that `--prompt` and `--prompt-file` give, byte for byte, or undefined for none. */
 export async function promptOf(options: PromptOptions): Promise<string | undefined> {
   const { prompt, promptFile } = options;
   if (prompt !== undefined && promptFile !== undefined) {
@@ -24,16 +20,11 @@ export async function promptOf(options: PromptOptions): Promise<string | undefin
   return prompt === undefined ? undefined : await textOrStdin(prompt, "--prompt");
 }
 
-/** The text that was given, or all of stdin for `-`. */
 export async function textOrStdin(text: string, option: string): Promise<string> {
   return text === stdin ? await readText(stdin, option) : text;
 }
 
-/**
- * The text of a file, or of stdin for `-`.
- * @throws WorkflowError `FILE_NOT_FOUND` (missing), `BAD_FILE` (usage): a folder, not UTF-8,
- * longer than 64 MiB; `FILE_UNREADABLE`.
- */
+/** The text of a file, or of stdin for `-`. */
 export async function readText(path: string, option: string): Promise<string> {
   const isStdin = path === stdin;
   const refuse = (code: string, kind: ErrorKind, what: string) => {

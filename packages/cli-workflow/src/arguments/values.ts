@@ -5,10 +5,7 @@ import { readText, textOrStdin } from "./text.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
-/**
- * The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it.
- * @throws WorkflowError `BAD_JSON` (usage), and those of {@link readText}.
- */
+/** The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it. */
 export async function jsonOf(option: string, text: string): Promise<unknown> {
   const source = text.startsWith("@") ? await readText(text.slice(1), option) : text;
   try {
@@ -19,8 +16,8 @@ export async function jsonOf(option: string, text: string): Promise<unknown> {
 }
 
 /**
- * Options of the form `name=value`, repeated: each value as JSON when it is JSON, else as the text.
- * What begins like JSON (`{`, `[` or `"`) and is none is refused.
+ * Options of the form `name=value`, repeated: each value as JSON when it is JSON, else as the text. What
+ * begins like JSON (`{`, `[` or `"`) and is none is refused.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
@@ -58,11 +55,7 @@ function badJson(option: string, text: string, error: unknown): WorkflowError {
 /** An answer to a waiting thread: its text, what it is as JSON when it is JSON, and the question's token. */
 export type Input = { content: string; value?: unknown; meta?: { token: string } };
 
-/**
- * The answer that `--input` and `--token` give, or undefined for none.
- *
- * @throws WorkflowError `BAD_OPTION` (usage) for a token without an answer.
- */
+/** The answer that `--input` and `--token` give, or undefined for none. */
 export async function inputOf(
   text: string | undefined,
   token?: string,

@@ -28,7 +28,6 @@ type Spent = Pick<Ledger, "total" | "unknown">;
 
 const nothing: Spent = { total: noTally, unknown: 0 };
 
-/** Tokens and cost so far, where any thread has spent some. */
 async function spentColumns(session: Session, rows: LiveRow[]): Promise<Column<LiveRow>[]> {
   const spent = new Map<LiveRow, Spent>();
   await Promise.all(

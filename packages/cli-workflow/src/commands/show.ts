@@ -18,7 +18,6 @@ export default defineCommand({
   },
 });
 
-/** The params that a step workflow declares. */
 async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[]> {
   if (descriptor === null || !("stepWorkflow" in descriptor)) return [];
   const { documentsIn } = await import("@uncaged/workflow-steps");

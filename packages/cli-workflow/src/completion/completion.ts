@@ -10,8 +10,8 @@ export type Stored = Record<"workflow" | "thread" | "step", () => Promise<Candid
 const files: Candidate = { value: ":files", about: "" };
 
 /**
- * What the last word, which may be empty, can be completed to. `words` are those after the program's
- * name; `load` declares a command's arguments and options.
+ * What the last word, which may be empty, can be completed to. `words` are those after the program's name;
+ * `load` declares a command's arguments and options.
  */
 export async function candidatesFor(
   program: Command,

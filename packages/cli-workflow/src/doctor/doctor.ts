@@ -139,7 +139,6 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
   }
 }
 
-/** How many problems of one kind are listed one by one. */
 const shown = 5;
 
 /** What to do about all problems of a kind at once, where there is one command. */

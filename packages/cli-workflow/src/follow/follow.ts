@@ -23,8 +23,8 @@ import type { Session } from "../session/session.ts";
 import { View } from "./view.ts";
 
 /**
- * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves
- * the view and not the thread.
+ * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves the
+ * view and not the thread.
  */
 export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
   const { threadId } = ref;
@@ -66,7 +66,6 @@ function draw(session: Session, spinner: Spinner, text: string): void {
   session.write(text);
 }
 
-/** The state that ends the view, if an item does. */
 function endOf(item: Observed): ThreadStatus | null {
   if (item.kind === "end") return item.state;
   return item.kind === "status" && !isMoving(item.state.status) ? item.state : null;
@@ -99,7 +98,6 @@ export async function waitForThread(
   return outcomeExitCode(view);
 }
 
-/** Reports that the thread continues without us. */
 function leave(session: Session, { threadId }: ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);

@@ -35,8 +35,8 @@ type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 const whole = Number.POSITIVE_INFINITY;
 
 /**
- * The live view of a thread: what is written for each item that is observed, and the lines that show what is
- * in progress. It shows the one fold of the thread's attempts. On a terminal also what happens in them:
+ * The live view of a thread: what is written for each item that is observed, and the lines that show what
+ * is in progress. It shows the one fold of the thread's attempts. On a terminal also what happens in them:
  * text as it comes while one attempt runs, line by line when several do; what was thought, and each tool
  * with its result, as one line. A pipe gets the steps, the failures and what the workflow prints.
  */
@@ -59,7 +59,6 @@ export class View {
     this.#look = look;
   }
 
-  /** Whether streamed text stands on the cursor's line. */
   get midLine(): boolean {
     return this.#midLine !== null;
   }

@@ -79,7 +79,6 @@ export function toolLine(turn: ToolTurn, columns: number): string {
   return truncate(`${call} → ${result}`, columns);
 }
 
-/** A call of a tool: its name and its input. */
 export const toolCall = ({ name, input }: ToolTurn): string =>
   `${oneLine(name)} ${oneLine(valueText(input))}`.trimEnd();
 

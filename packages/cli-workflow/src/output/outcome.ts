@@ -5,13 +5,11 @@ import { isoTime, plain } from "./text.ts";
 /** The exit code for a thread that waits for an answer: it is neither done nor failed. */
 export const waitingExitCode = 6;
 
-/** The exit code after Ctrl-C. */
 export const interruptedExitCode = 130;
 
 // Of a Date, in milliseconds since the epoch.
 const latestTime = 8.64e15;
 
-/** What a thread returned; null for one that has not ended. */
 export const resultOf = (state: ThreadStatus): ThreadResult | null =>
   "result" in state ? state.result : null;
 
@@ -35,7 +33,6 @@ export function outcomeText(state: ThreadStatus, paint: Paint, terminal: boolean
   return `${head}${code}${text ? `: ${plain(text)}` : ""}\n`;
 }
 
-/** What a step asks, and until when. */
 export function questionText({ content, meta: { expiresAt } }: Step): string {
   const isTimed = typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime;
   return isTimed ? `${content} (until ${isoTime(expiresAt)})` : content;

@@ -2,7 +2,6 @@ import { fstatSync, writeSync } from "node:fs";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { truncate } from "./text.ts";
 
-/** One of the two streams that a command writes to. */
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
@@ -16,7 +15,6 @@ export type Output = { results: Sink; notes: Sink };
 /** Thrown when the reader of the results has gone (`… | head -1`): nobody is left to report to. */
 export class ReaderGone extends Error {}
 
-/** The streams of this process. */
 export function processOutput(): Output {
   return {
     results: sinkOf(1, () => process.stdout.columns, true),

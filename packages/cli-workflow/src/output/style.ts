@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
 import type { Status } from "@uncaged/workflow/host";
 
-/** The styles in use. */
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
 
 /** Gives a text a style, or leaves it as it is where colour is off. */
@@ -10,7 +9,6 @@ export type Paint = (style: Style, text: string) => string;
 /** How results are shown: colour, and on a terminal no wider than it is. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
 
-/** Leaves every text as it is. */
 export const noPaint: Paint = (_style, text) => text;
 
 const paint: Paint = (style, text) =>
@@ -39,5 +37,4 @@ const looks: Record<Status, { glyph: string; style: Style }> = {
 export const statusText = (status: Status, terminal: boolean): string =>
   terminal ? `${looks[status].glyph} ${status}` : status;
 
-/** The colour that a status is shown in. */
 export const statusStyle = (status: Status): Style => looks[status].style;

@@ -49,7 +49,6 @@ export function table<Row>(
 
 type Thread = { threadId: string; status: Status; workflow: string; hash: string };
 
-/** The columns that every list of threads begins with. */
 export function idAndStatus<Row extends Thread>(
   rows: readonly Row[],
   { terminal }: Look,
@@ -65,7 +64,6 @@ export function idAndStatus<Row extends Thread>(
   ];
 }
 
-/** The column that every list of threads ends with. */
 export const versionColumn = <Row extends Thread>({ terminal }: Look): Column<Row> => ({
   title: "WORKFLOW",
   cell: ({ workflow, hash }) => versionText(workflow, hash, terminal),

@@ -2,8 +2,8 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
 
 /**
- * A text from outside as a terminal may show it: every kind of line break is one, and what would
- * move the cursor, colour the screen or turn the writing direction is written out (`\u001b`).
+ * A text from outside as a terminal may show it: every kind of line break is one, and what would move the
+ * cursor, colour the screen or turn the writing direction is written out (`\u001b`).
  */
 export function plain(text: string): string {
   return text
@@ -12,7 +12,6 @@ export function plain(text: string): string {
     .toWellFormed();
 }
 
-/** The first line that is not blank. */
 export function firstLine(text: string): string {
   const line = plain(text)
     .split("\n")
@@ -20,7 +19,6 @@ export function firstLine(text: string): string {
   return (line ?? "").replaceAll("\t", " ").trim();
 }
 
-/** The text on one line, its line breaks as spaces. */
 export const oneLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
 /** The text, truncated to a width in columns with an ellipsis at its end. */
@@ -57,8 +55,8 @@ const idDigits = 8;
 const hashDigits = 7;
 
 /**
- * How each thread id is shown on a terminal: its ending, for ids of one hour begin alike; so many
- * digits that no two of those listed are the same. An ending is accepted wherever an id is.
+ * How each thread id is shown on a terminal: its ending, for ids of one hour begin alike; so many digits
+ * that no two of those listed are the same. An ending is accepted wherever an id is.
  */
 export function shortIds(ids: readonly string[]): (id: string) => string {
   const all = new Set(ids);
@@ -68,7 +66,6 @@ export function shortIds(ids: readonly string[]): (id: string) => string {
   return (id) => id.slice(-digits);
 }
 
-/** The beginning of a hash, as a terminal shows it. */
 export const shortHash = (hash: string): string => hash.slice(0, hashDigits);
 
 /** A workflow's name and its hash: `review (C9NMV6V)` on a terminal, whole in a pipe. */

@@ -18,7 +18,6 @@ import { ago, count, hanging, isoTime, oneLine, plain, versionText } from "./tex
 /** A thread with its attempts and what they spent. */
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
-/** Reads a thread with its attempts and what they spent. */
 export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread> {
   const view = await host.read(ref);
   const attempts = await host.attempts(ref);
@@ -112,7 +111,6 @@ function stepText(
     .join("");
 }
 
-/** Every attempt, also those that no step came of. */
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
   attempts.map((attempt) => attemptText(attempt, look)).join("");
 

@@ -82,7 +82,6 @@ const files: Record<Name, () => Promise<CommandFile>> = {
 /** Those that take `-q`: ids or names alone, one a line. */
 const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);
 
-/** A command as the program knows it before its file is loaded. */
 export type Entry = {
   name: string;
   group: string;
@@ -92,7 +91,6 @@ export type Entry = {
   hidden: boolean;
 };
 
-/** Every command, in the order of help. */
 export const entries: Entry[] = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([name, summary]) => ({
     name,

@@ -5,9 +5,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
 
 /**
- * Prewarms the worker of a plain `run <workflow>`: it starts while the command line is still loading.
- * Only where nothing can be wrong with the arguments, for a command that is refused must leave no
- * trace; any other `run` starts its worker when its arguments have been parsed.
+ * Prewarms the worker of a plain `run <workflow>`: it starts while the command line is still loading. Only
+ * where nothing can be wrong with the arguments, for a command that is refused must leave no trace; any
+ * other `run` starts its worker when its arguments have been parsed.
  */
 export async function prewarm(
   argv: readonly string[],

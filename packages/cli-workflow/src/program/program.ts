@@ -14,8 +14,8 @@ export type Program = {
 };
 
 /**
- * The command line, with every command known by name and summary only: a command's own file is loaded
- * when that command is called. It prints help and nothing else; errors are thrown.
+ * The command line, with every command known by name and summary only: a command's own file is loaded when
+ * that command is called. It prints help and nothing else; errors are thrown.
  */
 export function makeProgram(world: World): Program {
   let exitCode = 0;

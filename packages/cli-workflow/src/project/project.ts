@@ -39,10 +39,8 @@ export const templateNames = Object.keys(templates);
 export type Project = { name: string; dir: string; files: string[]; source: string };
 
 /**
- * Creates a project with a small workflow. It builds and type-checks at once: where this program has
- * its own copy of the package that it needs, the project's `node_modules` links to it.
- *
- * @throws WorkflowError `BAD_NAME`, `DIR_NOT_EMPTY`, `NOT_A_DIR` (usage); nothing is then written.
+ * Creates a project with a small workflow. It builds and type-checks at once: where this program has its
+ * own copy of the package that it needs, the project's `node_modules` links to it.
  */
 export function createProject(
   path: string,

@@ -11,11 +11,9 @@ export type CommandDefinition<Options = never, Args extends unknown[] = never> =
     options: Options,
     ...args: Args
   ): Promise<number | undefined> | Promise<void>;
-  /** Commands of its own, by their names. */
   commands?: Record<string, CommandDefinition & { summary: string }>;
 };
 
-/** A command's file. */
 export type CommandFile = { default: CommandDefinition };
 
 /** Checks the types of a command's definition. */

@@ -15,7 +15,6 @@ const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
   WorkflowError.usage("BAD_OPTION", message, hint);
 
-/** The exit code for an error that a user can act on. */
 export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
 
 /** An error as people read it: one line, or one for each finding and the hint on the last. */
@@ -26,14 +25,13 @@ export function errorText({ message, details = [], hint }: ErrorRecord): string 
   return `${findings.join("\n")}${advice}\n`;
 }
 
-/** An error as programs read it. */
 export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
   return { error: { code, message, hint: hint ?? null, ...(details && { details }) } };
 }
 
 /**
- * Reports whatever a command threw and returns the exit code. A user's error is one line on stderr,
- * or with `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
+ * Reports whatever a command threw and returns the exit code. A user's error is one line on stderr, or with
+ * `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
  */
 export function reportFailure(thrown: unknown, world: World, command?: string): number {
   const error = recordOf(thrown, command);

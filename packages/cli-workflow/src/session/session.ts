@@ -57,12 +57,10 @@ export class Session {
     return this.json ? noPaint : this.#paintFor(this.output.results);
   }
 
-  /** Paints for stderr. */
   get notePaint(): Paint {
     return this.#paintFor(this.output.notes);
   }
 
-  /** How results are shown to people. */
   get look(): Look {
     const { terminal, columns } = this.output.results;
     return { paint: this.paint, terminal, columns };
@@ -127,12 +125,10 @@ export class Session {
     });
   }
 
-  /** One object of a stream, with `--json`. */
   stream(value: unknown): void {
     this.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** Part of a result, for people. */
   write(text: string): void {
     this.output.results.write(text);
   }
