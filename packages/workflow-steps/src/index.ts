@@ -14,8 +14,7 @@ export { applyOutputMapping, emitEvent } from "./interpreter/output.ts";
 export type { EngineEvent } from "./context/run.ts";
 export { interpret, type InterpretOptions, type StartingState } from "./bundle/interpret.ts";
 export type { RunResult } from "./interpreter/drive.ts";
-export { ParallelError, ParallelExecutor } from "./interpreter/parallel.ts";
-export { RunError } from "./interpreter/parallel.ts";
+export { ParallelError, ParallelExecutor, RunError } from "./interpreter/parallel.ts";
 
 // Bundle
 export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
@@ -25,28 +24,30 @@ export {
   recordedCheckpoint,
   recordedSnapshot,
   type RecordedThread,
+  recordedValues,
+  type StepValues,
 } from "./bundle/recorded.ts";
 export { planRerun, type Rerun, rerunInput, type RerunRequest } from "./bundle/rerun.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
-export { recordedValues, type StepValues } from "./bundle/recorded.ts";
 
 // Checkpoints
 export { stepRun, type StepRun, stepsBefore } from "./state/path.ts";
-export type { Checkpoint } from "./state/checkpoint.ts";
+export type { Checkpoint, Resumable } from "./state/checkpoint.ts";
 export type { Commit, Documents } from "./state/state.ts";
-export type { Resumable } from "./state/checkpoint.ts";
 
 // Document
 export {
   ExecutionStatus,
+  getStepType,
+  isV310OrLater,
   LoopMode,
   ParallelErrorStrategy,
+  StepType,
+  SUPPORTED_VERSIONS,
   WorkflowType,
   WriteMode,
 } from "./document/document.ts";
 export type { RegistryDocument, StepDocument, WorkflowDocument } from "./document/format.ts";
-export { getStepType, StepType } from "./document/document.ts";
-export { isV310OrLater, SUPPORTED_VERSIONS } from "./document/document.ts";
 
 // Events
 export { type RunEvent, RunEventType } from "./document/event.ts";
@@ -56,9 +57,12 @@ export { ExpressionEvaluator } from "./expression/expression.ts";
 export { toBool, toFloat } from "./expression/value.ts";
 
 // Registry
-export { parseParamDeclaration, parseVariableDeclaration } from "./registry/declaration.ts";
+export {
+  parseParamDeclaration,
+  parseServiceSignature,
+  parseVariableDeclaration,
+} from "./registry/declaration.ts";
 export { Registry } from "./registry/registry.ts";
-export { parseServiceSignature } from "./registry/declaration.ts";
 
 // Adapters
 export type {

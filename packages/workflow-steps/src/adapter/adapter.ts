@@ -1,7 +1,4 @@
-/*
- * What the interpreter needs of the world. Every adapter is optional: a step whose adapter is missing
- * fails and names it. The interpreter itself does no I/O.
- */
+// What the interpreter, which does no I/O itself, needs of the world.
 
 /** A message of a conversation with a model; `content` is a text or the provider's blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
@@ -100,10 +97,9 @@ export type FileAdapter = {
 
 /** Documents by id, to be joined to a model's system prompt. */
 export type DocAdapter = {
-  get(
-    ids: readonly (number | string)[],
-  ): Promise<{ id: number | string; title: string; text: string }[]>;
+  get(ids: readonly DocId[]): Promise<{ id: DocId; title: string; text: string }[]>;
 };
+type DocId = number | string;
 
 export type ApiRequest = {
   id: string;
@@ -132,9 +128,7 @@ export type ServiceAdapter = {
 };
 
 /** Calls a component by its id. */
-export type ComponentAdapter = {
-  call(id: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
-};
+export type ComponentAdapter = ServiceAdapter;
 
 /** What a tool may report while it works, and the signal that ends it. Each becomes a `tool_message`. */
 export type ToolRuntime = {
@@ -152,7 +146,7 @@ export type ToolAdapter = {
   execute(name: string, input: unknown, runtime: ToolRuntime): Promise<unknown>;
 };
 
-/** All adapters. */
+/** Each is optional: a step whose adapter is missing fails and names it. */
 export type Adapters = {
   llm?: LLMAdapter;
   file?: FileAdapter;

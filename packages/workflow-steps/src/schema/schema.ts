@@ -1,4 +1,4 @@
-import { documentForm, fields, registryForm } from "../document/format.ts";
+import { documentForm, fields } from "../document/format.ts";
 import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 
@@ -30,19 +30,20 @@ const types = Object.values(StepType);
  * refuses the checker refuses too. It can't check what hangs together: references, expressions, names.
  */
 export function workflowSchema(): Schema {
-  const { registry: _, steps, ...plain } = documentForm.properties;
+  const { properties, ...document } = schemaOf(documentForm, "") as { properties: Schema };
+  const { registry, steps, ...plain } = properties as Record<string, Schema>;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Step workflow",
     description: "A workflow of steps, as uncaged-workflow runs it.",
-    type: "object",
+    ...document,
     required: ["version", ...documentForm.required],
     properties: {
       $schema: { type: "string", description: "The JSON Schema, for editors." },
-      version: { enum: SUPPORTED_VERSIONS, description: documentTexts.version },
-      ...formsOf(plain, documentTexts),
-      registry: registrySchema(),
-      steps: { ...schemaOf(steps, "steps", documentTexts), items: ref("step") },
+      version: { enum: SUPPORTED_VERSIONS, description: texts.version },
+      ...plain,
+      registry: { title: "Registry", ...registry },
+      steps: { ...steps, items: ref("step") },
     },
     if: { properties: { workflowType: { const: "IDE" } }, required: ["workflowType"] },
     // oxlint-disable-next-line no-thenable
@@ -54,13 +55,6 @@ export function workflowSchema(): Schema {
     },
   };
 }
-
-const registrySchema = (): Schema => ({
-  title: "Registry",
-  description: documentTexts.registry,
-  type: "object",
-  properties: formsOf(registryForm.properties, documentTexts, "registry."),
-});
 
 function stepSchema(): Schema {
   return {
@@ -75,16 +69,16 @@ function stepSchema(): Schema {
         not: {
           anyOf: [{ enum: ["RETURN", "BREAK", "ELSE"] }, { pattern: "^__|\\.\\.|[/\\\\]" }],
         },
-        description: fieldTexts.id,
+        description: texts.id,
         examples: types.map((type) => `${type}_`),
       },
       type: {
         type: "string",
-        description: fieldTexts.type,
+        description: texts.type,
         examples: [...types, ...Object.keys(aliases)],
       },
       ...Object.fromEntries(
-        fields.filter(isCommon).map(({ name, form }) => [name, schemaOf(form, name, fieldTexts)]),
+        fields.filter(isCommon).map(({ name, form }) => [name, schemaOf(form, name)]),
       ),
     },
     anyOf: [{ required: ["type"] }, { properties: { id: { pattern: "_" } } }],
@@ -108,9 +102,9 @@ function typeSchema(type: StepType): Schema {
   const own = fields.filter((field) => field.on.has(type) && !isCommon(field));
   const required = own.filter(({ isRequired }) => isRequired).map(({ name }) => name);
   const { properties, ...others } = also[type] ?? {};
-  const forms = own.map(({ name, form }): [string, Schema] => {
-    const key = `${type}.${name}` in fieldTexts ? `${type}.${name}` : name;
-    return [name, { ...schemaOf(form, name, fieldTexts), ...described(key, fieldTexts) }];
+  const forms = own.map(({ name, form }) => {
+    const key = `${type}.${name}`;
+    return [name, schemaOf(form, name, key in texts ? key : name)];
   });
   return {
     title: type,
@@ -124,41 +118,24 @@ function typeSchema(type: StepType): Schema {
 /** Whether steps of every type have a field. */
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
-type Texts = Readonly<Record<string, string>>;
-
-function formsOf(forms: Readonly<Record<string, Form>>, texts: Texts, home = ""): Schema {
-  return Object.fromEntries(
-    Object.entries(forms).map(([name, form]) => [name, schemaOf(form, home + name, texts)]),
-  );
-}
-
-/** A form as a schema; `path` finds the texts of it and of its parts. */
-function schemaOf(form: Form, path: string, texts: Texts): Schema {
-  const { expected: _, ...schema } = form;
-  const inner = (one: Form) => schemaOf(one, path, {});
+/** A form as a schema; `path` finds the texts of its parts, `described` its own. */
+function schemaOf({ expected: _, ...form }: Form, path: string, described = path): Schema {
+  const { anyOf, prefixItems, items, properties, additionalProperties } = form;
   const parts: Schema = {};
-  if (form.type === undefined && form.anyOf) {
-    parts.anyOf = form.anyOf.map((one) => schemaOf(one, path, nested(texts, path)));
+  if (anyOf) parts.anyOf = anyOf.map((one) => schemaOf(one, path, ""));
+  if (prefixItems) parts.prefixItems = prefixItems.map((one) => schemaOf(one, path, ""));
+  if (items) parts.items = schemaOf(items, path, "");
+  if (properties) {
+    const entries = Object.entries(properties).map(([name, one]) => {
+      return [name, schemaOf(one, path === "" ? name : `${path}.${name}`)];
+    });
+    parts.properties = Object.fromEntries(entries);
   }
-  if (form.type === "array") {
-    if (form.prefixItems) parts.prefixItems = form.prefixItems.map(inner);
-    if (form.items) parts.items = schemaOf(form.items, path, nested(texts, path));
-  }
-  if (form.type === "object") {
-    if (form.properties) parts.properties = formsOf(form.properties, texts, `${path}.`);
-    if (form.additionalProperties) parts.additionalProperties = inner(form.additionalProperties);
-  }
-  return { ...schema, ...parts, ...described(path, texts) };
+  if (additionalProperties) parts.additionalProperties = schemaOf(additionalProperties, path, "");
+  const description = texts[described];
+  const schema = { ...form, ...parts, ...(description !== undefined && { description }) };
+  return { ...schema, ...(described in defaults && { default: defaults[described] }) };
 }
-
-// The items of an array are described by their own fields, and not again by what the array is.
-const nested = (texts: Texts, path: string): Texts =>
-  Object.fromEntries(Object.entries(texts).filter(([name]) => name !== path));
-
-const described = (key: string, texts: Texts): Schema => ({
-  ...(texts[key] !== undefined && { description: texts[key] }),
-  ...(texts[key] !== undefined && key in defaults && { default: defaults[key] }),
-});
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
@@ -181,8 +158,13 @@ const typeTexts: Readonly<Record<StepType, string>> = {
   Subflow: "Runs another step workflow, given as workflow_path with params.",
 };
 
-/** What an editor shows of the fields of a document; a path leads through objects and arrays. */
-export const documentTexts: Readonly<Record<string, string>> = {
+const result = "_result is what the call gave";
+
+/**
+ * What an editor shows of the fields of a document and of its steps. A path leads through objects and
+ * arrays; `Type.field` wins over `field`.
+ */
+export const texts: Readonly<Record<string, string>> = {
   version: "The version of the format. It switches nothing; readers know by it what to expect.",
   name: "The name of the workflow.",
   workflowType: "Whom the workflow is made for. IDE workflows use no services.",
@@ -207,12 +189,6 @@ export const documentTexts: Readonly<Record<string, string>> = {
     "Globs of the files that may be written. Without one: any below the root.",
   "registry.docs": "Titles of documents by their ids, for docs of LLM steps.",
   "registry.schemas": "JSON Schemas by name, for schemaRef.",
-};
-
-const result = "_result is what the call gave";
-
-/** What an editor shows of a step's fields; `Type.field` wins over `field`. */
-export const fieldTexts: Readonly<Record<string, string>> = {
   id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and what begins with __ are reserved.",
   type: "The type, when it is not what comes before the first _ of the id.",
   meta: "For people only: a title, a place on a canvas.",

@@ -7,17 +7,17 @@ import {
 } from "jsonc-parser";
 import { messageOf } from "../adapter/error.ts";
 import { quoted } from "../document/form.ts";
-import { deepestText, keyTwice, type Lines, type Path, type Read, Unreadable } from "./text.ts";
+import { checkKeys, deepestText, type Path, type Read, Unreadable } from "./text.ts";
 
 /** Reads JSON as the standard has it: no comments, no key twice. */
-export function readJson(text: string, lines: Lines): Read {
+export function readJson(text: string): Read {
   checkDepth(text);
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { disallowComments: true });
   const [error] = errors;
   if (error) throw new Unreadable(error.offset, sentence(error, text));
   if (!tree) throw new Unreadable(0, "the file is empty");
-  checkKeys(tree, lines);
+  checkObjects(tree);
   return { value: parsed(text), offsetOf: (path) => offsetIn(tree, path) };
 }
 
@@ -33,24 +33,15 @@ function checkDepth(text: string): void {
   }
 }
 
-function checkKeys(tree: Node, lines: Lines): void {
+function checkObjects(tree: Node): void {
   const waiting = [tree];
   for (let node = waiting.pop(); node; node = waiting.pop()) {
     const children = node.children ?? [];
-    if (node.type === "object") checkKeysOf(children, lines);
+    if (node.type === "object") {
+      const keys = children.flatMap((property) => property.children?.[0] ?? []);
+      checkKeys(keys.map(({ value, offset }) => [String(value), offset]));
+    }
     for (const child of children) if (child.children) waiting.push(child);
-  }
-}
-
-function checkKeysOf(properties: readonly Node[], lines: Lines): void {
-  const seen = new Map<string, number>();
-  for (const { children } of properties) {
-    const key = children?.[0];
-    if (!key) continue;
-    const name = String(key.value);
-    const first = seen.get(name);
-    if (first !== undefined) throw new Unreadable(key.offset, keyTwice(name, lines.at(first)));
-    seen.set(name, key.offset);
   }
 }
 

@@ -6,7 +6,7 @@ import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
 import { readJson } from "./json.ts";
-import { Lines, type Path, type Position, type Read, Unreadable } from "./text.ts";
+import { type Path, type Read, Unreadable } from "./text.ts";
 import { readYaml } from "./yaml.ts";
 
 /** A valid document, and what its author may have meant otherwise, each as `file:line:column: …`. */
@@ -128,6 +128,9 @@ const tooDeep = (way: string[]) =>
  */
 const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
 
+/** A place in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
+type Position = { line: number; column: number };
+
 /**
  * The document that a text holds, and where in the text its parts stand. `file` is named in messages,
  * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What is in the document is not checked.
@@ -142,22 +145,24 @@ export function readDocument(
   file: string,
 ): { document: unknown; positionOf: (path: Path) => Position } {
   const kind = /\.ya?ml$/i.test(file) ? "YAML" : "JSON";
-  const lines = new Lines(text);
+  const positionAt = positionsIn(text);
   try {
-    const { value, offsetOf } = parsed(text, kind, lines);
-    return { document: value, positionOf: (path) => lines.at(offsetOf(path)) };
+    const { value, offsetOf } = parsed(text, kind);
+    return { document: value, positionOf: (path) => positionAt(offsetOf(path)) };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    const { line, column } = lines.at(error.offset);
+    const { line, column } = positionAt(error.offset);
+    const first = error.first === undefined ? null : positionAt(error.first);
+    const earlier = first ? `, first in line ${first.line}, column ${first.column}` : "";
     throw failure(
       "STEPS_INVALID",
-      `${file}:${line}:${column}: ${error.message}`,
+      `${file}:${line}:${column}: ${error.message}${earlier}`,
       `fix the file: it must be one ${kind} document`,
     );
   }
 }
 
-function parsed(text: string, kind: keyof typeof longest, lines: Lines): Read {
+function parsed(text: string, kind: keyof typeof longest): Read {
   if (text.length > longest[kind]) {
     const limit = `${longest[kind] / 1024 / 1024} Mi characters`;
     throw new Unreadable(0, `the file is too large: ${kind} may have at most ${limit}`);
@@ -165,5 +170,20 @@ function parsed(text: string, kind: keyof typeof longest, lines: Lines): Read {
   // The mark of UTF-8, and a space in its place so that the offsets stay.
   const plain = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
   if (plain.trim() === "") throw new Unreadable(0, "the file is empty");
-  return kind === "YAML" ? readYaml(plain, lines) : readJson(plain, lines);
+  return kind === "YAML" ? readYaml(plain) : readJson(plain);
+}
+
+/** Finds the positions of offsets. The lines are counted once, and only when one is asked for. */
+function positionsIn(text: string): (offset: number) => Position {
+  let starts: number[] | null = null;
+  return (offset) => {
+    starts ??= [0, ...text.matchAll(/\r\n?|\n/g).map(({ index, 0: end }) => index + end.length)];
+    let [low, high] = [0, starts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
 }

@@ -7,12 +7,9 @@ import {
   type Node,
   parseDocument,
   type YAMLError,
-  type YAMLMap,
 } from "yaml";
 import { messageOf } from "../adapter/error.ts";
-import { deepestText, keyTwice, type Lines, type Path, type Read, Unreadable } from "./text.ts";
-
-type Place = { node: unknown; depth: number };
+import { checkKeys, deepestText, type Path, type Read, Unreadable } from "./text.ts";
 
 /** How often aliases may repeat what they stand for. */
 const mostAliases = 100;
@@ -20,13 +17,10 @@ const mostAliases = 100;
 const tooDeep = `it is nested more than ${deepestText} deep`;
 
 /** Reads YAML 1.2, as far as JSON can hold it: aliases are repeated, tags are refused. */
-export function readYaml(text: string, lines: Lines): Read {
+export function readYaml(text: string): Read {
   const document = parsed(text);
-  checkNodes(document, lines);
-  return {
-    value: valueOf(document),
-    offsetOf: (path) => offsetIn(document, path),
-  };
+  checkNodes(document);
+  return { value: valueOf(document), offsetOf: (path) => offsetIn(document, path) };
 }
 
 function parsed(text: string): Document {
@@ -47,8 +41,8 @@ function sentence({ code, message }: YAMLError): string {
   return message.startsWith("Maximum call stack") ? tooDeep : messageOf(message);
 }
 
-function checkNodes({ contents }: Document, lines: Lines): void {
-  const waiting: Place[] = [{ node: contents, depth: 0 }];
+function checkNodes({ contents }: Document): void {
+  const waiting: { node: unknown; depth: number }[] = [{ node: contents, depth: 0 }];
   for (let place = waiting.pop(); place; place = waiting.pop()) {
     const { node, depth } = place;
     if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
@@ -56,19 +50,9 @@ function checkNodes({ contents }: Document, lines: Lines): void {
     }
     if (!isMap(node) && !isSeq(node)) continue;
     if (depth >= deepestText) throw new Unreadable(startOf(node), tooDeep);
-    if (isMap(node)) checkKeys(node, lines);
+    if (isMap(node)) checkKeys(node.items.map(({ key }) => [nameOf(key), startOf(key)]));
     const inner = isMap(node) ? node.items.map(({ value }) => value) : node.items;
     for (const one of inner) waiting.push({ node: one, depth: depth + 1 });
-  }
-}
-
-function checkKeys({ items }: YAMLMap, lines: Lines): void {
-  const seen = new Map<string, number>();
-  for (const { key } of items) {
-    const name = nameOf(key);
-    const first = seen.get(name);
-    if (first !== undefined) throw new Unreadable(startOf(key), keyTwice(name, lines.at(first)));
-    seen.set(name, startOf(key));
   }
 }
 
