@@ -72,47 +72,26 @@ function* condition(value: unknown, path: ViolationPath): Generator<Found> {
   yield { source: value.replace(/^=/, ""), path };
 }
 
-/** A position inside a value: its key there, in what, and how deep. */
-type Spot = { key: string | number; within: Spot; depth: number } | null;
-
 const deepestValue = 1000;
 
-/**
- * The expressions in a value, in order; not recursive, for a value may be deeper than the stack. An object
- * that is in it twice is read once, so a cycle has an end.
- */
+/** The expressions in a value, in order. An object that is in it twice is read once: a cycle has an end. */
 function* expressionsWithin(
   value: unknown,
-  home: ViolationPath,
+  path: ViolationPath,
   step: CheckedStep,
+  read = { objects: new Set<object>(), isTooDeep: false },
 ): Generator<Found> {
-  const seen = new Set<object>();
-  const waiting: { inner: unknown; spot: Spot }[] = [{ inner: value, spot: null }];
-  for (let one = waiting.pop(); one; one = waiting.pop()) {
-    const { inner, spot } = one;
-    if (typeof inner === "string" && /^=(?!=)/.test(inner)) {
-      yield { source: inner.slice(1), path: [...home, ...pathTo(spot)] };
-    }
-    if (typeof inner !== "object" || inner === null || seen.has(inner)) continue;
-    seen.add(inner);
-    const depth = spot?.depth ?? 0;
-    if (depth >= deepestValue) {
-      step.error(home, `${showPath(home)} is nested more than ${deepestValue} deep`);
-      return;
-    }
-    const items: [string | number, unknown][] = Array.isArray(inner)
-      ? inner.map((item: unknown, index) => [index, item])
-      : Object.entries(inner);
-    for (const [key, item] of items.toReversed()) {
-      waiting.push({ inner: item, spot: { key, within: spot, depth: depth + 1 } });
-    }
+  if (typeof value === "string" && /^=(?!=)/.test(value)) yield { source: value.slice(1), path };
+  if (typeof value !== "object" || value === null || read.objects.has(value)) return;
+  if (path.length > deepestValue) {
+    const [name = ""] = path;
+    if (!read.isTooDeep) step.error([name], `${name} is nested more than ${deepestValue} deep`);
+    read.isTooDeep = true;
+    return;
   }
-}
-
-function pathTo(spot: Spot): (string | number)[] {
-  const path: (string | number)[] = [];
-  for (let one = spot; one; one = one.within) path.push(one.key);
-  return path.toReversed();
+  read.objects.add(value);
+  const items = Array.isArray(value) ? value.entries() : Object.entries(value);
+  for (const [key, item] of items) yield* expressionsWithin(item, [...path, key], step, read);
 }
 
 /** A target as a step has it. `kind` is what the field asks for, null where both will do. */

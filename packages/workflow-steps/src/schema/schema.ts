@@ -119,7 +119,8 @@ function typeSchema(type: StepType): Schema {
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
 /** A form as a schema; `path` finds the texts of its parts, `described` its own. */
-function schemaOf({ expected: _, ...form }: Form, path: string, described = path): Schema {
+function schemaOf(form: Form, path: string, described = path): Schema {
+  const { expected: _, ...keywords } = form;
   const { anyOf, prefixItems, items, properties, additionalProperties } = form;
   const parts: Schema = {};
   if (anyOf) parts.anyOf = anyOf.map((one) => schemaOf(one, path, ""));
@@ -133,7 +134,7 @@ function schemaOf({ expected: _, ...form }: Form, path: string, described = path
   }
   if (additionalProperties) parts.additionalProperties = schemaOf(additionalProperties, path, "");
   const description = texts[described];
-  const schema = { ...form, ...parts, ...(description !== undefined && { description }) };
+  const schema = { ...keywords, ...parts, ...(description !== undefined && { description }) };
   return { ...schema, ...(described in defaults && { default: defaults[described] }) };
 }
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { failure, getStepType, type StepType } from "../document/document.ts";
+import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { literalPath, runsWorkflow } from "../outline/outline.ts";
 import { checkedDocument, gather, type Gathered } from "./source.ts";
@@ -53,7 +53,6 @@ async function readChild(path: string, step: string, by: string): Promise<string
   }
 }
 
-/** The packages that the code imports. */
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;
 
@@ -70,10 +69,7 @@ function ownFiles(): Record<string, string> {
   };
 }
 
-/**
- * The module of a bundle that runs a document and those that it runs: its source, which is the same for
- * the same documents. It imports no adapter that they do not use.
- */
+/** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
 function moduleCode({ document, subflows }: Gathered): string {
   const adapters = adaptersFor([...subflows.values(), document]);
   const children = [...subflows].map(
@@ -102,7 +98,7 @@ const parsed = (json: string): string => `JSON.parse(${JSON.stringify(json)})`;
 
 /**
  * The default adapters that workflows use, each as a property of an object literal with the names that
- * it imports. Judged by their steps: what is computed may be anything.
+ * it imports. What a step computes may be anything.
  */
 function adaptersFor(documents: readonly WorkflowDocument[]): { text: string; uses: string[] }[] {
   const steps = documents.flatMap((document) => document.steps);
@@ -156,17 +152,14 @@ const inputsOf = (step: StepDocument): Record<string, unknown> => step.in ?? ste
 /** The providers whose models a step may call: one when it is written down, else both. */
 function providersOf(step: StepDocument): string[] {
   const { provider = step.provider, model = step.model } = inputsOf(step);
-  const name = literal(provider) ?? prefixOf(literal(model));
+  const name = literal(provider) || modelSides(literal(model))?.[0];
   if (name === "anthropic" || name === "openai") return [name];
-  if (provider === undefined && /^claude\b/i.test(literal(model) ?? "")) return ["anthropic"];
+  if (provider === undefined && /^claude\b/i.test(literal(model))) return ["anthropic"];
   return ["anthropic", "openai"];
 }
 
-const literal = (value: unknown): string | null =>
-  typeof value === "string" && !value.startsWith("=") ? value : null;
-
-const prefixOf = (model: string | null): string | null =>
-  model?.includes("/") ? (model.split("/", 1)[0] ?? null) : null;
+const literal = (value: unknown): string =>
+  typeof value === "string" && !value.startsWith("=") ? value : "";
 
 /** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
 const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>

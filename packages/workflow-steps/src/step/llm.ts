@@ -13,7 +13,7 @@ import { ask, badField, type Call, type Called, plain, typedField } from "./call
 export async function callLLM(call: Call): Promise<Called> {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
-  const answering = new AnswerEvents(call);
+  const { answer, onToken, callbacks } = answerEvents(call);
   let spent: Omit<Called, "locals"> | null = null;
   try {
     const chosen = modelOf(call);
@@ -23,11 +23,11 @@ export async function callLLM(call: Call): Promise<Called> {
       ...paramsOf(call, await docsOf(call)),
       ...(form && { output_config: form }),
     };
-    answering.isStreaming = params.stream === true;
+    answer.isStreaming = params.stream === true;
     const given = await ask(call, "llm", (llm, surroundings) =>
-      llm.call(params, answering.onToken, answering.callbacks, surroundings),
+      llm.call(params, onToken, callbacks, surroundings),
     );
-    answering.end();
+    answer.isOver = true;
     if (typeof given !== "object" || given === null) {
       throw new LLMError("internal_error", "the adapter llm gave no result");
     }
@@ -44,7 +44,7 @@ export async function callLLM(call: Call): Promise<Called> {
     call.emit("llm_done", {
       ...counts,
       thinking_tokens: usage?.thinking_tokens ?? 0,
-      has_tool_use: answering.hasToolUse || hasToolCalls,
+      has_tool_use: answer.hasToolUse || hasToolCalls,
     });
     const _meta = {
       ...counts,
@@ -54,7 +54,7 @@ export async function callLLM(call: Call): Promise<Called> {
     };
     return { locals: { _result, _meta }, ...spent };
   } catch (error) {
-    answering.end();
+    answer.isOver = true;
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
@@ -67,44 +67,28 @@ export async function callLLM(call: Call): Promise<Called> {
 }
 
 /** Publishes what a model answers, until the call is over. */
-class AnswerEvents {
-  isStreaming = false;
-  hasToolUse = false;
-  readonly #emit: Call["emit"];
-  readonly #shown: Call["shown"];
-  #isOver = false;
-  // An adapter may pass each token to both of its callbacks: the first one that it uses counts.
-  #source: "old" | "new" | null = null;
-
-  constructor({ emit, shown, signal }: Call) {
-    this.#shown = shown;
-    this.#emit = (type, payload) => {
-      if (!this.#isOver && !signal.aborted) emit(type, payload);
-    };
-  }
-
-  readonly onToken = (delta: string): void => this.#token("old", delta);
-
-  readonly callbacks: LLMCallbacks = {
-    onToken: (delta) => this.#token("new", delta),
-    onThinking: (delta) => this.#emit("llm_thinking", { delta }),
-    onToolUse: ({ id, name, input }) => {
-      this.hasToolUse = true;
-      this.#emit("llm_tool_use", { tool_use_id: id, name, input: this.#shown(input) });
-    },
-    onToolResult: ({ tool_use_id, content, is_error = false }) => {
-      this.#emit("llm_tool_result", { tool_use_id, content: this.#shown(content), is_error });
-    },
+function answerEvents({ emit, shown, signal }: Call) {
+  const answer = { isStreaming: false, hasToolUse: false, isOver: false };
+  const publish: Call["emit"] = (type, payload) => {
+    if (!answer.isOver && !signal.aborted) emit(type, payload);
   };
-
-  end(): void {
-    this.#isOver = true;
-  }
-
-  #token(by: "old" | "new", delta: string): void {
-    this.#source ??= by;
-    if (this.isStreaming && this.#source === by) this.#emit("llm_token", { delta });
-  }
+  // An adapter may pass each token to both of its callbacks: the first one that it uses counts.
+  let source: "old" | "new" | null = null;
+  const tokenFrom = (by: "old" | "new") => (delta: string) => {
+    source ??= by;
+    if (answer.isStreaming && source === by) publish("llm_token", { delta });
+  };
+  const callbacks: LLMCallbacks = {
+    onToken: tokenFrom("new"),
+    onThinking: (delta) => publish("llm_thinking", { delta }),
+    onToolUse: ({ id, name, input }) => {
+      answer.hasToolUse = true;
+      publish("llm_tool_use", { tool_use_id: id, name, input: shown(input) });
+    },
+    onToolResult: ({ tool_use_id, content, is_error = false }) =>
+      publish("llm_tool_result", { tool_use_id, content: shown(content), is_error }),
+  };
+  return { answer, onToken: tokenFrom("old"), callbacks };
 }
 
 /** The keys of an LLM step's `in` that are the call's own; all others are its inputs. */
@@ -125,14 +109,14 @@ function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const own = inputs.system ?? "";
   const text = typeof own === "string" ? own : JSON.stringify(own);
   const system = [documents, text].filter(Boolean).join("\n\n");
-  const tools = input(call, "list", "tools")?.map((tool): LLMTool => {
+  const tools = inputField(call, "list", "tools")?.map((tool): LLMTool => {
     if (typeof tool === "string" && tool !== "") return { name: tool };
     if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
     throw badField(call, "one of its tools has no name");
   });
-  const docs = input(call, "list", "docs") as number[] | undefined;
-  const max_tokens = input(call, "number", "max_tokens");
-  const temperature = input(call, "number", "temperature");
+  const docs = inputField(call, "list", "docs") as number[] | undefined;
+  const max_tokens = inputField(call, "number", "max_tokens");
+  const temperature = inputField(call, "number", "temperature");
   const thinking = inputs.thinking ?? undefined;
   return {
     ...(system !== "" && { system }),
@@ -148,11 +132,11 @@ function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
 }
 
 /** A field of the step's `in` alone. */
-const input = <Kind extends "list" | "number">(call: Call, kind: Kind, name: string) =>
+const inputField = <Kind extends "list" | "number">(call: Call, kind: Kind, name: string) =>
   typedField(call, kind, name, call.inputs[name] ?? null);
 
 function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
-  const given = input(call, "list", "messages");
+  const given = inputField(call, "list", "messages");
   const messages = (given ?? []).map((one): LLMMessage => {
     if (isPlain(one) && typeof one.role === "string" && (one.content ?? null) !== null) {
       return one as LLMMessage;

@@ -21,9 +21,10 @@ import { callLLM } from "./llm.ts";
  * with `allowError` or `continueOnError`.
  */
 export async function callTool(call: Call): Promise<Called> {
-  const { step, signal, emit, shown } = call;
+  const { step, inputs, signal, emit, shown, value } = call;
   const name = toolNameOf(call);
-  const input = inputOf(call);
+  const timeout = inputs.timeout ?? value(step.timeout);
+  const input = typeof timeout === "number" ? { ...inputs, timeout } : inputs;
   emit("tool_start", { name, input: shown(input), inputSummary: summary(input) });
   let envelope: unknown = null;
   try {
@@ -35,7 +36,7 @@ export async function callTool(call: Call): Promise<Called> {
     }
   } catch (error) {
     signal.throwIfAborted();
-    const allowError = [step.allowError, step.continueOnError].some((one) => isYes(call, one));
+    const allowError = [step.allowError, step.continueOnError].some((one) => value(one) === true);
     const text = messageOf(error);
     const output = { ok: false, error: text, tool: name };
     const toolResult = shown(envelope);
@@ -43,7 +44,8 @@ export async function callTool(call: Call): Promise<Called> {
     if (allowError) return { locals: { _result: output, _toolResult: envelope } };
     throw error;
   }
-  const output = unwrapped(envelope);
+  const output =
+    isPlain(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
   const given = { output: shown(output), outputSummary: summary(output) };
   emit("tool_done", { name, ...given, toolResult: shown(envelope) });
   return { locals: { _result: output, _toolResult: envelope } };
@@ -55,21 +57,11 @@ export function toolNameOf({ step, value }: Pick<Call, "step" | "value">): strin
   return typeof named === "string" && named !== "" ? named : nameOf(step.id);
 }
 
-const isYes = ({ value }: Call, field: unknown): boolean => value(field) === true;
-
-function inputOf({ step, inputs, value }: Call): Record<string, unknown> {
-  const timeout = value(step.timeout);
-  if (inputs.timeout !== undefined || typeof timeout !== "number") return inputs;
-  return { ...inputs, timeout };
-}
-
 async function run(call: Call, name: string, input: unknown): Promise<unknown> {
   const { runtime, end } = runtimeOf(call, name);
   try {
-    return plain(
-      await ask(call, "tool", (tools) => tools.execute(name, input, runtime)),
-      `the tool ${name}`,
-    );
+    const given = await ask(call, "tool", (tools) => tools.execute(name, input, runtime));
+    return plain(given, `the tool ${name}`);
   } finally {
     end();
   }
@@ -108,9 +100,6 @@ function failureOf(envelope: unknown): string | null {
   if (error === null || error === false || error === "") return null;
   return error === true ? "the tool says that it failed" : messageOf(error);
 }
-
-const unwrapped = (envelope: unknown): unknown =>
-  isPlain(envelope) && Object.hasOwn(envelope, "result") ? envelope.result : envelope;
 
 /** Calls a service or a component with the step's inputs. */
 async function callNamed(
