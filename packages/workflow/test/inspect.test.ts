@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspectBundle } from "../src/bundle/inspect.ts";
+import { SourceMap } from "../src/bundle/source-map.ts";
 import { isWorkflowError } from "../src/contract/error.ts";
 
 let folder: string;
@@ -250,7 +251,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     await writeFile(path, "throw new Error('x')");
     // Column 7 of line 1 comes from line 5, column 3 of flow.ts.
     const text = JSON.stringify({ version: 3, sources: ["flow.ts"], names: [], mappings: "AAIE" });
-    const map = { text, folder: "src" };
+    const map = new SourceMap(text, "src");
     const error: unknown = await inspectBundle(path, { map }).catch((thrown: unknown) => thrown);
     expect(isWorkflowError(error) && error.message).toBe("src/flow.ts:5:3: x");
   });

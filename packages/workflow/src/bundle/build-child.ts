@@ -2,8 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { BuildArtifact } from "bun";
-import { isWorkflowError, messageOf, toErrorRecord } from "../contract/error.ts";
+import {
+  isWorkflowError,
+  messageOf,
+  toErrorRecord,
+  type WorkflowError,
+} from "../contract/error.ts";
 import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
 import { bunFlags, openChannel } from "./child.ts";
 import { finishBuild, ownName, ownPackages, portableNames } from "./finish.ts";
@@ -19,35 +23,22 @@ const define = {
 try {
   refuseMacros();
   await build();
-  const done: BuildAnswer = { done: true };
-  answer(done);
+  answer({ done: true } satisfies BuildAnswer);
 } catch (error) {
   const known = isWorkflowError(error) ? error : buildFailed([`${source}: ${messageOf(error)}`]);
-  const refused: BuildAnswer = { refused: toErrorRecord(known) };
-  answer(refused);
+  answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
 }
 
 // A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
 // it builds first, to nowhere, and reports macros and every plain mistake.
 function refuseMacros(): void {
-  const defines = Object.entries(define).flatMap(([name, value]) => [
-    "--define",
-    `${name}:${value}`,
-  ]);
-  const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
+  const defines = Object.entries(define).map(([name, value]) => `--define=${name}:${value}`);
   const external = [ownName, ...Object.keys(resolve)].map((name) => `--external=${name}`);
-  const config = [`--tsconfig-override=${tsconfig}`, ...external];
+  const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
+  const paths = [`--tsconfig-override=${tsconfig}`, `--outdir=${join(out, "first")}`, source];
   const { status, stderr } = spawnSync(
     process.execPath,
-    [
-      "build",
-      ...bunFlags,
-      ...options,
-      ...config,
-      ...defines,
-      `--outdir=${join(out, "first")}`,
-      source,
-    ],
+    ["build", ...bunFlags, ...options, ...external, ...defines, ...paths],
     { encoding: "utf8", env: process.env, maxBuffer: 64 << 20 },
   );
   if (status === 0) return;
@@ -90,19 +81,16 @@ async function build(): Promise<void> {
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");
   if (!result.success || !map) throw buildFailed(result.logs.map(placed));
-  const [code] = onlyFile(files);
+  const [code, second] = files;
+  if (!code || second) throw notOneFile(second?.path ?? "none");
   const whole = finishBuild(await code.text(), await map.text());
   await writeFile(join(out, "code.js"), whole.code);
   await writeFile(join(out, "code.map"), whole.map);
 }
 
-function onlyFile(files: BuildArtifact[]): [BuildArtifact] {
-  const [code, second] = files;
-  if (code && !second) return [code];
-  throw buildFailed(
-    [
-      `${source}: the build gave a second file (${second?.path ?? "none"}), and a bundle is one file`,
-    ],
+function notOneFile(second: string): WorkflowError {
+  return buildFailed(
+    [`${source}: the build gave a second file (${second}), and a bundle is one file`],
     "import no .wasm, .node, .html, .css or other file that can't stand in the code; .json, .yaml, .toml and .txt can",
   );
 }

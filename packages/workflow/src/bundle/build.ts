@@ -1,20 +1,10 @@
-import {
-  type FileHandle,
-  mkdtemp,
-  open,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, existsSync, type Stats } from "node:fs";
+import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
-import { runChild } from "./child.ts";
-import { type Stats, constants, existsSync } from "node:fs";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
+import { inTemporary, runChild } from "./child.ts";
 
 /** A built bundle: `map` is its source map; its sources are named from the source's folder. */
 export type Built = { code: Uint8Array; map: string };
@@ -46,12 +36,14 @@ const maxMemory = 4 * 2 ** 30;
  * `@uncaged/workflow`: it then gets the copy that is running.
  * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column; `details` has all errors.
  */
-export async function buildBundle(sourceFile: string): Promise<Built> {
-  await statSource(sourceFile);
-  const source = await realpath(sourceFile);
-  const shown = (text: string) => text.replaceAll(join(dirname(source), "/"), folderOf(sourceFile));
-  const tsconfig = projectConfig(source);
-  return await inFolder(shown, async (out) => ({ source, tsconfig, out, resolve: {} }));
+export async function buildBundle(file: string): Promise<Built> {
+  await statSource(file);
+  const source = await realpath(file);
+  const folder = dirname(file) === "." ? "" : join(dirname(file), "/");
+  const shown = (text: string) => text.replaceAll(join(dirname(source), "/"), folder);
+  return await inTemporary("uncaged-build-", (out) =>
+    buildIn(out, { source, tsconfig: projectConfig(source), resolve: {} }, shown),
+  );
 }
 
 /**
@@ -60,66 +52,40 @@ export async function buildBundle(sourceFile: string): Promise<Built> {
  * @param file the source as the user named it, for messages
  * @throws WorkflowError `BUILD_FAILED`.
  */
-export async function buildModule(module: SourceModule, file: string): Promise<Built> {
-  const { code, resolve } = module;
-  let source = "";
-  return await inFolder(
-    (text) => text.replaceAll(source, file),
-    async (out) => {
-      source = join(out, "module.ts");
-      await writeFile(source, code);
-      return { source, tsconfig: null, out, resolve };
-    },
-  );
+export async function buildModule({ code, resolve }: SourceModule, file: string): Promise<Built> {
+  return await inTemporary("uncaged-build-", async (out) => {
+    const source = join(out, "module.ts");
+    await writeFile(source, code);
+    const shown = (text: string) => text.replaceAll(source, file);
+    return await buildIn(out, { source, tsconfig: null, resolve }, shown);
+  });
 }
 
-type Request = Omit<BuildRequest, "tsconfig"> & { tsconfig: string | null };
+type Source = Pick<BuildRequest, "source" | "resolve"> & { tsconfig: string | null };
 
 // `shown` makes the build's paths those that the user knows.
-async function inFolder(
+async function buildIn(
+  out: string,
+  { source, tsconfig, resolve }: Source,
   shown: (text: string) => string,
-  requestIn: (out: string) => Promise<Request>,
 ): Promise<Built> {
-  const out = await realpath(await mkdtemp(join(tmpdir(), "uncaged-build-")));
-  try {
-    const empty = join(out, "tsconfig.json");
-    await writeFile(empty, "{}");
-    const { tsconfig, ...request } = await requestIn(out);
-    const answer = await askChild({ ...request, tsconfig: tsconfig ?? empty });
-    if ("refused" in answer) {
-      const { message, details, ...rest } = answer.refused;
-      throw new WorkflowError({
-        ...rest,
-        message: shown(message),
-        ...(details && { details: details.map(shown) }),
-      });
-    }
-    const code = new Uint8Array(await readFile(join(out, "code.js")));
-    return { code, map: await readFile(join(out, "code.map"), "utf8") };
-  } finally {
-    await rm(out, { recursive: true, force: true });
+  const empty = join(out, "tsconfig.json");
+  await writeFile(empty, "{}");
+  const request: BuildRequest = { source, resolve, out, tsconfig: tsconfig ?? empty };
+  const cwd = dirname(source);
+  const env = { NODE_ENV: "production", NO_COLOR: "1" };
+  const end = await runChild({ entry: "build-child", request, cwd, env, timeoutMs, maxMemory });
+  if (end.by !== "answer") {
+    const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
+    throw buildFailed([shown(`${source}: the build ${how}`)]);
   }
-}
-
-async function askChild(request: BuildRequest): Promise<BuildAnswer> {
-  const { source } = request;
-  const end = await runChild({
-    entry: "build-child",
-    request,
-    cwd: dirname(source),
-    env: { NODE_ENV: "production", NO_COLOR: "1" },
-    timeoutMs,
-    maxMemory,
-  });
-  if (end.by === "answer") return end.answer as BuildAnswer;
-  const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
-  throw buildFailed([`${source}: the build ${how}`]);
-}
-
-// With a slash at its end, as the user named it.
-function folderOf(file: string): string {
-  const folder = dirname(file);
-  return folder === "." ? "" : join(folder, "/");
+  const answer = end.answer as BuildAnswer;
+  if ("refused" in answer) {
+    const { message, details, ...rest } = answer.refused;
+    throw new WorkflowError({ ...rest, message: shown(message), details: details?.map(shown) });
+  }
+  const code = new Uint8Array(await readFile(join(out, "code.js")));
+  return { code, map: await readFile(join(out, "code.map"), "utf8") };
 }
 
 /** The error of a build that found these problems, each `file:line:column: message`. */
@@ -136,26 +102,21 @@ export function buildFailed(problems: string[], hint?: string): WorkflowError {
 
 /**
  * The `tsconfig.json` that belongs to a source: the nearest one between it and its project's
- * `package.json`, both included; null when there is none.
- *
- * What lies above the project is another's: it would make the bytes depend on the folder.
+ * `package.json`, both included; without a project that of its own folder. What lies above the project is
+ * another's: it would make the bytes depend on the folder.
  */
-export function projectConfig(source: string): string | null {
-  const folders = projectFolders(dirname(source));
-  return folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
+function projectConfig(source: string): string | null {
+  const own = dirname(source);
+  const folders: string[] = [];
+  for (let folder = own; folder !== folders.at(-1); folder = dirname(folder)) {
+    folders.push(folder);
+    if (existsSync(join(folder, "package.json"))) return firstConfig(folders);
+  }
+  return firstConfig([own]);
 }
 
-// From the source up to the folder with package.json; only the source's own when there is none.
-function projectFolders(start: string): string[] {
-  const folders = [start];
-  for (let folder = start; !existsSync(join(folder, "package.json")); ) {
-    const above = dirname(folder);
-    if (above === folder) return [start];
-    folders.push(above);
-    folder = above;
-  }
-  return folders;
-}
+const firstConfig = (folders: string[]): string | null =>
+  folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
 
 /**
  * A source's text as a module that can be built. `resolve` maps each package to its file
@@ -199,10 +160,9 @@ export async function readSource(path: string, maxBytes: number): Promise<Uint8A
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const { size } = checkStats(path, await file.stat());
-    if (size > maxBytes) throw tooLarge(path, size, maxBytes);
+    checkStats(path, await file.stat(), maxBytes);
     const bytes = new Uint8Array(await file.readFile());
-    if (bytes.length > maxBytes) throw tooLarge(path, bytes.length, maxBytes);
+    checkSize(path, bytes.length, maxBytes);
     return bytes;
   } catch (error) {
     throw pathError(path, error);
@@ -211,7 +171,7 @@ export async function readSource(path: string, maxBytes: number): Promise<Uint8A
   }
 }
 
-function checkStats(path: string, stats: Stats): Stats {
+function checkStats(path: string, stats: Stats, maxBytes = Number.POSITIVE_INFINITY): void {
   if (!stats.isFile()) {
     throw new WorkflowError({
       code: "NOT_A_FILE",
@@ -220,16 +180,19 @@ function checkStats(path: string, stats: Stats): Stats {
       hint: "name the file itself",
     });
   }
-  if (stats.size > 0) return stats;
-  throw new WorkflowError({
-    code: "EMPTY_FILE",
-    message: `${show(path)} is empty`,
-    hint: "build it again, and see that the disk is not full",
-  });
+  if (stats.size === 0) {
+    throw new WorkflowError({
+      code: "EMPTY_FILE",
+      message: `${show(path)} is empty`,
+      hint: "build it again, and see that the disk is not full",
+    });
+  }
+  checkSize(path, stats.size, maxBytes);
 }
 
-function tooLarge(path: string, size: number, maxBytes: number): WorkflowError {
-  return new WorkflowError({
+function checkSize(path: string, size: number, maxBytes: number): void {
+  if (size <= maxBytes) return;
+  throw new WorkflowError({
     code: "FILE_TOO_LARGE",
     message: `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
     hint: "keep data out of the file and read it in run",

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeSync } from "node:fs";
-import { devNull } from "node:os";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { devNull, tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** A program of ours to run apart, and its bounds. */
@@ -25,6 +27,19 @@ export type ChildEnd =
 
 /** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
 export const bunFlags = ["--no-env-file", "--no-install", `--config=${devNull}`];
+
+/** Has something done in a temporary folder, which is then removed. Its path has no link in it. */
+export async function inTemporary<T>(
+  prefix: string,
+  act: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
+  try {
+    return await act(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 const maxAnswer = 8 << 20;
 

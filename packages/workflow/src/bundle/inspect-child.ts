@@ -12,10 +12,10 @@ const nextTurn = () => new Promise<void>((done) => later(done));
 const later = setImmediate;
 
 const answerError = (thrown: unknown) => {
-  const verdict: InspectAnswer = isWorkflowError(thrown)
+  const verdict = isWorkflowError(thrown)
     ? { refused: toErrorRecord(thrown) }
     : { problem: loadProblem(thrown, request.path) };
-  answer(verdict);
+  answer(verdict satisfies InspectAnswer);
 };
 process.on("uncaughtException", answerError);
 process.on("unhandledRejection", answerError);
@@ -25,8 +25,7 @@ try {
   // A rejection that nobody handles is reported a turn later.
   await nextTurn();
   const { descriptor } = toBundle(module);
-  const verdict: InspectAnswer = { descriptor: await checkDescriptor(descriptor) };
-  answer(verdict);
+  answer({ descriptor: await checkDescriptor(descriptor) } satisfies InspectAnswer);
 } catch (thrown) {
   answerError(thrown);
 }

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
-import { type ChildEnd, runChild } from "./child.ts";
-import { type LoadProblem, loadFailed, type SourceMap } from "./module.ts";
+import { type ChildEnd, inTemporary, runChild } from "./child.ts";
+import { type LoadProblem, loadFailed } from "./module.ts";
+import type { SourceMap } from "./source-map.ts";
 
 /** What `inspect-child` is asked. */
 export type InspectRequest = { path: string };
@@ -30,26 +29,18 @@ export async function inspectBundle(
   options: { timeoutMs?: number; maxMemory?: number; file?: string; map?: SourceMap } = {},
 ): Promise<Descriptor> {
   const { timeoutMs = 10_000, maxMemory = 1 << 30, file = path, map } = options;
-  const cwd = await mkdtemp(join(tmpdir(), "uncaged-inspect-"));
-  try {
-    const request: InspectRequest = { path: resolve(path) };
-    const entry = "inspect-child";
-    const end = await runChild({ entry, request, cwd, timeoutMs, maxMemory });
-    if (end.by !== "answer") {
-      throw await loadFailed(
-        { message: describe(end, timeoutMs, maxMemory), position: null },
-        file,
-      );
-    }
-    const answer = end.answer as InspectAnswer;
-    if ("problem" in answer) throw await loadFailed(answer.problem, file, map);
-    if ("refused" in answer) {
-      throw new WorkflowError({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
-    }
-    return answer.descriptor;
-  } finally {
-    await rm(cwd, { recursive: true, force: true });
+  const request: InspectRequest = { path: resolve(path) };
+  const end = await inTemporary("uncaged-inspect-", (cwd) =>
+    runChild({ entry: "inspect-child", request, cwd, timeoutMs, maxMemory }),
+  );
+  if (end.by !== "answer") {
+    const message = describe(end, timeoutMs, maxMemory);
+    throw loadFailed({ message, position: null }, file);
   }
+  const answer = end.answer as InspectAnswer;
+  if ("problem" in answer) throw loadFailed(answer.problem, file, map);
+  if ("descriptor" in answer) return answer.descriptor;
+  throw new WorkflowError({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
 }
 
 function describe(end: Exclude<ChildEnd, { by: "answer" }>, time: number, memory: number): string {

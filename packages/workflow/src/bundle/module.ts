@@ -1,14 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { WorkflowError, messageOf } from "../contract/error.ts";
+import type { SourceMap } from "./source-map.ts";
 import type { SourcePosition } from "./syntax.ts";
 import type { Bundle } from "../contract/contract.ts";
 
 /** What was thrown while a module was loaded, and where in that module if that is known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
-
-/** A source map's text, and the folder from which it names its sources ("" when nobody knows). */
-export type SourceMap = { text: string; folder: string };
 
 /** The message of what an `import` of `path` threw, and the innermost position in `path` of its stack. */
 export function loadProblem(thrown: unknown, path: string): LoadProblem {
@@ -21,46 +17,29 @@ export function loadProblem(thrown: unknown, path: string): LoadProblem {
   }
 }
 
-/**
- * A load problem as an error that names the file, line and column: those of the author's own source
- * when there is a source map.
- */
-export async function loadFailed(
-  problem: LoadProblem,
+/** A load problem as an error that names the file, line and column: by its source map the author's own. */
+export function loadFailed(
+  { position, message }: LoadProblem,
   file: string,
   map?: SourceMap | null,
-): Promise<WorkflowError> {
-  const { position, message } = problem;
-  const original = position && map ? await originalPosition(map, position) : null;
-  const at = original ?? (position ? `${file}:${position.line}:${position.column}` : file);
+): WorkflowError {
   return new WorkflowError({
     code: "BUNDLE_LOAD_FAILED",
-    message: `${at}: ${message}`,
+    message: `${positionIn(file, position, map)}: ${message}`,
     hint: "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
   });
 }
 
-/** The position in the author's source that a position in a built bundle comes from, as `file:line:column`. */
-export async function originalPosition(
-  map: SourceMap,
-  { line, column }: SourcePosition,
-): Promise<string | null> {
-  const { originalPositionFor, TraceMap } = await import("@jridgewell/trace-mapping");
-  try {
-    const found = originalPositionFor(new TraceMap(map.text), { line, column: column - 1 });
-    if (found.source === null) return null;
-    return `${join(map.folder, found.source)}:${found.line}:${found.column + 1}`;
-  } catch {
-    return null;
-  }
+/** A position as `file:line:column`: the author's own where a source map has it. */
+export function positionIn(
+  file: string,
+  position: SourcePosition | null,
+  map?: SourceMap | null,
+): string {
+  if (!position) return file;
+  const at = map?.original(position) ?? { file, ...position };
+  return `${at.file}:${at.line}:${at.column}`;
 }
-
-/** The source map at a path, or null when there is none that can be read. */
-export const readMap = (path: string): Promise<SourceMap | null> =>
-  readFile(path, "utf8").then(
-    (text) => ({ text, folder: "" }),
-    () => null,
-  );
 
 // Bun's own syntax errors (BuildMessage) carry their position.
 function syntaxPlace(error: unknown): SourcePosition | null {

@@ -1,20 +1,21 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type Built,
-  type SourceKind,
   buildBundle,
   buildModule,
   readSource,
+  type SourceKind,
   statSource,
 } from "./build.ts";
-import { checkBytes, type Finding } from "./check.ts";
+import { checkBytes } from "./check.ts";
+import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
-import { originalPosition, type SourceMap } from "./module.ts";
+import { positionIn } from "./module.ts";
+import { SourceMap } from "./source-map.ts";
 import { maxBundleSize } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
@@ -25,7 +26,6 @@ export type PreparedBundle = {
   types?: string;
 };
 
-const maxTypesSize = 16 << 20;
 const maxTextSize = 16 << 20;
 const maxDetails = 1000;
 
@@ -50,70 +50,38 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  options: PrepareOptions = {},
+  { types, sources = [], timeoutMs }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
-  const types = options.types === undefined ? undefined : await readTypes(options.types);
-  const { bytes, map } = await bytesOf(file, options.sources ?? []);
-  const findings = checkBytes(bytes, file);
-  if (findings.length > 0) throw await refuse(file, findings, map);
-  const descriptor = await inspectBytes(bytes, { ...options, file, map });
+  const hint = "give the .d.ts file that belongs to the bundle";
+  const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
+  const built = file.endsWith(".esm.js") ? null : await build(file, sources);
+  const bytes = built?.code ?? (await readSource(file, maxBundleSize));
+  const map = built ? new SourceMap(built.map, dirname(file)) : undefined;
+  checkSound(bytes, file, map);
+  const descriptor = await inTemporary("uncaged-add-", async (folder) => {
+    const path = join(folder, "bundle.esm.js");
+    await writeFile(path, bytes);
+    return await inspectBundle(path, { file, map, timeoutMs });
+  });
   return {
     bytes,
     descriptor,
     ...(map && { map: map.text }),
-    ...(types !== undefined && { types }),
+    ...(declared !== null && { types: declared }),
   };
 }
 
-async function bytesOf(
-  file: string,
-  sources: readonly SourceKind[],
-): Promise<{ bytes: Uint8Array; map?: SourceMap }> {
+async function build(file: string, sources: readonly SourceKind[]): Promise<Built> {
   await statSource(file);
-  if (file.endsWith(".esm.js")) return { bytes: await readSource(file, maxBundleSize) };
-  const { code, map } = await built(file, sources);
-  return { bytes: code, map: { text: map, folder: dirname(file) } };
-}
-
-async function built(file: string, sources: readonly SourceKind[]): Promise<Built> {
   if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) return await buildBundle(file);
   const kind = sources.find((each) => each.matches(file));
-  if (!kind) throw notABundle(file);
-  const text = await readText(file, maxTextSize, "NOT_UTF8", "write the source as UTF-8");
-  return await buildModule(await kind.module(text, file), file);
-}
-
-async function inspectBytes(
-  bytes: Uint8Array,
-  { file, map, timeoutMs }: { file: string; map?: SourceMap; timeoutMs?: number },
-): Promise<Descriptor> {
-  const folder = await mkdtemp(join(tmpdir(), "uncaged-add-"));
-  try {
-    const path = join(folder, "bundle.esm.js");
-    await writeFile(path, bytes);
-    return await inspectBundle(path, { file, map, timeoutMs });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  if (kind) {
+    const text = await readText(file, "NOT_UTF8", "write the source as UTF-8");
+    return await buildModule(await kind.module(text, file), file);
   }
-}
-
-const readTypes = (path: string): Promise<string> =>
-  readText(path, maxTypesSize, "BAD_TYPES", "give the .d.ts file that belongs to the bundle");
-
-async function readText(path: string, max: number, code: string, hint: string): Promise<string> {
-  const bytes = await readSource(path, max);
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    const message = `${show(path)} is no UTF-8 text`;
-    throw new WorkflowError({ code, message, hint }, { cause });
-  }
-}
-
-function notABundle(file: string): WorkflowError {
   const data = /\.(json|ya?ml)$/.test(file);
   const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
-  return new WorkflowError({
+  throw new WorkflowError({
     code: "NOT_A_BUNDLE",
     kind: "usage",
     message: `${show(file)} is no bundle and no TypeScript source${unknown}`,
@@ -121,22 +89,28 @@ function notABundle(file: string): WorkflowError {
   });
 }
 
-async function refuse(file: string, findings: Finding[], map?: SourceMap): Promise<WorkflowError> {
-  const lines: string[] = [];
-  for (const finding of findings.slice(0, maxDetails)) {
-    lines.push(`${await positionOf(finding, file, map)}: ${finding.message} (${finding.rule})`);
+async function readText(path: string, code: string, hint: string): Promise<string> {
+  const bytes = await readSource(path, maxTextSize);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new WorkflowError({ code, message: `${show(path)} is no UTF-8 text`, hint }, { cause });
   }
-  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
-  return new WorkflowError({
-    code: "BUNDLE_REFUSED",
-    message: `${lines[0]}${more}`,
-    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
-    details: lines,
-  });
 }
 
-// In built code a line means nothing to the author: the source's line, or the file alone.
-async function positionOf(finding: Finding, file: string, map?: SourceMap): Promise<string> {
-  if (!map) return `${file}:${finding.line}:${finding.column}`;
-  return (await originalPosition(map, finding)) ?? file;
+function checkSound(bytes: Uint8Array, file: string, map?: SourceMap): void {
+  const findings = checkBytes(bytes, file);
+  if (findings.length === 0) return;
+  const details = findings.slice(0, maxDetails).map((finding) => {
+    // In built code a line means nothing to the author: the source's line, or the file alone.
+    const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
+    return `${at}: ${finding.message} (${finding.rule})`;
+  });
+  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
+  throw new WorkflowError({
+    code: "BUNDLE_REFUSED",
+    message: `${details[0]}${more}`,
+    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
+    details,
+  });
 }

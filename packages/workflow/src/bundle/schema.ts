@@ -1,6 +1,7 @@
 import type { Ajv, ErrorObject, Options } from "ajv";
 import type { JsonSchema } from "../contract/contract.ts";
 import { messageOf } from "../contract/error.ts";
+import type { JsonPath } from "../contract/json.ts";
 import { show } from "../contract/show.ts";
 
 /** Why a value does not fit the schema, on one line; null when it does. */
@@ -20,8 +21,15 @@ const common: Options = {
   ownProperties: true,
 };
 
-type Draft = "draft-07" | "2019-09" | "2020-12";
-const drafts = new Map<string, Promise<Ajv>>();
+const drafts = {
+  "draft-07": async (options: Options): Promise<Ajv> => new (await import("ajv")).Ajv(options),
+  "2019-09": async (options: Options): Promise<Ajv> =>
+    new (await import("ajv/dist/2019.js")).Ajv2019(options),
+  "2020-12": async (options: Options): Promise<Ajv> =>
+    new (await import("ajv/dist/2020.js")).Ajv2020(options),
+};
+type Draft = keyof typeof drafts;
+const loaded = new Map<string, Promise<Ajv>>();
 
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
@@ -46,7 +54,9 @@ export async function compileSchema(
   }
   const ajv = await loadDraft(draft, all);
   try {
-    const check = ajv.compile(withoutDraft(schema));
+    const check = ajv.compile(
+      typeof schema === "boolean" ? schema : { ...schema, $schema: undefined },
+    );
     return {
       validate: (value) =>
         check(value) ? null : (check.errors ?? []).map((error) => reason(error, name)).join("; "),
@@ -72,29 +82,9 @@ function draftOf(named: unknown): Draft | null {
 
 function loadDraft(draft: Draft, allErrors: boolean): Promise<Ajv> {
   const key = `${draft} ${allErrors}`;
-  let loading = drafts.get(key);
-  if (!loading) {
-    loading = makeAjv(draft, { ...common, allErrors });
-    drafts.set(key, loading);
-  }
+  const loading = loaded.get(key) ?? drafts[draft]({ ...common, allErrors });
+  loaded.set(key, loading);
   return loading;
-}
-
-async function makeAjv(draft: Draft, options: Options): Promise<Ajv> {
-  switch (draft) {
-    case "draft-07":
-      return new (await import("ajv")).Ajv(options);
-    case "2019-09":
-      return new (await import("ajv/dist/2019.js")).Ajv2019(options);
-    case "2020-12":
-      return new (await import("ajv/dist/2020.js")).Ajv2020(options);
-  }
-}
-
-function withoutDraft(schema: JsonSchema): JsonSchema {
-  if (typeof schema === "boolean") return schema;
-  const { $schema: _draft, ...rest } = schema;
-  return rest;
 }
 
 function problemOf(ajv: Ajv, error: unknown): { path: JsonPath; message: string } {
@@ -111,17 +101,3 @@ const keysOf = (pointer: string) =>
     .split("/")
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-
-/** The keys and indices that lead to a position in a JSON value. */
-export type JsonPath = readonly (string | number)[];
-
-/** A path as a person reads it: `roles.planner.schema.anyOf[0]["a b"]`. */
-export function showPath(path: JsonPath): string {
-  return path
-    .map((key) => {
-      if (typeof key === "number") return `[${key}]`;
-      return /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-    })
-    .join("")
-    .replace(/^\./, "");
-}

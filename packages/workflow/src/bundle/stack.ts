@@ -1,11 +1,7 @@
-import { readFileSync } from "node:fs";
-import type { TraceMap } from "@jridgewell/trace-mapping";
 import type { AttemptError, ErrorPosition } from "../contract/event.ts";
-
-type Mapping = typeof import("@jridgewell/trace-mapping");
+import { SourceMap } from "./source-map.ts";
 
 const mostFrames = 30;
-const longestText = 200;
 
 /**
  * Rewrites the stacks of errors that a bundle throws: positions in the bundle become positions in the author's
@@ -13,14 +9,12 @@ const longestText = 200;
  * without one the positions are those in `<hash>.esm.js`.
  */
 export class StackMapper {
-  readonly #bundlePath: string;
-  readonly #mapPath: string;
+  readonly #paths: { bundle: string; map: string };
   readonly #shown: string;
-  #map: { tracing: Mapping; map: TraceMap } | null | undefined;
+  #map: SourceMap | null | undefined;
 
   constructor(paths: { bundle: string; map: string }, hash: string) {
-    this.#bundlePath = paths.bundle;
-    this.#mapPath = paths.map;
+    this.#paths = paths;
     this.#shown = `${hash}.esm.js`;
   }
 
@@ -36,43 +30,18 @@ export class StackMapper {
   }
 
   #rewriteLine(line: string, positions: ErrorPosition[]): string {
-    const start = line.indexOf(`${this.#bundlePath}:`);
-    const place =
-      start < 0 ? null : /^:(\d+):(\d+)/.exec(line.slice(start + this.#bundlePath.length));
-    if (!place) return line.replaceAll(this.#bundlePath, this.#shown);
+    const { bundle, map } = this.#paths;
+    const start = line.indexOf(`${bundle}:`);
+    const place = start < 0 ? null : /^:(\d+):(\d+)/.exec(line.slice(start + bundle.length));
+    if (!place) return line.replaceAll(bundle, this.#shown);
     const [numbers, row, column] = place;
-    const found = this.#original(Number(row), Number(column));
+    if (this.#map === undefined) this.#map = SourceMap.at(map);
+    const found = this.#map?.original({ line: Number(row), column: Number(column) });
     if (found) positions.push(found);
     const shown = found
       ? `${found.file}:${found.line}:${found.column}`
       : `${this.#shown}${numbers}`;
     const before = line.slice(0, start).replace(/file:\/\/$/, "");
-    return before + shown + line.slice(start + this.#bundlePath.length + numbers.length);
-  }
-
-  #original(line: number, column: number): ErrorPosition | null {
-    this.#map ??= this.#load();
-    if (this.#map === null) return null;
-    const { tracing, map } = this.#map;
-    const found = tracing.originalPositionFor(map, { line, column: Math.max(0, column - 1) });
-    if (found.source === null) return null;
-    const text = tracing.sourceContentFor(map, found.source)?.split("\n")[found.line - 1]?.trim();
-    return {
-      file: found.source,
-      line: found.line,
-      column: found.column + 1,
-      ...(text && { text: text.slice(0, longestText) }),
-    };
-  }
-
-  // At once and not as a promise: an attempt's end is recorded before the thread's.
-  #load(): { tracing: Mapping; map: TraceMap } | null {
-    try {
-      const { createRequire } = process.getBuiltinModule("node:module");
-      const tracing = createRequire(import.meta.url)("@jridgewell/trace-mapping") as Mapping;
-      return { tracing, map: new tracing.TraceMap(readFileSync(this.#mapPath, "utf8")) };
-    } catch {
-      return null;
-    }
+    return before + shown + line.slice(start + bundle.length + numbers.length);
   }
 }

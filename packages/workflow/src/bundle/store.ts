@@ -11,7 +11,8 @@ import {
 } from "../storage/paths.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
-import { loadFailed, loadProblem, readMap, toBundle } from "./module.ts";
+import { loadFailed, loadProblem, toBundle } from "./module.ts";
+import { SourceMap } from "./source-map.ts";
 
 /** The largest bundle, in bytes. */
 export const maxBundleSize = 64 << 20;
@@ -86,7 +87,7 @@ export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
   try {
     module = (await import(Bun.pathToFileURL(path).href)) as object;
   } catch (thrown) {
-    throw await loadFailed(loadProblem(thrown, path), path, await readMap(mapPath(root, hash)));
+    throw loadFailed(loadProblem(thrown, path), path, SourceMap.at(mapPath(root, hash)));
   }
   try {
     return toBundle(module);

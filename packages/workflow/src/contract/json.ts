@@ -36,7 +36,7 @@ export function toJson(value: unknown, name: string): JsonText {
   try {
     return { ok: true, json: write(walk, value) };
   } catch (error) {
-    const at = pathOf(name, walk.keys);
+    const at = showPath(name, walk.keys);
     if (error instanceof Refusal) return { ok: false, reason: `${at} ${error.message}` };
     return { ok: false, reason: `${at} can't be read: ${messageOf(error)}` };
   }
@@ -127,11 +127,15 @@ function tooDeep(walk: Walk, value: object): Refusal {
   return new Refusal(`is nested deeper than ${maxJsonDepth} levels`);
 }
 
-function pathOf(name: string, keys: readonly (string | number)[]): string {
+/** The keys and indices that lead to a position in a JSON value. */
+export type JsonPath = readonly (string | number)[];
+
+/** A path as a person reads it: `meta.files[0]["a b"]`. */
+export function showPath(name: string, keys: JsonPath): string {
   let path = name;
   for (const key of keys) {
     if (typeof key === "number") path += `[${key}]`;
-    else path += /^[A-Za-z_$][\w$]{0,79}$/.test(key) ? `.${key}` : `[${show(key)}]`;
+    else path += /^[\p{L}_$][\p{L}\p{N}_$-]{0,79}$/u.test(key) ? `.${key}` : `[${show(key)}]`;
   }
   return path.length > 200 ? `${path.slice(0, 120)}…${path.slice(-60)}` : path;
 }

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TraceMap } from "@jridgewell/trace-mapping";
+import type { ErrorPosition } from "../contract/event.ts";
+import type { SourcePosition } from "./syntax.ts";
+
+type Tracing = typeof import("@jridgewell/trace-mapping");
+
+const longestText = 200;
+
+/** From positions in a built bundle to those in the author's sources. It is parsed when it is first asked. */
+export class SourceMap {
+  readonly text: string;
+  readonly #folder: string;
+  #parsed: { tracing: Tracing; map: TraceMap } | null | undefined;
+
+  /** @param folder From which it names its sources; "" when nobody knows. */
+  constructor(text: string, folder = "") {
+    this.text = text;
+    this.#folder = folder;
+  }
+
+  /** The source map at a path, or null when there is none that can be read. */
+  static at(path: string): SourceMap | null {
+    try {
+      return new SourceMap(readFileSync(path, "utf8"));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Where a position comes from, and the text of that line; null when the map does not tell. */
+  original({ line, column }: SourcePosition): ErrorPosition | null {
+    if (this.#parsed === undefined) this.#parsed = this.#parse();
+    if (!this.#parsed) return null;
+    const { tracing, map } = this.#parsed;
+    const found = tracing.originalPositionFor(map, { line, column: Math.max(0, column - 1) });
+    if (found.source === null) return null;
+    const text = tracing.sourceContentFor(map, found.source)?.split("\n")[found.line - 1]?.trim();
+    const file = join(this.#folder, found.source);
+    const position = { file, line: found.line, column: found.column + 1 };
+    return text ? { ...position, text: text.slice(0, longestText) } : position;
+  }
+
+  // At once and not as a promise: an attempt's end is recorded before the thread's.
+  #parse(): { tracing: Tracing; map: TraceMap } | null {
+    try {
+      const { createRequire } = process.getBuiltinModule("node:module");
+      const tracing = createRequire(import.meta.url)("@jridgewell/trace-mapping") as Tracing;
+      return { tracing, map: new tracing.TraceMap(this.text) };
+    } catch {
+      return null;
+    }
+  }
+}
