@@ -1,7 +1,7 @@
 import type { AnyNode, Program } from "acorn";
 import { messageOf } from "../contract/error.ts";
 import { type Syntax, isBuiltin, parseModule, positionOf } from "./syntax.ts";
-import { checkRequire, type Report } from "./require-rule.ts";
+import { checkRequire, keyOf, type Report } from "./require-rule.ts";
 
 /** The rules that a bundle's source must keep. */
 export type Rule =
@@ -39,13 +39,11 @@ export function checkSource(source: string, file: string): Finding[] {
       (rule: Rule): Report =>
       (node, message) =>
         found.push({ rule, message, offset: node.start });
-    checkDynamicImports(syntax, as("no-dynamic-import"));
-    checkImports(syntax.program, as("builtins-only"));
+    checkImports(syntax, as("no-dynamic-import"), as("builtins-only"));
     checkRequire(syntax, as("no-require"));
-    checkDefaultExport(syntax.program, as("no-default-export"));
-    for (const message of missingExports(syntax.program)) {
-      found.push({ rule: "named-exports", message, offset: source.length });
-    }
+    checkExports(syntax.program, as("no-default-export"), (name) =>
+      found.push({ rule: "named-exports", message: `exports no ${name}`, offset: source.length }),
+    );
   } catch (error) {
     found.push({ rule: "syntax", ...syntaxProblem(error) });
   }
@@ -55,53 +53,40 @@ export function checkSource(source: string, file: string): Finding[] {
   });
 }
 
-function checkDynamicImports(syntax: Syntax, report: Report): void {
-  for (const node of syntax.nodes) {
+function checkImports({ nodes, program }: Syntax, dynamic: Report, foreign: Report): void {
+  for (const node of nodes) {
     if (node.type !== "ImportExpression") continue;
-    report(node, "import() is not allowed: import at the top, and bundle what you import");
+    dynamic(node, "import() is not allowed: import at the top, and bundle what you import");
   }
-}
-
-function checkImports(program: Program, report: Report): void {
   for (const node of program.body) {
     if (!("source" in node) || !node.source) continue;
     const name = String(node.source.value);
-    if (!isBuiltin(name)) report(node.source, foreignImport(name));
+    const what = /^bun(:|$)/.test(name) ? "is Bun's own" : "is no Node built-in";
+    if (!isBuiltin(name)) foreign(node.source, `imports ${JSON.stringify(name)}, which ${what}`);
   }
 }
 
-function foreignImport(name: string): string {
-  const what = /^bun(:|$)/.test(name) ? "is Bun's own" : "is no Node built-in";
-  return `imports ${JSON.stringify(name)}, which ${what}`;
-}
-
-function checkDefaultExport(program: Program, report: Report): void {
-  for (const { name, node } of exportsOf(program)) {
-    if (name === "default") {
-      report(node, "there must be no default export: export run and descriptor by name");
-    }
+function checkExports(program: Program, byDefault: Report, missing: (name: string) => void): void {
+  const exported = exportsOf(program);
+  for (const { name, node } of exported) {
+    if (name !== "default") continue;
+    byDefault(node, "there must be no default export: export run and descriptor by name");
   }
-}
-
-function missingExports(program: Program): string[] {
   // `export * from` a built-in may bring in any name: the loaded module shows.
-  if (program.body.some((node) => node.type === "ExportAllDeclaration" && !node.exported))
-    return [];
-  const names = new Set(exportsOf(program).map(({ name }) => name));
-  return ["run", "descriptor"].filter((name) => !names.has(name)).map((n) => `exports no ${n}`);
+  if (program.body.some((node) => node.type === "ExportAllDeclaration" && !node.exported)) return;
+  for (const wanted of ["run", "descriptor"]) {
+    if (!exported.some(({ name }) => name === wanted)) missing(wanted);
+  }
 }
 
 function exportsOf(program: Program): { name: string; node: AnyNode }[] {
   return program.body.flatMap((node) => {
     if (node.type === "ExportDefaultDeclaration") return [{ name: "default", node }];
     if (node.type === "ExportAllDeclaration") {
-      return node.exported ? [{ name: nameOf(node.exported), node: node.exported }] : [];
+      return node.exported ? [named(node.exported)] : [];
     }
     if (node.type !== "ExportNamedDeclaration") return [];
-    const listed = node.specifiers.map(({ exported }) => ({
-      name: nameOf(exported),
-      node: exported,
-    }));
+    const listed = node.specifiers.map(({ exported }) => named(exported));
     return [...listed, ...(node.declaration ? namesBoundBy(node.declaration) : [])];
   });
 }
@@ -131,8 +116,7 @@ function namesBoundBy(node: AnyNode): { name: string; node: AnyNode }[] {
   }
 }
 
-const nameOf = (node: AnyNode) =>
-  node.type === "Identifier" ? node.name : node.type === "Literal" ? String(node.value) : "";
+const named = (node: AnyNode) => ({ name: keyOf(node) ?? "", node });
 
 function syntaxProblem(error: unknown): { message: string; offset: number } {
   if (error instanceof RangeError) return { message: "is nested too deeply to be read", offset: 0 };

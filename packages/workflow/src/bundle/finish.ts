@@ -15,9 +15,7 @@ export const portableNames = { __dirname: dirname, __filename: filename };
 /**
  * Makes of Bun's output a bundle: takes out the debug id (a digest over paths), gives
  * {@link portableNames} their values, and makes `import("node:fs")`, which packages use to work in
- * browsers too, the static import that a bundle may have.
- *
- * What is added is a line of its own and what is replaced keeps its length, so the map stays right.
+ * browsers too, the static import that a bundle may have. What is added is a line of its own and what is replaced keeps its length, so the map stays right.
  */
 export function finishBuild(code: string, map: string): { code: string; map: string } {
   const plain = `${code.replace(debugId, "").trimEnd()}\n`;

@@ -1,4 +1,5 @@
 import { WorkflowError, messageOf } from "../contract/error.ts";
+import { isRecord, kindOf } from "../contract/show.ts";
 import type { SourceMap } from "./source-map.ts";
 import type { SourcePosition } from "./syntax.ts";
 import type { Bundle } from "../contract/contract.ts";
@@ -43,10 +44,8 @@ export function positionIn(
 
 // Bun's own syntax errors (BuildMessage) carry their position.
 function syntaxPlace(error: unknown): SourcePosition | null {
-  if (typeof error !== "object" || error === null || !("position" in error)) return null;
-  const position = error.position;
-  if (typeof position !== "object" || position === null) return null;
-  if (!("line" in position) || !("column" in position)) return null;
+  const position = isRecord(error) ? error.position : null;
+  if (!isRecord(position)) return null;
   const line = Number(position.line);
   return line > 0 ? { line, column: Math.max(1, Number(position.column)) } : null;
 }
@@ -65,10 +64,9 @@ function stackPlace(error: unknown, path: string): SourcePosition | null {
 const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {});
 
 /**
- * The bundle that a loaded module is: `run` an async generator function, `descriptor` an object,
- * nothing exported as default. The descriptor's inside was checked when the bundle was added.
+ * The bundle that a loaded module is; what its descriptor holds was checked when the bundle was added. A
+ * `run` that only returns a generator is refused: nothing but a call could show what it gives.
  *
- * A function that only returns a generator is refused: nothing but a call could show what it gives.
  * @throws WorkflowError `BUNDLE_REFUSED`; its message names no file.
  */
 export function toBundle(module: object): Bundle {
@@ -76,26 +74,21 @@ export function toBundle(module: object): Bundle {
   if (!isRun(exported.run)) {
     throw refused(`run is ${describe(exported.run)}, not an async generator function`);
   }
-  if (!isObject(exported.descriptor)) {
-    throw refused(`descriptor is ${describe(exported.descriptor)}, not an object`);
+  const { descriptor } = exported;
+  if (typeof descriptor !== "object" || descriptor === null) {
+    throw refused(`descriptor is ${describe(descriptor)}, not an object`);
   }
   if ("default" in module) throw refused(`there must be no default export`);
-  return { run: exported.run, descriptor: exported.descriptor };
+  return { run: exported.run, descriptor: descriptor as Bundle["descriptor"] };
 }
 
 const isRun = (value: unknown): value is Bundle["run"] =>
   typeof value === "function" && Object.getPrototypeOf(value) === asyncGeneratorFunction;
 
-const isObject = (value: unknown): value is Bundle["descriptor"] =>
-  typeof value === "object" && value !== null;
-
 function describe(value: unknown): string {
-  if (typeof value === "function") {
-    const kind: unknown = Object.getPrototypeOf(value)?.[Symbol.toStringTag];
-    return typeof kind === "string" ? `a plain ${kind}` : "a plain function";
-  }
-  if (value === undefined || value === null) return String(value);
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+  if (typeof value !== "function") return kindOf(value);
+  const kind: unknown = Object.getPrototypeOf(value)?.[Symbol.toStringTag];
+  return typeof kind === "string" ? `a plain ${kind}` : "a plain function";
 }
 
 function refused(message: string): WorkflowError {

@@ -1,6 +1,7 @@
 import {
   type AnyNode,
   type CallExpression,
+  type ExpressionStatement,
   type Identifier,
   type ImportDeclaration,
   type MemberExpression,
@@ -21,10 +22,9 @@ export type Report = (node: AnyNode, message: string) => unknown;
  * `require` alone means nothing: it may be a parameter or a local.
  */
 export function checkRequire(syntax: Syntax, report: Report): void {
-  const rule = new RequireRule(syntax, report);
   const shims = syntax.nodes.filter(isRequireShim);
   const own = new Set(shims.flatMap(requiresInShim));
-  rule.ignore(own);
+  const rule = new RequireRule(syntax, report, own);
   for (const shim of shims) rule.followValue(shim);
   for (const node of syntax.nodes) {
     if (node.type === "ImportDeclaration") rule.followImport(node);
@@ -37,16 +37,12 @@ export function checkRequire(syntax: Syntax, report: Report): void {
 
 class RequireRule {
   private readonly followed = new Set<Variable>();
-  private ignored: ReadonlySet<Identifier> = new Set();
 
   constructor(
     private readonly syntax: Syntax,
     private readonly report: Report,
+    private readonly ignored: ReadonlySet<Identifier>,
   ) {}
-
-  ignore(names: ReadonlySet<Identifier>): void {
-    this.ignored = names;
-  }
 
   /** What an import of `node:module` brings in may make a `require`. */
   followImport(node: ImportDeclaration): void {
@@ -54,8 +50,11 @@ class RequireRule {
     for (const specifier of node.specifiers) {
       const named = specifier.type === "ImportSpecifier" ? keyOf(specifier.imported) : "default";
       for (const use of this.syntax.declared(specifier).flatMap(usesOf)) {
+        const user = this.syntax.parent(use);
         if (named === "createRequire") this.followMaker(use);
-        if (named === "default") this.followModule(use);
+        if (named !== "default" || user?.type !== "MemberExpression" || user.object !== use)
+          continue;
+        if (propertyOf(user) === "createRequire") this.followMaker(user);
       }
     }
   }
@@ -85,12 +84,6 @@ class RequireRule {
     const user = this.syntax.parent(name);
     if (user?.type === "UnaryExpression" && user.operator === "typeof") return;
     this.report(name, "uses require: a bundle is an ES module and imports what it needs");
-  }
-
-  private followModule(use: Identifier): void {
-    const user = this.syntax.parent(use);
-    if (user?.type !== "MemberExpression" || user.object !== use) return;
-    if (propertyOf(user) === "createRequire") this.followMaker(user);
   }
 
   private followMaker(maker: AnyNode): void {
@@ -156,7 +149,8 @@ function literalOf(node: AnyNode | undefined): string | undefined {
   return node.quasis[0]?.value.cooked ?? undefined;
 }
 
-const keyOf = (node: AnyNode) => (node.type === "Identifier" ? node.name : literalOf(node));
+/** The name that an identifier or a string literal is. */
+export const keyOf = (node: AnyNode) => (node.type === "Identifier" ? node.name : literalOf(node));
 
 /**
  * What esbuild and Rolldown emit for `require` when they do not know the platform. Only
@@ -172,23 +166,19 @@ const keptNames = new Set(["require", "Proxy", "arguments", "apply", "get"]);
 let wanted: string | undefined;
 
 /** Whether a node is that shim: an expression whose value is a `require`. */
-export function isRequireShim(node: AnyNode): boolean {
+function isRequireShim(node: AnyNode): boolean {
   if (node.type !== "CallExpression" || node.callee.type !== "ArrowFunctionExpression")
     return false;
   if (node.arguments[0]?.type !== "FunctionExpression") return false;
-  wanted ??= shapeOf(shimIn(pattern));
+  const [statement] = parse(pattern, { ecmaVersion: "latest" }).body;
+  wanted ??= shapeOf((statement as ExpressionStatement).expression);
   return shapeOf(node) === wanted;
 }
 
 /** The uses of `require` that belong to the shim itself. */
-export function requiresInShim(shim: AnyNode): Identifier[] {
+function requiresInShim(shim: AnyNode): Identifier[] {
   if (shim.type === "Identifier") return shim.name === "require" ? [shim] : [];
   return shim.type === "ThrowStatement" ? [] : childrenOf(shim).flatMap(requiresInShim);
-}
-
-function shimIn(source: string): AnyNode {
-  const statement = parse(source, { ecmaVersion: "latest" }).body[0];
-  return statement?.type === "ExpressionStatement" ? statement.expression : (statement as AnyNode);
 }
 
 function shapeOf(node: AnyNode): string {

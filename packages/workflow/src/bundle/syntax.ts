@@ -1,5 +1,5 @@
 import { type AnyNode, type Identifier, type Program, getLineInfo, parse } from "acorn";
-import { type Reference, type ScopeManager, type Variable, analyze } from "eslint-scope";
+import { type Reference, type Variable, analyze } from "eslint-scope";
 
 /** A position in a source text; both count from 1, columns in UTF-16 code units. */
 export type SourcePosition = { line: number; column: number };
@@ -34,7 +34,8 @@ export function parseModule(source: string): Syntax {
   const parents = new Map<AnyNode, AnyNode>();
   const nodes = nodesOf(program, (child, parent) => parents.set(child, parent));
   const scopes = analyze(program as Tree, { ecmaVersion: 2026, sourceType: "module" });
-  const references = referencesOf(scopes);
+  const found = scopes.scopes.flatMap(({ references }) => references);
+  const references = new Map(found.map((reference) => [nameOf(reference), reference]));
   return {
     program,
     nodes,
@@ -55,15 +56,8 @@ export function positionOf(source: string, offset: number): SourcePosition {
 export const nameOf = (reference: Reference) => reference.identifier as Identifier;
 
 /** A node's children, in no order. */
-export function childrenOf(node: AnyNode): AnyNode[] {
-  const children: AnyNode[] = [];
-  for (const value of Object.values(node) as unknown[]) {
-    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (isNode(item)) children.push(item);
-    }
-  }
-  return children;
-}
+export const childrenOf = (node: AnyNode): AnyNode[] =>
+  (Object.values(node) as unknown[]).flat().filter(isNode);
 
 const isNode = (value: unknown): value is AnyNode =>
   typeof value === "object" && value !== null && "type" in value && "start" in value;
@@ -79,14 +73,6 @@ function nodesOf(program: Program, onChild: (child: AnyNode, parent: AnyNode) =>
     }
   }
   return nodes;
-}
-
-function referencesOf(scopes: ScopeManager): Map<Identifier, Reference> {
-  const found = new Map<Identifier, Reference>();
-  for (const scope of scopes.scopes) {
-    for (const reference of scope.references) found.set(nameOf(reference), reference);
-  }
-  return found;
 }
 
 /** Modules that may be imported with and without the prefix `node:`. */
@@ -107,10 +93,8 @@ const builtins: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a bundle may import this module: it is one of Node's own.
- *
- * The list is that of https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules and
- * is listed here in full. It is not taken from the runtime, which offers more (`bun:sqlite`, `ws`) and
- * would make one bundle right on one machine and wrong on another.
+ * Whether a bundle may import this module: it is one of Node's own. The list is that of
+ * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules and not the runtime's, which
+ * offers more (`bun:sqlite`, `ws`): a bundle must not be right on one machine and wrong on another.
  */
 export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);
