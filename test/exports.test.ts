@@ -194,14 +194,12 @@ describe("the exported names", () => {
 
   test("of @uncaged/workflow/testing", () => {
     expect(listOf("workflow/src/testing")).toMatchInlineSnapshot(`
-      "findReplays
-      hostContract
+      "hostContract
       replayEverywhere
       runThread
       settableClock
       type HostRule
       type HostUnderTest
-      type ReplayFinding
       type RunThreadOptions
       type TestAnswer
       type TestClock

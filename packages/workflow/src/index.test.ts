@@ -87,7 +87,6 @@ test("the entry points have these values and no others", () => {
     "waitFor",
   ]);
   expect(Object.keys(testing).sort()).toEqual([
-    "findReplays",
     "hostContract",
     "replayEverywhere",
     "runThread",

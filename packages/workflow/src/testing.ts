@@ -7,11 +7,7 @@ export {
   type TestAnswer,
   type ThreadOutcome,
 } from "./testing/run-thread.ts";
-export {
-  findReplays,
-  type ReplayFinding,
-  replayEverywhere,
-} from "./testing/replay-everywhere.ts";
+export { replayEverywhere } from "./testing/replay-everywhere.ts";
 
 // Hosts
 export { type HostRule, hostContract } from "./host/host-contract.ts";

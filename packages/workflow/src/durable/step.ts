@@ -1,8 +1,13 @@
-import { type WaitRequest, answerOf, sentInput, waitOutput } from "../contract/wait.ts";
-import { type Member, runAll } from "./all.ts";
+import type { RoleOutput } from "../contract/contract.ts";
+import { show } from "../contract/show.ts";
+import { answerOf, sentInput, type WaitRequest, waitOutput } from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
-import { valueOf } from "./output.ts";
-import type { Progress } from "./replay.ts";
+import { memberOf, valueOf } from "./output.ts";
+import type { Outcome, Progress } from "./replay.ts";
+import { concurrently, recorded, Scheduler } from "./scheduler.ts";
+
+/** One of several that run concurrently: work to do, or a question to ask when all work is done. */
+type Member = { role: string; work: StepFn<unknown> } | { ask: () => Steps<unknown> };
 
 /** A call of `step`, `step.all` or `step.wait`; `member` is what it is within a `step.all`. */
 class Call implements StepCall<unknown> {
@@ -33,8 +38,7 @@ export function stepFor(progress: Progress): DurableStep {
       const members = given.map((call) => memberIn(progress, call));
       return new Call(progress, "all", null, () => runAll(progress, members));
     }
-    const members = Object.entries(given).map(([role, work]) => ({ role, work }));
-    return new Call(progress, "all", null, () => runNamed(progress, members));
+    return new Call(progress, "all", null, () => runNamed(progress, Object.entries(given)));
   };
 
   const wait = (given: string | (WaitRequest & { for: string }), request?: WaitRequest): Call => {
@@ -48,8 +52,8 @@ export function stepFor(progress: Progress): DurableStep {
 
 async function* runStep(progress: Progress, role: string, work: StepFn<unknown>): Steps<unknown> {
   yield* progress.settle();
-  const recorded = progress.replay.take(role);
-  if (recorded !== undefined) return valueOf(recorded);
+  const found = progress.replay.take(role);
+  if (found !== undefined) return valueOf(found);
   const outcome = await progress.attempt(role, null, work);
   if (outcome.failure !== null) {
     progress.remember(outcome.output);
@@ -61,18 +65,16 @@ async function* runStep(progress: Progress, role: string, work: StepFn<unknown>)
 
 async function* runWait(progress: Progress, what: string, request: WaitRequest): Steps<unknown> {
   yield* progress.settle();
-  const recorded = progress.replay.takeAnswer(what);
-  if (recorded !== undefined) return answerOf(recorded);
+  const found = progress.replay.takeAnswer(what);
+  if (found !== undefined) return answerOf(found);
   const sent = yield progress.offer(waitOutput(what, request));
   return answerOf(sentInput(sent, what));
 }
 
-async function* runNamed(
-  progress: Progress,
-  members: { role: string; work: StepFn<unknown> }[],
-): Steps<unknown> {
+async function* runNamed(progress: Progress, named: [string, StepFn<unknown>][]): Steps<unknown> {
+  const members = named.map(([role, work]) => ({ role, work }));
   const values = yield* runAll(progress, members);
-  return Object.fromEntries(members.map(({ role }, index) => [role, values[index]]));
+  return Object.fromEntries(named.map(([role], index) => [role, values[index]]));
 }
 
 function memberIn(progress: Progress, call: StepCall<unknown>): Member {
@@ -81,4 +83,79 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   }
   progress.started(call);
   return call.member;
+}
+
+/** A member that is work. `number` is null unless others have the same role. */
+type Open = { index: number; role: string; number: number | null; work: StepFn<unknown> };
+
+/**
+ * Runs members concurrently: first it takes from the log what this group has there, in whatever order it
+ * finished; then it runs the rest at once and commits each when it finishes; then it throws what failed
+ * first, or asks the questions, one after the other. So nothing is in flight when it throws or asks.
+ */
+async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
+  yield* progress.settle();
+  const values: unknown[] = members.map(() => undefined);
+  const open = openOf(members);
+  let failure: Error | null = null;
+  const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
+  for (const { commit, task } of recorded(open, progress.replay.rest(), keyed)) {
+    if (task === undefined) progress.replay.diverge(`came to ${listed([...open.values()])}`);
+    progress.replay.accept();
+    try {
+      values[task.index] = valueOf(commit);
+    } catch (thrown) {
+      failure ??= thrown as Error;
+    }
+  }
+  for await (const { member, outcome } of runOpen(progress, [...open.values()])) {
+    if (outcome.failure === null) {
+      values[member.index] = outcome.value;
+      yield progress.offer(outcome.output);
+    } else {
+      failure ??= outcome.failure;
+      progress.remember(outcome.output);
+    }
+  }
+  if (failure !== null) throw failure;
+  for (const [index, member] of members.entries()) {
+    if ("ask" in member) values[index] = yield* member.ask();
+  }
+  return values;
+}
+
+const keyOf = (role: string, number: number | null): string => `${number ?? ""} ${role}`;
+
+function openOf(members: readonly Member[]): Map<string, Open> {
+  const counts = new Map<string, number>();
+  const works = members.flatMap((member, index) => {
+    if (!("work" in member)) return [];
+    const number = counts.get(member.role) ?? 0;
+    counts.set(member.role, number + 1);
+    return [{ ...member, index, number }];
+  });
+  return new Map(
+    works.map((work) => {
+      const number = counts.get(work.role) === 1 ? null : work.number;
+      return [keyOf(work.role, number), { ...work, number }];
+    }),
+  );
+}
+
+function runOpen(progress: Progress, open: readonly Open[]) {
+  const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
+  const tasks = open.map((member) => async () => {
+    const outcome = await progress.attempt(member.role, member.number, member.work);
+    scheduler.publish({ member, outcome });
+  });
+  void concurrently(tasks).then(
+    () => scheduler.close(),
+    (error: unknown) => scheduler.close({ error }),
+  );
+  return scheduler.items();
+}
+
+function listed(open: readonly Open[]): string {
+  const names = open.slice(0, 5).map(({ role }) => show(role));
+  return open.length === 1 ? names.join() : `one of ${names.join(", ")}`;
 }

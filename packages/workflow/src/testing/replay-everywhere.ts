@@ -2,14 +2,11 @@ import { INPUT, type RoleOutput, type Step, type WorkflowFn } from "../contract/
 import { WorkflowError } from "../contract/error.ts";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
 
-/** Where a workflow did not end as it did in one go: restarted after so many steps, and how. */
-export type ReplayFinding = { after: number; what: string };
-
 /**
  * The suite that every workflow should pass: drives it to its end, then starts it again from every
  * prefix of its steps, as after a crash, and checks that it comes to the same end with the same
- * steps. Steps are compared by role, content and meta; their order may differ, for work done side by
- * side may finish in any. Runs under any test runner.
+ * steps. Steps are compared by role, content and meta; their order may differ, for concurrent work may
+ * finish in any. Runs under any test runner.
  *
  *     test("survives a crash anywhere", () => replayEverywhere(run, { prompt: "fix it" }));
  *
@@ -17,44 +14,30 @@ export type ReplayFinding = { after: number; what: string };
  * give it a scripted agent.
  *
  * @returns The outcome of the first run.
- * @throws WorkflowError `REPLAY_DIFFERS` with every finding.
+ * @throws WorkflowError `REPLAY_DIFFERS` with every difference in `details`.
  */
 export async function replayEverywhere(
   workflow: WorkflowFn,
   options: RunThreadOptions = {},
 ): Promise<ThreadOutcome> {
-  const { whole, findings } = await findReplays(workflow, options);
-  if (findings.length === 0) return whole;
-  const lines = findings.map(({ after, what }) => `after ${after} steps: ${what}`);
-  throw new WorkflowError({
-    code: "REPLAY_DIFFERS",
-    message: `a restart does not come to the same end: ${lines.join("; ")}`,
-    hint: "what a workflow does next must follow from its prompt and its steps alone",
-  });
-}
-
-/** As {@link replayEverywhere}, but returns what it found instead of throwing. */
-export async function findReplays(
-  workflow: WorkflowFn,
-  options: RunThreadOptions = {},
-): Promise<{ whole: ThreadOutcome; findings: ReplayFinding[] }> {
   const given = options.steps?.length ?? 0;
   const whole = await runThread(workflow, options);
-  const findings: ReplayFinding[] = [];
+  const details: string[] = [];
   for (let after = given; after <= whole.steps.length; after++) {
     const steps = whole.steps.slice(0, after);
-    const again = await runThread(workflow, { ...options, steps, answers: answersAfter(after) });
+    const used = steps.slice(given).filter((step) => step.role === INPUT).length;
+    const answers = Array.isArray(options.answers) ? options.answers.slice(used) : options.answers;
+    const again = await runThread(workflow, { ...options, steps, answers });
     const what = difference(whole, again);
-    if (what !== null) findings.push({ after, what });
+    if (what !== null) details.push(`after ${after} steps: ${what}`);
   }
-  return { whole, findings };
-
-  function answersAfter(after: number): RunThreadOptions["answers"] {
-    const { answers } = options;
-    if (answers === undefined || typeof answers === "function") return answers;
-    const used = whole.steps.slice(given, after).filter((step) => step.role === INPUT);
-    return answers.slice(used.length);
-  }
+  if (details.length === 0) return whole;
+  throw new WorkflowError({
+    code: "REPLAY_DIFFERS",
+    message: `a restart does not come to the same end: ${details.join("; ")}`,
+    hint: "what a workflow does next must follow from its prompt and its steps alone",
+    details,
+  });
 }
 
 function difference(whole: ThreadOutcome, again: ThreadOutcome): string | null {

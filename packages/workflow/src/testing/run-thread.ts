@@ -69,29 +69,52 @@ class TestThread {
   readonly steps: Step[] = [];
   readonly #options: RunThreadOptions;
   readonly #maxRounds: number;
+  readonly #aborted: Promise<null>;
   #answered = 0;
 
   constructor(options: RunThreadOptions) {
     this.#options = options;
     this.#maxRounds = options.maxRounds ?? 100;
-    for (const step of options.steps ?? []) this.#keep(step, step.timestamp);
+    const { signal, steps = [] } = options;
+    this.#aborted = new Promise((resolve) => {
+      if (signal?.aborted) resolve(null);
+      signal?.addEventListener("abort", () => resolve(null), { once: true });
+    });
+    for (const step of steps) this.#keep(step, step.timestamp);
   }
 
   async drive(workflow: WorkflowFn): Promise<Ending> {
-    const last = this.steps.at(-1);
-    if (last?.role === WAIT && !this.#isFull() && this.#answer(last) === null) {
-      return { status: "waiting", wait: last };
-    }
-    if (this.#isFull()) return this.#atMaxRounds();
+    let after = this.#settle();
+    if ("status" in after) return after;
     const thread = this.#start(workflow);
+    let sent: Step | undefined;
     try {
-      return await this.#loop(thread);
+      for (;;) {
+        const next = await Promise.race([this.#aborted, thread.next(sent)]);
+        if (next === null) return { status: "killed" };
+        if (next.done === true) return returned(next.value);
+        this.#commit(next.value);
+        after = this.#settle();
+        if ("status" in after) return after;
+        sent = after.sent;
+      }
     } catch (error) {
       return { status: "failed", reason: "failed", message: messageOf(error), error };
     } finally {
       const closed = thread.return({ returnCode: 1, summary: "" }).catch(() => {});
       if (this.#options.signal?.aborted !== true) await closed;
     }
+  }
+
+  /** How the thread ends after its last step; else what the generator is sent, the answer to that step. */
+  #settle(): Ending | { sent?: Step } {
+    const last = this.steps.at(-1);
+    const asks = last?.role === WAIT && this.steps.length < this.#maxRounds;
+    const sent = asks ? this.#answer(last) : undefined;
+    if (asks && !sent) return { status: "waiting", wait: last };
+    if (this.steps.length < this.#maxRounds) return { sent };
+    const summary = `stopped after ${this.steps.length} steps`;
+    return { status: "completed", reason: "maxRounds", result: { returnCode: 0, summary } };
   }
 
   #start(workflow: WorkflowFn): ReturnType<WorkflowFn> {
@@ -102,39 +125,15 @@ class TestThread {
     return workflow(input, { ...options, threadId, maxRounds, signal, cwd, env });
   }
 
-  async #loop(thread: ReturnType<WorkflowFn>): Promise<Ending> {
-    let sent: Step | undefined;
-    for (;;) {
-      const next = await this.#unlessAborted(thread.next(sent));
-      if (next === null) return { status: "killed" };
-      if (next.done === true) return returned(next.value);
-      const step = this.#commit(next.value);
-      if (this.#isFull()) return this.#atMaxRounds();
-      sent = undefined;
-      if (step.role !== WAIT) continue;
-      const input = this.#answer(step);
-      if (input === null) return { status: "waiting", wait: step };
-      if (this.#isFull()) return this.#atMaxRounds();
-      sent = input;
-    }
-  }
-
-  #isFull(): boolean {
-    return this.steps.length >= this.#maxRounds;
-  }
-
-  #atMaxRounds(): Ending {
-    const summary = `stopped after ${this.steps.length} steps`;
-    return { status: "completed", reason: "maxRounds", result: { returnCode: 0, summary } };
-  }
-
-  #commit(yielded: unknown, timestamp?: number): Step {
+  #commit(yielded: unknown): void {
     const checked = checkStep(yielded);
-    if (checked.ok) return this.#keep(checked.step, timestamp);
-    throw new WorkflowError({
-      code: "BAD_STEP",
-      message: `step ${this.steps.length + 1} breaks the contract: ${checked.reason}`,
-    });
+    if (!checked.ok) {
+      throw new WorkflowError({
+        code: "BAD_STEP",
+        message: `step ${this.steps.length + 1} breaks the contract: ${checked.reason}`,
+      });
+    }
+    this.#keep(checked.step);
   }
 
   #keep({ role, content, meta }: RoleOutput, timestamp?: number): Step {
@@ -144,43 +143,24 @@ class TestThread {
     return structuredClone(step);
   }
 
-  /** Commits the next answer; null when there is none. */
-  #answer(wait: Step): Step | null {
+  /** Commits the next answer, if there is one. */
+  #answer(wait: Step): Step | undefined {
     const { answers = [] } = this.#options;
     const given = typeof answers === "function" ? answers(wait) : answers[this.#answered];
-    if (given === undefined) return null;
     this.#answered += 1;
-    return this.#keep(inputOf(given, wait.meta.for));
-  }
-
-  /** What the promise brings, or null as soon as the signal is aborted. */
-  async #unlessAborted<T>(promise: Promise<T>): Promise<T | null> {
-    const { signal } = this.#options;
-    if (signal === undefined) return promise;
-    const over = new AbortController();
-    const aborted = new Promise<null>((resolve) => {
-      if (signal.aborted) resolve(null);
-      signal.addEventListener("abort", () => resolve(null), { signal: over.signal });
-    });
-    try {
-      return await Promise.race([aborted, promise]);
-    } finally {
-      over.abort();
-    }
+    return given === undefined ? undefined : this.#keep(inputOf(given, wait.meta.for));
   }
 }
 
 function inputOf(given: TestAnswer, what: unknown): RoleOutput {
   if (typeof given !== "string") return { role: INPUT, ...given };
+  const meta: RoleOutput["meta"] = { for: what };
   try {
-    return {
-      role: INPUT,
-      content: given,
-      meta: { for: what, value: JSON.parse(given) as unknown },
-    };
+    meta.value = JSON.parse(given) as unknown;
   } catch {
-    return { role: INPUT, content: given, meta: { for: what } };
+    // It is no JSON: the text alone is the answer.
   }
+  return { role: INPUT, content: given, meta };
 }
 
 function returned(value: unknown): Ending {
