@@ -29,14 +29,12 @@ export type PreparedBundle = {
 const maxTextSize = 16 << 20;
 const maxDetails = 1000;
 
-/** The options of `prepareBundle`. */
+/** How a bundle is made of a file. */
 export type PrepareOptions = {
   /** The path of a `.d.ts` file to keep beside the bundle. */
   types?: string;
   /** Other kinds of sources than TypeScript; the first that matches makes the module. */
   sources?: readonly SourceKind[];
-  /** How long the bundle may take to load. */
-  timeoutMs?: number;
 };
 
 /**
@@ -50,7 +48,7 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  { types, sources = [], timeoutMs }: PrepareOptions = {},
+  { types, sources = [] }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
@@ -61,7 +59,7 @@ export async function prepareBundle(
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
-    return await inspectBundle(path, { file, map, timeoutMs });
+    return await inspectBundle(path, { file, map });
   });
   return {
     bytes,

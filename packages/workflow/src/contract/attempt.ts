@@ -1,14 +1,14 @@
 import { fromBase32, toBase32 } from "./base32.ts";
 
 /**
- * One construct that a task runs in, outermost first: `in` names the construct, `child` the task or chain
- * in it, `iteration` its iteration from 0; a child workflow has the id of its run instead.
+ * One construct that a task runs in: `in` names it, `child` the task or chain in it, `iteration` its
+ * iteration from 0; a child workflow has the id of its run instead.
  */
 export type PathPart =
   | { in: string; child: string; iteration?: number }
   | { in: string; run: string };
 
-/** Where a task runs: which iteration, branch, node, child run. Empty at the top of a workflow. */
+/** Where a task runs, outermost construct first. Empty at the top of a workflow. */
 export type Path = readonly PathPart[];
 
 /** What an attempt executes: a role, where, and how people call it when not by its role. */
@@ -48,11 +48,7 @@ export type Attempts = {
   readonly current?: string | null;
 };
 
-/**
- * Opens an attempt, also on a host that records none: then it only runs the function.
- *
- * @param options The second argument of `run`, or a role's context.
- */
+/** Opens an attempt, also on a host that records none; `options` are those of `run`, or a role's context. */
 export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec): OpenAttempt {
   const { path = [] } = spec;
   return (

@@ -20,11 +20,7 @@ const { parse, stringify } = JSON;
 
 /**
  * Judges what a generator yielded: a string role and content, and meta that is a plain object and
- * survives JSON (see `toJson` for what does). Runs once for every step, so it compiles no schema.
- *
- * A role is not empty, has no control character, and does not begin with `__`, but for `__wait__`,
- * whose meta must hold a `for`, and may hold a `schema` (object or boolean) and an `expiresAt`.
- * Whatever else is beside role, content and meta is left out.
+ * survives `toJson`. What is beside them is left out. Runs once for every step, so it compiles no schema.
  *
  * Every property is read once and the text is made from what was read, so a getter, a `toJSON` or a
  * Proxy can't show one thing here and another to the log. Never throws.
@@ -37,10 +33,7 @@ export function checkStep(value: unknown): CheckedStep {
   }
 }
 
-/**
- * Judges what a generator returned: `returnCode` a whole number from 0 to 255, `summary` a string.
- * The result that comes back has these two keys only. Never throws.
- */
+/** Judges what a generator returned, and gives the two keys of a result alone. Never throws. */
 export function checkResult(value: unknown): CheckedResult {
   try {
     return judgeResult(value);

@@ -21,10 +21,8 @@ export type WorkflowResult = {
 export type Step = RoleOutput & { timestamp: number };
 
 /**
- * Input to a workflow: the prompt, and the steps that are already in the log.
- *
- * `steps` is empty for a new thread and holds every committed step after a resume or a fork; a
- * workflow continues after them. `params` is what the starter gave as structured input, if anything.
+ * Input to a workflow. `steps` is empty for a new thread and holds every committed step after a resume or a
+ * fork; a workflow continues after them. `params` is what the starter gave as structured input, if anything.
  */
 export type ThreadInput = {
   prompt: string;
@@ -77,7 +75,7 @@ export type Descriptor = {
 /** The module that a bundle is, once loaded. */
 export type Bundle = { run: WorkflowFn; descriptor: Descriptor };
 
-/** The role of the frame that a moderator sees before any step: the prompt. */
+/** The role of what a moderator sees before any step: the prompt. */
 export const START = "__start__" as const;
 /** What a moderator returns to stop; also the role of a log's last record. */
 export const END = "__end__" as const;

@@ -4,8 +4,8 @@ export type ErrorKind = "failed" | "usage" | "missing";
 const brand = Symbol.for("uncaged.workflow.error");
 
 /**
- * An error as JSON: what crosses the control socket and is part of `--json` output. `details` holds
- * all of many findings, one line each, when `message` is only the first.
+ * An error as JSON: on the control socket and in `--json` output. `details` holds all of many findings,
+ * one line each, when `message` is only the first.
  */
 export type ErrorRecord = {
   code: string;

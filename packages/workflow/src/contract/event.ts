@@ -7,11 +7,9 @@ export const eventsChannel = "uncaged.workflow";
 type Json = Record<string, unknown>;
 
 /**
- * The payload of each event type that the engine, the command line and the console show. Values that may
- * be long are `unknown`: a recorded event may hold a `TruncatedValue` in their place.
- *
- * The types from `workflow_start` to `var_changed` are those of step workflows and tool steps; roles and
- * agents publish them too. The engine itself writes `worker_start`, `attempt_start` and `attempt_end`.
+ * The payload of each event type that the command line and the console show. Values that may be long are
+ * `unknown`: a recorded event may hold a `TruncatedValue` in their place. The engine itself writes
+ * `worker_start`, `attempt_start` and `attempt_end`; the others are published by step workflows, roles and agents.
  */
 export type EventPayloads = {
   /** A worker begins to drive the thread, after `steps` committed ones: attempts open before it are lost. */
@@ -64,16 +62,12 @@ export type EventPayloads = {
   var_changed: { name: string; oldValue?: unknown; newValue?: unknown };
 };
 
-/** The event types that the engine, the command line and the console know how to show. */
 export type EventType = keyof EventPayloads;
 
 /** A position in an author's source, counted from 1, and the text of that line. */
 export type ErrorPosition = { file: string; line: number; column: number; text?: string };
 
-/**
- * Why an attempt failed: one line, and what the error brought. `stack` names positions in the author's
- * sources where the bundle has a source map; `at` is the one that threw.
- */
+/** Why an attempt failed. With a source map, `stack` and `at`, the line that threw, are of the author's sources. */
 export type AttemptError = {
   name: string;
   message: string;
@@ -152,10 +146,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   var_changed: { name: "string" },
 };
 
-/**
- * A line of a debug log as an event; null when it is none. It reads data of the worker's own writing, and
- * what a bundle has published: unknown types and fields are kept.
- */
+/** A line of a debug log as an event, of whatever type; null when it is none. */
 export function readEvent(line: unknown): EventRecord | null {
   if (!isRecord(line) || typeof line.type !== "string") return null;
   const { type, seq, stepID, payload, timestamp, step, attempt } = line;
@@ -189,9 +180,8 @@ const previewLength = 200;
 export const listNames: readonly string[] = ["resolvedInputs", "outputs"];
 
 /**
- * What an event holds in place of a value whose JSON is longer than 10 KB. `length` counts its characters.
- * `at`, in a recorded event only, is the byte of the thread's file of values at which the whole of it
- * begins; without it the rest is lost.
+ * What an event holds in place of a value whose JSON is longer than 10 KB, of `length` characters. `at` is
+ * where in the thread's file of values the whole of it begins, in bytes; without it the rest is lost.
  */
 export type TruncatedValue = {
   _truncated: true;

@@ -17,14 +17,10 @@ class Refusal extends Error {}
 type Walk = { keys: (string | number)[]; parents: object[]; length: number };
 
 /**
- * Writes a value as JSON, or refuses what JSON would lose without a word.
- *
- * Refused: functions, symbols, BigInt, NaN, the infinities, `undefined` and holes in arrays, every
- * object that is neither plain nor an array (a Date, a Map, an instance of a class), a value inside
- * itself, more than {@link maxJsonDepth} levels, more than {@link maxJsonLength} characters.
- * Left out, as JSON does: properties that are `undefined`, have a symbol as key or can't be listed,
- * and those an array has beside its elements. `-0` becomes 0. A lone surrogate is escaped and so
- * survives; `__proto__` is a key like any other.
+ * Writes a value as JSON, or refuses what JSON would lose without a word: functions, symbols, BigInt, NaN,
+ * the infinities, `undefined` and holes in arrays, objects that are neither plain nor arrays, a value
+ * inside itself, what is too deep or too long. As in JSON, properties that are `undefined`, have a symbol
+ * as key or can't be listed are left out.
  *
  * Each property is read once, and no `toJSON` is called: a getter or a Proxy that answers
  * differently the next time can't put into the log what was not checked. Never throws.

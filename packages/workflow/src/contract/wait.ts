@@ -3,9 +3,8 @@ import { WorkflowError } from "./error.ts";
 import { show } from "./show.ts";
 
 /**
- * What is asked. `content` is the question as people read it (what is waited for, when absent); an
- * answer must fit `schema`; after `expiresAt` (milliseconds since the epoch) nobody is asked any
- * more and the value is `onTimeout`. Further keys are kept in the step's meta.
+ * What is asked. `content` is the question as people read it (what is waited for, when absent); the rest
+ * is that of `WaitMeta`.
  */
 export type WaitRequest = {
   content?: string;

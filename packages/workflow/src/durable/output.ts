@@ -4,10 +4,9 @@ import { toJson } from "../contract/json.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 
 /**
- * The one key of a step's meta that is ours. It stands there only when role, content and meta do not
- * say it all: `returned` what the work returned (without it: the text, when meta is empty, and else
- * content and meta), `member` which of several steps of one name in a `step.all` this is, from 0,
- * `failure` what the work threw.
+ * The one key of a step's meta that is ours, where role, content and meta are not all: `returned` is what
+ * kind of value the work returned (without it: the text, when meta is empty, and else content and meta),
+ * `member` which of several steps of one name in a `step.all` this is, from 0, `failure` what was thrown.
  */
 const mark = "__durable__";
 type Mark = {
@@ -31,7 +30,9 @@ export function outputOf(role: string, member: number | null, returned: unknown)
 
 /** The step that records that the work of a role threw. */
 export function failureOutput(failure: StepFailure, member: number | null): RoleOutput {
-  return marked(failure.role, failure.message, {}, { failure: failure.toRecord() }, member);
+  const { role, name, message, code } = failure;
+  const record = code === undefined ? { name, message } : { name, message, code };
+  return marked(role, message, {}, { failure: record }, member);
 }
 
 /** What the work returned, from the step that records it; throws when it is recorded as failed. */
@@ -93,14 +94,12 @@ const badValue = (role: string, what: string): WorkflowError =>
     hint: "return a string, {content, meta} or another value that survives JSON",
   });
 
-/** A failure as it is recorded. */
 export type StepFailureRecord = { name: string; message: string; code?: string };
 
 /**
- * What a durable workflow catches when the work of a step threw. It is the same on a replay, so a
- * workflow may decide by it: `role`, and of the original its `name`, its `message` (one line, at most
- * 2,000 characters) and its `code` when that is a string. `cause` is the original, on the first run
- * only: nothing may be decided by it.
+ * What a durable workflow catches when the work of a step threw, with the `name`, the `message` (one line)
+ * and the `code` of the original. They are the same on a replay, so a workflow may decide by them; not by
+ * `cause`, the original itself, which is there on the first run only.
  */
 export class StepFailure extends Error {
   readonly role: string;
@@ -114,20 +113,11 @@ export class StepFailure extends Error {
     if (cause instanceof Error && typeof cause.stack === "string") this.stack = cause.stack;
   }
 
-  /** The failure that something thrown by the work of a step is. */
   static of(role: string, thrown: unknown): StepFailure {
-    return new StepFailure(role, recordOf(thrown), thrown);
+    const message = messageOf(thrown);
+    if (!(thrown instanceof Error))
+      return new StepFailure(role, { name: "Error", message }, thrown);
+    const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
+    return new StepFailure(role, { name: thrown.name, message, code }, thrown);
   }
-
-  toRecord(): StepFailureRecord {
-    const { name, message, code } = this;
-    return code === undefined ? { name, message } : { name, message, code };
-  }
-}
-
-function recordOf(thrown: unknown): StepFailureRecord {
-  const message = messageOf(thrown);
-  if (!(thrown instanceof Error)) return { name: "Error", message };
-  const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
-  return { name: thrown.name, message, code };
 }

@@ -12,10 +12,8 @@ import type { StepContext, StepFn } from "./call.ts";
 import { StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
 
 /**
- * The recorded steps, taken one after the other in the order of the log.
- *
- * Once the workflow has taken another way than the log, it has diverged for good: every later call
- * throws the same error, also when the workflow has caught it.
+ * The recorded steps, taken in the order of the log. A workflow that has taken another way has diverged for
+ * good: every later call throws the same error, also when the workflow has caught it.
  */
 export class Replay {
   readonly #steps: ThreadInput["steps"];
@@ -26,12 +24,10 @@ export class Replay {
     this.#steps = steps;
   }
 
-  /** Throws the divergence when there was one. */
   check(): void {
     if (this.#divergence !== null) throw this.#divergence;
   }
 
-  /** The next recorded step, or undefined when the log is used up. */
   peek(): RoleOutput | undefined {
     this.check();
     return this.#steps[this.#taken];
@@ -49,7 +45,6 @@ export class Replay {
     return this.accept();
   }
 
-  /** Takes the next recorded step, whatever it is. */
   accept(): RoleOutput | undefined {
     const next = this.peek();
     if (next !== undefined) this.#taken += 1;
@@ -156,12 +151,10 @@ export class Progress {
     return yielded === this.#offered;
   }
 
-  /** A step was described. */
   described(call: object, role: string): void {
     this.#idle.set(call, role);
   }
 
-  /** A step that was described is being run. */
   started(call: object): void {
     this.#idle.delete(call);
   }

@@ -1,7 +1,7 @@
 import { isWorkflowError } from "../contract/error.ts";
 import type { ThreadRef, ThreadView } from "../thread/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
-import { follow } from "./rules.ts";
+import { follow, isSame } from "./rules.ts";
 
 /** What a suite needs of its caller: a fresh host, and a way to give it a bundle. */
 export type HostUnderTest = {
@@ -100,13 +100,7 @@ export async function refused(act: () => Promise<unknown>, code: string): Promis
 }
 
 export function equal(found: unknown, wanted: unknown, what = "what was found"): void {
-  const [one, other] = [found, wanted].map((value) => JSON.stringify(sorted(value)));
-  if (one !== other) throw new Error(`${what}: ${one} is not ${other}`);
-}
-
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  const entries = Object.entries(value).map(([key, one]) => [key, sorted(one)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  const text = (value: unknown): string => JSON.stringify(value) ?? "null";
+  if (isSame(JSON.parse(text(found)), JSON.parse(text(wanted)))) return;
+  throw new Error(`${what}: ${text(found)} is not ${text(wanted)}`);
 }

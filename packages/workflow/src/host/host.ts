@@ -1,5 +1,5 @@
 import type { Attempt } from "../attempt/attempt.ts";
-import type { SourceKind } from "../bundle/build.ts";
+import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
 import type { EventRecord } from "../contract/event.ts";
 import type { Durability, InputRequest } from "../control/control.ts";
@@ -19,10 +19,8 @@ import type {
 
 /**
  * What workflows are registered with and threads run on: the storage root of this machine
- * ({@link openLocalHost}), or another place. Programs know threads by this interface alone. Everything
- * that it gives and takes is a plain record; what can be computed from records is a function beside it.
- *
- * Its methods throw a `WorkflowError` for what a user can act on.
+ * ({@link openLocalHost}), or another place. Everything that it gives and takes is a plain record; what can
+ * be computed from records is a function beside it. It throws a `WorkflowError` for what a user can act on.
  */
 export interface Host {
   /** Where it keeps what it has: a folder's path. */
@@ -102,19 +100,14 @@ export interface Host {
   close(): Promise<void>;
 }
 
-export type RegisterOptions = {
-  /** The path of a `.d.ts` file to keep beside the bundle. */
-  types?: string;
-  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
-  sources?: readonly SourceKind[];
-};
+export type RegisterOptions = PrepareOptions;
 
 /** What `add --json` prints. `unchanged` is true when it was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
 export type RolledBack = { name: string; hash: string; previous: string };
 
-/** A line of `list --json`. `versions` is their number, the current one included. */
+/** A line of `list --json`. `versions` counts the current one too. */
 export type WorkflowRow = {
   name: string;
   hash: string;
@@ -208,9 +201,9 @@ export type ThreadQuery = {
 };
 
 /**
- * A page of threads. `total` is how many there are on all pages; null where only reading their logs
- * would show. `next` is the `before` of the page after it, which stays right when threads are created
- * or removed in between; null when none comes.
+ * A page of threads. `total` counts those of all pages; null where only reading their logs would show.
+ * `next` is the `before` of the next page, null when none comes; threads that are created or removed in
+ * between do not move it.
  */
 export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
 

@@ -37,15 +37,11 @@ export async function settled(
  * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so.
  */
 export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "keep">): ForkOptions {
-  const { steps, status, maxRounds } = source;
+  const { threadId, steps, status, maxRounds } = source;
   const more = (options.maxRounds ?? 0) > maxRounds;
   if (status === "failed" || status === "killed" || (status === "completed" && more)) {
     return { ...options, keep: { atStep: steps.length } };
   }
-  throw nothingToRetry(source);
-}
-
-function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): WorkflowError {
   const hints: Partial<Record<typeof status, string>> = {
     ...(steps.length >= maxRounds && {
       completed: `it ran out of rounds; give it more than ${maxRounds}: --max-rounds N`,
@@ -55,7 +51,7 @@ function nothingToRetry({ threadId, status, steps, maxRounds }: ThreadView): Wor
     waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
-  return new WorkflowError({
+  throw new WorkflowError({
     code: "NOTHING_TO_RETRY",
     message: `${threadId} is ${status}: there is nothing to retry`,
     hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
@@ -72,28 +68,24 @@ export type ThreadDiff = {
 };
 
 /** Compares two threads by their prompts and steps. */
-export function threadDiff(a: Compared, b: Compared): ThreadDiff {
+export function threadDiff(
+  a: Pick<ThreadView, "prompt" | "steps">,
+  b: Pick<ThreadView, "prompt" | "steps">,
+): ThreadDiff {
   const length = Math.max(a.steps.length, b.steps.length);
   const steps = Array.from({ length }, (_, index) => {
     const pair = { a: a.steps[index] ?? null, b: b.steps[index] ?? null };
-    return { number: index + 1, ...pair, same: areSame(pair.a, pair.b) };
+    return { number: index + 1, ...pair, same: isSame(compared(pair.a), compared(pair.b)) };
   });
   const prompt = { a: a.prompt, b: b.prompt, same: a.prompt === b.prompt };
   const firstDifference = steps.find(({ same }) => !same)?.number ?? null;
   return { same: prompt.same && firstDifference === null, firstDifference, prompt, steps };
 }
 
-type Compared = Pick<ThreadView, "prompt" | "steps">;
-
-const areSame = (a: Step | null, b: Step | null): boolean =>
-  a !== null &&
-  b !== null &&
-  a.role === b.role &&
-  a.content === b.content &&
-  isSame(a.meta, b.meta);
+const compared = (step: Step | null) => step && [step.role, step.content, step.meta];
 
 /** Whether two JSON values are the same, in whatever order their keys stand. */
-function isSame(a: unknown, b: unknown): boolean {
+export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const [one, other] = [new Map(Object.entries(a)), new Map(Object.entries(b))];

@@ -4,19 +4,17 @@ import type { END, START, Step } from "../contract/contract.ts";
 /** Maps role names to their meta types: the one generic that drives all inference. */
 export type RoleMeta = Record<string, Record<string, unknown>>;
 
-/** The typed output of a role. */
 export type RoleResult<Meta> = { content: string; meta: Meta };
 
-/** The thread's first frame: the prompt and who the thread is. */
+/** What precedes a thread's first step: the prompt and who the thread is. */
 export type StartStep = {
   role: START;
-  /** The user's prompt. */
   content: string;
   meta: { maxRounds: number; threadId: string };
   timestamp: number;
 };
 
-/** A finished step of a role. `timestamp` is in milliseconds since the epoch. */
+/** A finished step of a role. */
 export type RoleStep<M extends RoleMeta> = {
   [K in keyof M & string]: { role: K; meta: M[K]; content: string; timestamp: number };
 }[keyof M & string];
@@ -46,7 +44,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   options?: Readonly<Record<string, unknown>>;
 };
 
-/** A role: an agent, a model call, a script. It gets the whole thread and returns content and meta. */
+/** A role: an agent, a model call, a script. */
 export type Role<Meta> = (ctx: ThreadContext) => Promise<RoleResult<Meta>>;
 
 /** The interface of adapters to models and agents: text in, text out. */
@@ -58,7 +56,6 @@ export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<stri
  */
 export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
 
-/** A workflow of roles, whole. */
 export type WorkflowDefinition<M extends RoleMeta> = {
   name: string;
   roles: { [K in keyof M & string]: Role<M[K]> };
