@@ -29,7 +29,7 @@ export class SourceMap {
     }
   }
 
-  /** Where a position comes from, and the text of that line; null when the map does not tell. */
+  /** Where a position comes from, and the text of that line; null when the map does not have it. */
   original({ line, column }: SourcePosition): ErrorPosition | null {
     if (this.#parsed === undefined) this.#parsed = this.#parse();
     if (!this.#parsed) return null;
