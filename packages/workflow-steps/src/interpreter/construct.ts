@@ -4,70 +4,71 @@ import {
   failure,
   LoopMode,
   type ParallelErrorStrategy,
-  RETURN,
 } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { chainKey, hasEnded, startAt } from "../state/position.ts";
 import type { Inside } from "../state/state.ts";
-import { Chain, type ChainEnd, type Done, type Interpreter, type Task } from "./interpreter.ts";
+import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 
-type Fork = { id: string; children: readonly string[]; strategy: ParallelErrorStrategy };
-
 /** Runs the children of a step concurrently. Gives whether one of them ended with a BREAK. */
-export function runFork(
-  { chain, inside, interpreter, step, turn }: Task,
-  id: string,
-  children: readonly string[],
-): Promise<boolean> {
-  const fork = { id, children, strategy: strategyOf(interpreter, step.errorStrategy) };
-  return turn.aside(() => join(interpreter, chain, inside, fork));
+export function runFork({ chain, inside, interpreter, step, turn }: Task): Promise<boolean> {
+  return turn.aside(() => join(interpreter, chain, inside, step));
 }
 
 /** Runs a workflow that has several entries: a fork that no step stands for. */
 export async function runEntries(interpreter: Interpreter, chain: Chain): Promise<void> {
-  const children = interpreter.run.workflow.outline.entries;
-  const fork = { id: ENTRY, children, strategy: strategyOf(interpreter) };
-  await join(interpreter, chain, chain.position.inside, fork);
+  const { entries } = interpreter.run.workflow.outline;
+  await join(interpreter, chain, chain.position.inside, { id: ENTRY, children: [...entries] });
 }
 
-const strategyOf = (interpreter: Interpreter, own?: string): ParallelErrorStrategy =>
-  (own as ParallelErrorStrategy | undefined) ?? interpreter.run.setup.errorStrategy;
+type Construct = Pick<StepDocument, "id" | "children"> & { errorStrategy?: string };
 
-async function concurrent(
-  { run }: Interpreter,
-  tasks: Iterable<ParallelTask<unknown>>,
-  errorStrategy: ParallelErrorStrategy,
-  signal: AbortSignal,
-): Promise<void> {
-  const { maxConcurrency } = run.setup;
-  await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(tasks);
-}
+/** What the chains of one iteration have of their own. */
+type Iteration = Pick<Chain, "locals" | "signal"> & {
+  index: number;
+  total: number;
+  onBreak: () => void;
+};
 
+/** Runs the chains of a construct, or of one iteration of it, that have not ended. */
 async function join(
   interpreter: Interpreter,
   chain: Chain,
   inside: Inside | null,
-  { id, children, strategy }: Fork,
+  construct: Construct,
+  iteration?: Iteration,
 ): Promise<boolean> {
-  let isBroken = false;
-  const pending = children.filter((child) => {
-    const before = inside?.chains.get(child);
-    if (!before || !hasEnded(before)) return true;
-    isBroken ||= before.next === BREAK;
-    return false;
-  });
+  const { id, children = [] } = construct;
+  const { locals, signal: around } = iteration ?? chain;
+  const before = (child: string) => inside?.chains.get(chainKey(child, iteration?.index));
+  const pending = children.filter((child) => !hasEnded(before(child) ?? startAt(child)));
+  let isBroken = children.some((child) => before(child)?.next === BREAK);
   const tasks = pending.map((child) => ({
     stepID: child,
-    run: async (signal: AbortSignal) => {
-      const path = [...chain.path, { in: id, child }];
-      const position = inside?.chains.get(child) ?? startAt(child);
-      const inner = new Chain({ path, locals: chain.locals, signal, position });
-      if ((await interpreter.runChain(inner)) === BREAK) isBroken = true;
+    run: async (signal: AbortSignal): Promise<void> => {
+      const part = { in: id, child, ...(iteration && { iteration: iteration.index }) };
+      const path = [...chain.path, part];
+      const position = before(child) ?? startAt(child);
+      const inner = chainAt({ path, locals, signal, position, iterations: iteration?.total });
+      if ((await interpreter.runChain(inner)) !== BREAK) return;
+      isBroken = true;
+      iteration?.onBreak();
     },
   }));
-  await concurrent(interpreter, tasks, strategy, chain.signal);
+  await concurrent(interpreter, construct, tasks, around);
   return isBroken;
+}
+
+async function concurrent(
+  { run }: Interpreter,
+  { errorStrategy: own }: Construct,
+  tasks: Iterable<ParallelTask<unknown>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { maxConcurrency, errorStrategy: common } = run.setup;
+  const errorStrategy = (own as ParallelErrorStrategy | undefined) ?? common;
+  await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(tasks);
 }
 
 /** Runs the chain of the first case that holds, if one does. */
@@ -77,9 +78,10 @@ export async function chooseCase(task: Task): Promise<Done> {
   const selected = entered ?? firstCase(task);
   if (selected === null) return { selected };
   // A case that leads back to where this Branch was come to is no part of it: it goes on from there.
-  if (interpreter.run.workflow.outline.isCycle(step.id, selected))
+  if (interpreter.run.workflow.outline.isCycle(step.id, selected)) {
     return { selected, next: selected };
-  const inner = new Chain({
+  }
+  const inner = chainAt({
     path: [...chain.path, { in: step.id, child: selected }],
     locals: chain.locals,
     signal: chain.signal,
@@ -133,13 +135,12 @@ function sourceOf({ context, step }: Task): readonly unknown[] {
 async function runSerial(loop: Loop): Promise<number> {
   const { task, first, total, source } = loop;
   const { context, step } = task;
-  if (loop.isBroken) return total;
-  for (let index = first; index < total; index += 1) {
+  for (let index = first; index < total && !loop.isBroken; index += 1) {
     if (source === null) {
       context.locals._index = index;
       if (!isBegun(loop, index) && !context.condition(step.while)) return index;
     }
-    if ((await runIteration(loop, index, task.signal)) === BREAK) return total;
+    await runIteration(loop, index, task.signal);
   }
   return total;
 }
@@ -149,29 +150,19 @@ const isBegun = ({ task: { inside, step } }: Loop, index: number): boolean =>
 
 async function runParallel(loop: Loop): Promise<number> {
   const { task, first, total } = loop;
-  const { chain, interpreter, step } = task;
   function* tasks(): Generator<ParallelTask<void>> {
     for (let index = first; index < total; index += 1) {
       if (loop.isBroken && !isBegun(loop, index)) continue;
-      const run = async (signal: AbortSignal): Promise<void> => {
-        if ((await runIteration(loop, index, signal)) === BREAK) loop.isBroken = true;
-      };
-      yield { stepID: step.id, run };
+      yield { stepID: task.step.id, run: (signal) => runIteration(loop, index, signal) };
     }
   }
-  const strategy = strategyOf(interpreter, step.errorStrategy);
-  await concurrent(interpreter, tasks(), strategy, chain.signal);
+  await concurrent(task.interpreter, task.step, tasks(), task.signal);
   return total;
 }
 
-/** Runs the children of one iteration. */
-async function runIteration(loop: Loop, index: number, signal: AbortSignal): Promise<ChainEnd> {
+async function runIteration(loop: Loop, index: number, signal: AbortSignal): Promise<void> {
   const { total, source, task } = loop;
   const { chain, inside, interpreter, step } = task;
-  const children = step.children ?? [];
-  const before = (child: string) => inside?.chains.get(chainKey(child, index));
-  const pending = children.filter((child) => !hasEnded(before(child) ?? startAt(child)));
-  let end: ChainEnd = children.some((child) => before(child)?.next === BREAK) ? BREAK : RETURN;
   const locals = {
     ...chain.locals,
     _item: source?.[index] ?? null,
@@ -179,18 +170,7 @@ async function runIteration(loop: Loop, index: number, signal: AbortSignal): Pro
     _iterDir: `${step.id}_${index}`,
     ...inside?.given.get(index),
   };
-  const tasks = pending.map((child) => ({
-    stepID: child,
-    run: async (within: AbortSignal): Promise<void> => {
-      const path = [...chain.path, { in: step.id, child, iteration: index }];
-      const position = before(child) ?? startAt(child);
-      const parts = { path, locals, signal: within, position, iterations: total };
-      if ((await interpreter.runChain(new Chain(parts))) === BREAK) {
-        end = BREAK;
-        loop.isBroken = true;
-      }
-    },
-  }));
-  await concurrent(interpreter, tasks, strategyOf(interpreter, step.errorStrategy), signal);
-  return end;
+  const onBreak = (): void => void (loop.isBroken = true);
+  const iteration = { index, total, locals, signal, onBreak };
+  if (await join(interpreter, chain, inside, step, iteration)) onBreak();
 }

@@ -5,12 +5,15 @@ import type { EngineEvent } from "../context/run.ts";
 import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
+import { runsWorkflow } from "../outline/outline.ts";
 import { startAt } from "../state/position.ts";
 import type { Answered, Commit } from "../state/state.ts";
-import { hasBody, printConstruct, work } from "./body.ts";
-import { runEntries, runFork } from "./construct.ts";
+import { type Call, type Called, shown, untilAborted, whole } from "../step/call.ts";
+import { executors } from "../step/tool.ts";
+import { chooseCase, runEntries, runFork, runLoop } from "./construct.ts";
 import {
-  Chain,
+  type Chain,
+  chainAt,
   type ChainEnd,
   type DriveOptions,
   type Done,
@@ -22,8 +25,19 @@ import {
   taskOf,
   typeName,
 } from "./interpreter.ts";
-import { outputsOf, removeTemporary, resolvedInputs } from "./output.ts";
+import {
+  announceFiles,
+  mapOutputs,
+  outputsOf,
+  print,
+  removeTemporary,
+  resolvedInputs,
+  writeFile,
+  writeTarget,
+} from "./output.ts";
 import { Failure, runError } from "./parallel.ts";
+import { runPause, stop } from "./pause.ts";
+import { runSubflow } from "./subflow.ts";
 
 /** How a run ended that did not fail. `reason` is that of the Stop. */
 export type RunResult =
@@ -46,17 +60,14 @@ export async function* drive(
   { signal, resumedFrom, handlers = {} }: DriveOptions = {},
 ): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
   const { run } = context;
-  const interpreter = new Interpreter(context, { runChain, drive }, handlers);
+  const interpreter = new Interpreter(context, handlers, { runChain, drive });
   const cancel = (): void => interpreter.halt("cancelled");
   signal?.addEventListener("abort", cancel, { once: true });
   if (signal?.aborted) cancel();
   const { name, version } = run.workflow.document;
-  run.publish("workflow_start", null, {
-    name,
-    version,
-    params: truncated(copyOf(run.state.params)),
-    ...(resumedFrom !== undefined && { resumedFrom }),
-  });
+  const params = truncated(copyOf(run.state.params));
+  const resumed = resumedFrom === undefined ? {} : { resumedFrom };
+  run.publish("workflow_start", null, { name, version, params, ...resumed });
   const ended = end(interpreter, signal);
   ended.catch(() => undefined);
   try {
@@ -70,48 +81,35 @@ export async function* drive(
 
 /** Runs the chains and closes the scheduler behind the event that ends the run. */
 async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunResult> {
-  const { run, scheduler } = interpreter;
+  const { run } = interpreter;
+  const { scheduler, state } = run;
   try {
-    const halt = await Promise.race([runAll(interpreter), interpreter.halted]);
+    const { position } = state;
+    const top = chainAt({ path: [], locals: {}, signal: scheduler.signal, position });
+    const ran = state.stopped ? null : interpreter.runChain(top);
+    const halt = await Promise.race([ran, interpreter.halted]);
     scheduler.cancel();
-    const result = resultOf(interpreter, halt === "cancelled");
-    if (result.status !== "cancelled") await removeTemporary(run, signal);
-    const duration_ms = run.end(result.status);
-    if (result.status === "cancelled") run.publish("workflow_cancelled", null, { duration_ms });
-    else {
-      const stop = result.status === "stopped" ? { stop_id: result.stopID } : {};
-      run.publish("workflow_done", null, { duration_ms, ...stop });
+    if (halt === "cancelled" && !state.stopped) {
+      run.publish("workflow_cancelled", null, { duration_ms: run.end("cancelled") });
+      return { status: "cancelled" };
     }
-    return result;
+    await removeTemporary(run, signal);
+    const { stopped } = state;
+    const duration_ms = run.end(stopped ? "stopped" : "completed");
+    run.publish("workflow_done", null, { duration_ms, ...(stopped && { stop_id: stopped.id }) });
+    if (!stopped) return { status: "completed" };
+    return { status: "stopped", stopID: stopped.id, reason: stopped.reason };
   } catch (thrown) {
     scheduler.cancel();
     const { stepID, error } = thrown instanceof Failure ? thrown : { stepID: null, error: thrown };
     const duration_ms = run.end("failed");
     if (stepID !== null) run.currentStepID = stepID;
-    run.publish("workflow_failed", null, {
-      error: messageOf(error),
-      failed_step_id: stepID,
-      duration_ms,
-    });
+    const failed = { error: messageOf(error), failed_step_id: stepID, duration_ms };
+    run.publish("workflow_failed", null, failed);
     throw runError(stepID, error);
   } finally {
     scheduler.close();
   }
-}
-
-function resultOf({ run }: Interpreter, isCancelled: boolean): RunResult {
-  const { stopped } = run.state;
-  if (stopped) return { status: "stopped", stopID: stopped.id, reason: stopped.reason };
-  return { status: isCancelled ? "cancelled" : "completed" };
-}
-
-async function runAll(interpreter: Interpreter): Promise<null> {
-  const { run, scheduler } = interpreter;
-  if (run.state.stopped) return null;
-  const { position } = run.state;
-  const top = new Chain({ path: [], locals: {}, signal: scheduler.signal, position });
-  await runChain(interpreter, top);
-  return null;
 }
 
 /**
@@ -131,7 +129,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
     }
     if (next === ENTRY) {
       await runEntries(interpreter, chain);
-      chain.position = startAt("RETURN");
+      chain.position = startAt(RETURN);
       continue;
     }
     const step = steps.get(next);
@@ -155,7 +153,7 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   const type = typeName(steps.get(id) ?? { id });
   const none = { outputs: null, variables: [], artifacts: [] };
   const reached = { type, ...none, next, phase: "mark" as const, durationMs: 0 };
-  await interpreter.scheduler.run(() =>
+  await interpreter.run.scheduler.run(() =>
     interpreter.commit(id, reached, chain, interpreter.open({ id }, chain)),
   );
 }
@@ -188,8 +186,8 @@ function runStep(
   chain: Chain,
   step: StepDocument,
 ): Promise<{ next: string; isSkipped: boolean }> {
-  const { run, scheduler } = interpreter;
-  return scheduler.run(async (turn) => {
+  const { run } = interpreter;
+  return run.scheduler.run(async (turn) => {
     const task = taskOf(interpreter, chain, step, turn);
     try {
       chain.signal.throwIfAborted();
@@ -207,14 +205,14 @@ function runStep(
 
 async function start(task: Task): Promise<void> {
   const { context, interpreter, step, type } = task;
-  const { run, scheduler } = interpreter;
+  const { run } = interpreter;
   const payload = {
     type: typeName(step),
     meta: copyOf(step.meta ?? null),
     resolvedInputs: resolvedInputs(task),
   };
   const event = run.eventOf("step_start", step.id, payload, context.origin);
-  const published = scheduler.commit({ kind: "event", event });
+  const published = run.scheduler.commit({ kind: "event", event });
   // An adapter may publish events of its own: none may come before this one.
   if (type === null || callTypes.has(type)) await published;
 }
@@ -231,8 +229,9 @@ async function carryOut(task: Task): Promise<string> {
   const done: Done = inside?.body ?? (await task.attempt.run(() => work(task)));
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done);
-  if (!inside?.body && hasBody(task)) await commitBody(task, done);
-  const isBroken = await task.attempt.run(() => runFork(task, step.id, children));
+  // A step that does something of its own before its children: then that is committed first.
+  if (!inside?.body && type !== "Noop") await commitBody(task, done);
+  const isBroken = await task.attempt.run(() => runFork(task));
   const { called: _, ...rest } = done;
   return await finish(task, isBroken ? { ...rest, next: BREAK } : rest);
 }
@@ -249,7 +248,7 @@ async function commitBody(task: Task, done: Done): Promise<void> {
 async function finish(task: Task, done: Done): Promise<string> {
   const { interpreter, chain, step } = task;
   const next = done.next ?? nextOf(step);
-  printConstruct(task);
+  if (constructs.has(task.type)) print(task);
   const reached = reachedOf(task, done, "done", next);
   const payload = {
     outputs: reached.outputs,
@@ -257,7 +256,7 @@ async function finish(task: Task, done: Done): Promise<string> {
   };
   await interpreter.commit(step.id, reached, chain, task.attempt, payload);
   if (done.stop) {
-    interpreter.run.state.stopped = { id: step.id, reason: done.stop.reason };
+    interpreter.run.state.stopped = { id: step.id, ...done.stop };
     interpreter.halt("stopped");
     chain.signal.throwIfAborted();
   }
@@ -309,3 +308,77 @@ function failed(task: Task, error: unknown): string {
 }
 
 const nextOf = (step: StepDocument): string => step.next ?? RETURN;
+
+// These map no outputs: they print when all of them is done.
+const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
+
+/** A step's own work, without its children. */
+async function work(task: Task): Promise<Done> {
+  switch (task.type) {
+    case "Noop":
+      return {};
+    case "Branch":
+      return await chooseCase(task);
+    case "Loop":
+      return await runLoop(task);
+    case "Pause":
+      return await runPause(task);
+    case "Stop":
+      return stop(task);
+    case "Set":
+    case "Write":
+      await writeTarget(task);
+      return await mapped(task, { locals: { _result: null } });
+    default:
+      return await mapped(task, await called(task));
+  }
+}
+
+async function called(task: Task): Promise<Called> {
+  if (runsWorkflow(task.step)) return await runSubflow(task, callOf(task));
+  const { step, context, interpreter, signal, type } = task;
+  const handler = type === null ? interpreter.handlers[typeName(step)] : undefined;
+  if (handler) {
+    // One that never answers must not keep the run from ending.
+    const handled = untilAborted(signal, () => handler(context, structuredClone(step)));
+    return { locals: { _result: await handled } };
+  }
+  const execute = type !== null && callTypes.has(type) ? executors[type] : undefined;
+  if (!execute) throw noHandler(step.id, typeName(step));
+  announceFiles(task);
+  return await execute(callOf(task));
+}
+
+function callOf(task: Task): Call {
+  const { step, context, interpreter, signal } = task;
+  const { setup, state, workflow } = interpreter.run;
+  return {
+    step,
+    inputs: context.resolve(step.in ?? step.input ?? {}) as Record<string, unknown>,
+    value: (field) => context.evaluate(field),
+    adapters: setup.adapters,
+    registry: workflow.document.registry,
+    env: setup.env,
+    runID: state.runID,
+    stepID: `${setup.prefix}${step.id}`,
+    signal,
+    shown: setup.wholeValues ? whole : shown,
+    emit: (type, payload) => {
+      if (!signal.aborted) context.emit(type, step.id, payload);
+    },
+    writeFile: (path, data, mode) => writeFile(task, path, data, mode),
+  };
+}
+
+async function mapped(task: Task, result: Called): Promise<Done> {
+  task.signal.throwIfAborted();
+  await mapOutputs(task, result.locals);
+  return { called: result };
+}
+
+const noHandler = (id: string, type: string) =>
+  failure(
+    "NO_HANDLER",
+    `nothing carries out ${id}: there is no handler for ${type}`,
+    `give customHandlers.${type}, or use a type of the format`,
+  );

@@ -1,17 +1,11 @@
-import {
-  openAttempt,
-  type OpenAttempt,
-  type PathPart,
-  type Scheduler,
-  type Turn,
-} from "@uncaged/workflow";
+import { openAttempt, type OpenAttempt, type PathPart, type Turn } from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext, Handler } from "../context/context.ts";
 import { type EngineEvent, type Run, Unclaimed } from "../context/run.ts";
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
+import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
 import { insideOf } from "../state/marks.ts";
-import type { Origin } from "../document/event.ts";
 import type { Answered, Commit, Inside, Position } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
@@ -21,6 +15,7 @@ type Halt = "stopped" | "cancelled";
 /** What a chain commits, apart from what the interpreter knows itself. */
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
+/** How a run is driven, beside its setup. */
 export type DriveOptions = {
   signal?: AbortSignal;
   /** What carries out the steps of types of one's own, by the prefix of their ids. */
@@ -28,58 +23,51 @@ export type DriveOptions = {
   resumedFrom?: string;
 };
 
-/** How a run is driven: a child workflow's as its parent's. */
-export type Drive = (
-  context: ExecutionContext,
-  options: DriveOptions,
-) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
-
-/** Constructs hold chains, and chains constructs: the root of the interpreter joins the two. */
+/** Constructs hold chains, chains constructs, and steps runs: the root of the interpreter joins them. */
 type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
-  drive: Drive;
+  drive: (
+    context: ExecutionContext,
+    options: DriveOptions,
+  ) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 };
 
 /** What the parts of the interpreter share: one per run. */
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
-  readonly scheduler: Scheduler<EngineEvent, Answered>;
-  /** Resolves when the run is to end although chains are under way. */
-  readonly halted: Promise<Halt>;
-  readonly #parts: InterpreterParts;
-  readonly #halt: (halt: Halt) => void;
   readonly handlers: Readonly<Record<string, Handler>>;
+  /** Drives the run of a child workflow. */
+  readonly drive: InterpreterParts["drive"];
+  readonly #runChain: InterpreterParts["runChain"];
+  readonly #halted = Promise.withResolvers<Halt>();
 
   constructor(
     context: ExecutionContext,
-    parts: InterpreterParts,
     handlers: Readonly<Record<string, Handler>>,
+    { runChain, drive }: InterpreterParts,
   ) {
     this.context = context;
-    this.handlers = handlers;
-    this.#parts = parts;
     this.run = context.run;
-    this.scheduler = this.run.scheduler;
-    let halt: (halt: Halt) => void = () => undefined;
-    this.halted = new Promise((resolve) => (halt = resolve));
-    this.#halt = (reason) => halt(reason);
+    this.handlers = handlers;
+    this.drive = drive;
+    this.#runChain = runChain;
   }
 
   /** Runs a chain from its position to its end. @throws Failure, or the signal's reason. */
   runChain(chain: Chain): Promise<ChainEnd> {
-    return this.#parts.runChain(this, chain);
+    return this.#runChain(this, chain);
   }
 
-  /** Drives the run of a child workflow. */
-  get drive(): Drive {
-    return this.#parts.drive;
+  /** Resolves when the run is to end although chains are under way. */
+  get halted(): Promise<Halt> {
+    return this.#halted.promise;
   }
 
   /** Ends the run at once: what is under way is aborted, and its late results are dropped. */
   halt(halt: Halt): void {
-    this.#halt(halt);
-    this.scheduler.cancel();
+    this.#halted.resolve(halt);
+    this.run.scheduler.cancel();
   }
 
   /**
@@ -95,28 +83,25 @@ export class Interpreter {
     attempt: OpenAttempt,
     done: Record<string, unknown> | null = null,
   ): Promise<void> {
-    const { run } = this;
-    if (chain.signal.aborted) run.unclaimed.leave(reached);
+    const { scheduler, state, unclaimed } = this.run;
+    if (chain.signal.aborted) unclaimed.leave(reached);
     chain.signal.throwIfAborted();
-    const left = run.unclaimed.claim();
+    const left = unclaimed.claim();
     const failed = chain.unclaimed.claim();
-    const event = done && run.eventOf("step_done", id, done, originOf(attempt));
+    const event = done && this.run.eventOf("step_done", id, done, originOf(attempt));
+    const { iterations } = chain;
     const commit: Commit = {
       ...reached,
       variables: [...left.variables, ...failed.variables, ...reached.variables],
       artifacts: [...left.artifacts, ...failed.artifacts, ...reached.artifacts],
-      ...(reached.next === BREAK && chain.iterations !== null && { iterations: chain.iterations }),
+      ...(reached.next === BREAK && iterations !== undefined && { iterations }),
       path: [...chain.path],
-      runID: run.state.runID,
-      eventSeq: run.state.eventSeq,
+      runID: state.runID,
+      eventSeq: state.eventSeq,
     };
-    if (reached.phase === "done") run.state.completedSteps.add(id);
+    if (reached.phase === "done") state.completedSteps.add(id);
     chain.committed = reached.next;
-    const item = { kind: "commit" as const, role: id, commit, event };
-    await this.scheduler.commit({
-      ...item,
-      ...(attempt.id !== undefined && { attempt: attempt.id }),
-    });
+    await scheduler.commit({ kind: "commit", role: id, commit, event, attempt: attempt.id });
     chain.signal.throwIfAborted();
   }
 
@@ -137,38 +122,28 @@ export type ChainEnd = typeof RETURN | typeof BREAK;
 /** Whether a chain ends instead of going on at a step. */
 export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
 
-/**
- * Steps that follow each other, at the top or inside a construct. `path` are the constructs around it,
- * `locals` what its expressions see beside the run's names.
- */
-export class Chain {
-  readonly path: readonly PathPart[];
-  readonly locals: Record<string, unknown>;
-  readonly signal: AbortSignal;
-  /** How many iterations the loop has that it is one of: what a BREAK leaves out is counted too. */
-  readonly iterations: number | null;
+/** Steps that follow each other, at the top or inside a construct. */
+export type Chain = {
+  /** The constructs around it. */
+  path: readonly PathPart[];
+  /** What its expressions see beside the run's names. */
+  locals: Record<string, unknown>;
+  signal: AbortSignal;
   position: Position;
+  /** How many iterations the loop has that it is one of: what a BREAK leaves out is counted too. */
+  iterations?: number;
   /** Where its last commit leads. */
-  committed: string | null = null;
+  committed: string | null;
   /** What failed, for the step that handles it: `_error`. */
-  handled: ErrorMap | null = null;
+  handled: ErrorMap | null;
   /** What a failed step wrote, for the commit of the step that handles it. */
-  readonly unclaimed = new Unclaimed();
+  unclaimed: Unclaimed;
+};
 
-  constructor(parts: {
-    path: readonly PathPart[];
-    locals: Record<string, unknown>;
-    signal: AbortSignal;
-    position: Position;
-    iterations?: number;
-  }) {
-    this.path = parts.path;
-    this.locals = parts.locals;
-    this.signal = parts.signal;
-    this.position = parts.position;
-    this.iterations = parts.iterations ?? null;
-  }
-}
+/** A chain that begins, or goes on from a position. */
+export const chainAt = (
+  parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations">,
+): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Unclaimed() });
 
 /** One step that is carried out. `inside` is set when it was entered before the run was resumed. */
 export type Task = {
@@ -208,32 +183,24 @@ export function taskOf(
   step: StepDocument,
   turn: Turn,
 ): Task {
-  const { context } = interpreter;
-  const locals = chain.handled ? { ...chain.locals, _error: chain.handled } : { ...chain.locals };
-  const imported = importedInside(interpreter, step.id);
+  const { handled, locals, position, signal } = chain;
   chain.handled = null;
+  const imported = importedInside(interpreter, step.id);
   const attempt = interpreter.open(step, chain);
-  const own = context.child(locals);
-  own.origin = originOf(attempt);
-  return {
-    attempt,
-    interpreter,
-    chain,
-    step,
-    type: getStepType(step),
-    context: own,
-    signal: chain.signal,
-    turn,
-    inside: chain.position.inside ?? imported,
-    startedAt: Date.now(),
-  };
+  const context = interpreter.context.child(
+    handled ? { ...locals, _error: handled } : { ...locals },
+  );
+  context.origin = originOf(attempt);
+  const inside = position.inside ?? imported;
+  const type = getStepType(step);
+  const startedAt = Date.now();
+  return { interpreter, chain, step, type, context, attempt, signal, turn, inside, startedAt };
 }
 
 /** Begins another attempt at a step, whose last one has ended with a commit. */
 export function renew(task: Task): void {
-  const { chain, context, interpreter, step } = task;
-  task.attempt = interpreter.open(step, chain);
-  context.origin = originOf(task.attempt);
+  task.attempt = task.interpreter.open(task.step, task.chain);
+  task.context.origin = originOf(task.attempt);
 }
 
 // The marks of an imported checkpoint stand for the first time that their construct is come to.

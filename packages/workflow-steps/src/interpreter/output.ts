@@ -8,8 +8,8 @@ import type { StepDocument } from "../document/format.ts";
 import type { RunEvent, RunEventType } from "../document/event.ts";
 import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
-import { type Called, untilAborted } from "../step/call.ts";
-import { outEntries, parseTarget, resolveTarget } from "../target/target.ts";
+import { type Called, pathFromRoot, untilAborted } from "../step/call.ts";
+import { outEntries, resolveTarget } from "../target/target.ts";
 import type { Task } from "./interpreter.ts";
 
 /** A step whose outputs are written. */
@@ -40,7 +40,7 @@ async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const files: FileWrite[] = [];
   for (const [text, value] of outEntries(step.out)) {
-    const target = resolveTarget(parseTarget(text), context.scope);
+    const target = resolveTarget(text, context.scope);
     context.targets.push([text, target]);
     const resolved = context.resolve(value);
     if (target.kind === "variable") context.set(target.path, resolved, step.id);
@@ -57,36 +57,30 @@ export async function writeTarget(writer: Writer): Promise<void> {
   if (step.target === undefined) return;
   const value = context.resolve(step.value ?? null);
   if (type === "Set") {
-    const variable = resolveTarget(
-      parseTarget(typeof step.target === "string" ? step.target : ""),
-      context.scope,
-    );
+    const variable = resolveTarget(textOf(step.target), context.scope);
     if (variable.kind === "file") throw badTarget(step.id, "a Set writes a $variable");
     context.set(variable.path, value, step.id);
     return;
   }
-  const path = pathOf(writer).replace(/^\/+/, "");
+  const path = pathFromRoot(pathOf(writer));
   await writeFile(writer, path, fileData(value), step.mode ?? WriteMode.overwrite);
   context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
 // The path is an expression, or a text with placeholders as a target of `out` has them.
 function pathOf({ context, step }: Writer): string {
-  const target = step.target;
-  if (typeof target === "string" && target.startsWith("=")) {
+  const target = textOf(step.target);
+  if (target.startsWith("=")) {
     const path = context.evaluate(target);
     if (typeof path === "string" && path !== "") return path;
     throw badTarget(step.id, `its target gives ${JSON.stringify(path ?? null)}, which is no path`);
   }
-  if (typeof target !== "string" || target === "")
-    throw badTarget(step.id, "its target is no path");
-  const resolved = resolveTarget(
-    parseTarget(target.startsWith("/") ? target : `/${target}`),
-    context.scope,
-  );
-  if (resolved.kind === "variable") throw badTarget(step.id, "a Write writes a file");
-  return resolved.path;
+  if (target === "") throw badTarget(step.id, "its target is no path");
+  const { path } = resolveTarget(target.startsWith("/") ? target : `/${target}`, context.scope);
+  return String(path);
 }
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Publishes that a model's files are being written, before the model is called. */
 export function announceFiles(writer: Writer): void {
@@ -101,7 +95,7 @@ export function announceFiles(writer: Writer): void {
 // A placeholder may need the answer that is to come.
 function announced(text: string, writer: Writer): string | null {
   try {
-    const target = resolveTarget(parseTarget(text), writer.context.scope);
+    const target = resolveTarget(text, writer.context.scope);
     return target.kind === "file" ? rooted(writer, target.path) : null;
   } catch {
     return null;
@@ -140,7 +134,7 @@ export async function writeFile(
 
 /** The path from the root; `.tmp/x` lies in a folder of the run's own. */
 function rooted({ context, step }: Writer, given: string): string {
-  const path = given.replace(/^\/+/, "");
+  const path = pathFromRoot(given);
   const parts = path.split("/");
   if (path === "" || parts.includes("..") || path.includes("\0")) {
     throw badTarget(step.id, `${JSON.stringify(given)} leads out of the folder of the run`);
@@ -148,12 +142,10 @@ function rooted({ context, step }: Writer, given: string): string {
   const { state, workflow } = context.run;
   if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
   const globs = workflow.document.registry.files?.artifacts ?? [];
-  if (globs.length === 0 || picomatch.isMatch(path, globs.map(fromRoot), { dot: true }))
+  if (globs.length === 0 || picomatch.isMatch(path, globs.map(pathFromRoot), { dot: true }))
     return path;
   throw badTarget(step.id, `${path} is outside of registry.files.artifacts (${globs.join(", ")})`);
 }
-
-const fromRoot = (glob: string): string => glob.replace(/^\/+/, "");
 
 const fileData = (value: unknown): string | Uint8Array =>
   value instanceof Uint8Array ? value : toText(value, 2);

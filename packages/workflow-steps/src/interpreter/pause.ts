@@ -2,10 +2,8 @@ import type { PauseRequest, Run } from "../context/run.ts";
 import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
 import { type Answered, answerKey } from "../state/state.ts";
-import { parseTarget, resolveTarget } from "../target/target.ts";
+import { resolveTarget } from "../target/target.ts";
 import { type Done, renew, type Task } from "./interpreter.ts";
-
-const tokenBytes = 16;
 
 /** Asks for an answer, unless the log has it, and goes on with it. */
 export async function runPause(task: Task): Promise<Done> {
@@ -21,7 +19,7 @@ export async function runPause(task: Task): Promise<Done> {
     });
     return { next: timeout.on };
   }
-  const target = resolveTarget(parseTarget(String(step.resumeResultTarget)), context.scope);
+  const target = resolveTarget(String(step.resumeResultTarget), context.scope);
   if (target.kind === "variable") context.set(target.path, answered.payload, step.id);
   const { requestId = null } = answered;
   context.emit("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
@@ -52,9 +50,8 @@ async function ask(task: Task): Promise<Answered> {
   const expireAt = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
   const payload = { nodeId: step.id, waitToken: token, reason, expireAt };
   const event = run.eventOf("pause_start", step.id, payload, context.origin);
-  const item = { kind: "wait" as const, wait, event };
-  const asked = { ...item, ...(attempt.id !== undefined && { attempt: attempt.id }) };
-  const answered = await waiting(run, wait, () => run.scheduler.ask(asked));
+  const item = { kind: "wait" as const, wait, event, attempt: attempt.id };
+  const answered = await waiting(run, wait, () => run.scheduler.ask(item));
   // The time of waiting belongs to no attempt: this one has ended with the question.
   renew(task);
   return answered;
@@ -82,14 +79,11 @@ const timeoutOf = ({ step }: Task) => (typeof step.timeout === "object" ? step.t
 const reasonOf = ({ context, step }: Task): string | null =>
   step.reason === undefined ? null : toText(context.evaluate(step.reason));
 
+/** What a Stop gives; the run ends when that is committed. */
+export const stop = (task: Task): Done => ({ next: RETURN, stop: { reason: reasonOf(task) } });
+
 // 128 random bits: it can't be guessed.
 const newToken = (): string =>
-  [...crypto.getRandomValues(new Uint8Array(tokenBytes))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
-
-/** What a Stop gives; the run ends when that is committed. */
-export function stop({ context, step }: Task): Done {
-  const reason = step.reason === undefined ? null : toText(context.evaluate(step.reason));
-  return { next: RETURN, stop: { reason } };
-}
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");

@@ -8,7 +8,7 @@ import { failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
-import { pathInput, runsWorkflow } from "../outline/outline.ts";
+import { pathInput } from "../outline/outline.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import {
@@ -22,15 +22,12 @@ import {
 } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted } from "../step/call.ts";
 import { callTool } from "../step/tool.ts";
-import { type Drive, type Reached, type Task, typeName } from "./interpreter.ts";
+import { type Reached, type Task, typeName } from "./interpreter.ts";
 import { shownEvent } from "./output.ts";
 import { waiting } from "./pause.ts";
 
 const mostDepth = 8;
 const toolName = "WorkflowRun";
-
-/** Whether a step runs another workflow. */
-export const isSubflow = ({ step }: Task): boolean => runsWorkflow(step);
 
 /** Runs another workflow as a tool: with the events, the envelope and the failures of one. */
 export function runSubflow(task: Task, call: Call): Promise<Called> {
@@ -162,39 +159,51 @@ const tokens = new Set(["llm_token", "llm_thinking"]);
  * parent as what a tool reports, and a Pause of it holds the parent.
  */
 async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
-  const { interpreter, signal } = task;
-  const { setup } = interpreter.run;
-  const { runID } = child.state;
-  const fold = new Fold(child.workflow, copyState(child.state));
+  const { interpreter, signal, step } = task;
+  const { handlers } = interpreter;
+  const { scheduler, setup } = interpreter.run;
+  const { state, workflow } = child;
+  const around = [...task.chain.path, { in: step.id, run: state.runID }];
+  const fold = new Fold(workflow, copyState(state));
   const checkpoint = (): Checkpoint => run.checkpointOf(fold.state);
-  const run = new Run(
-    child.workflow,
-    child.state,
-    {
-      ...setup,
-      control: { ...setup.control, checkpoint },
-      prefix: `${setup.prefix}${task.step.id}/`,
-      path: [...setup.path, ...task.chain.path, { in: task.step.id, run: runID }],
-      depth: setup.depth + 1,
-    },
-    interpreter.scheduler,
-  );
+  const own = {
+    control: { ...setup.control, checkpoint },
+    prefix: `${setup.prefix}${step.id}/`,
+    path: [...setup.path, ...around],
+    depth: setup.depth + 1,
+  };
+  const run = new Run(workflow, state, { ...setup, ...own }, scheduler);
   const events: RunEvent[] = [];
   const kept = setup.wholeValues ? shownEvent : (event: RunEvent): RunEvent => event;
-  const { handlers } = interpreter;
   const items = interpreter.drive(new ExecutionContext(run), { signal, handlers });
-  const problem = await drive(task, items, (item) => {
-    if (item.kind === "commit") fold.apply(item.role, item.commit);
-    if (item.event === null) return;
-    if (!tokens.has(item.event.type)) events.push(kept(item.event));
-    runtime.emit(item.event.type, item.event);
-  }).finally(() => run.scheduler.close());
+  let error: string | null = null;
+  try {
+    let answer: Answered | undefined;
+    for (;;) {
+      const { done, value } = await items.next(answer);
+      if (done) break;
+      answer = undefined;
+      if (value.kind === "commit") {
+        await commit(task, value, around);
+        fold.apply(value.role, value.commit);
+      }
+      if (value.event) {
+        if (!tokens.has(value.event.type)) events.push(kept(value.event));
+        runtime.emit(value.event.type, value.event);
+      }
+      if (value.kind === "wait") answer = await ask(task, value, around);
+    }
+  } catch (thrown) {
+    signal.throwIfAborted();
+    error = messageOf(thrown);
+  } finally {
+    run.scheduler.close();
+  }
   signal.throwIfAborted();
-  const { status, state } = run;
   return {
-    ...(problem !== null && { error: problem }),
-    status,
-    runID,
+    ...(error !== null && { error }),
+    status: run.status,
+    runID: state.runID,
     filesWritten: Object.keys(state.artifacts),
     variables: structuredClone(state.variables),
     checkpoint: checkpoint(),
@@ -203,69 +212,27 @@ async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise
   };
 }
 
-/** Takes a child's engine events to the parent; gives why the child failed, if it did. */
-async function drive(
-  task: Task,
-  items: ReturnType<Drive>,
-  take: (item: EngineEvent) => void,
-): Promise<string | null> {
-  try {
-    let answer: Answered | undefined;
-    for (;;) {
-      const { done, value } = await items.next(answer);
-      if (done) return null;
-      answer = undefined;
-      if (value.kind === "commit") await commit(task, value);
-      take(value);
-      if (value.kind === "wait") answer = await ask(task, value);
-    }
-  } catch (error) {
-    task.signal.throwIfAborted();
-    return messageOf(error);
-  }
-}
+type Item<Kind> = Extract<EngineEvent, { kind: Kind }>;
 
+/** Commits a child's step as one of the parent's; `around` leads into the child's run. */
 async function commit(
-  { chain, interpreter, signal, step }: Task,
-  { role, commit: own, attempt }: Extract<EngineEvent, { kind: "commit" }>,
+  { interpreter, signal, step }: Task,
+  item: Item<"commit">,
+  around: PathPart[],
 ): Promise<void> {
-  const path = within(chain.path, step.id, own.runID, own.path);
-  const { artifacts } = interpreter.run.state;
-  for (const artifact of own.artifacts) artifacts[artifact.path] = artifact;
-  await interpreter.scheduler.commit({
-    kind: "commit",
-    role: `${step.id}/${role}`,
-    commit: { ...own, path },
-    event: null,
-    ...(attempt !== undefined && { attempt }),
-  });
+  const { scheduler, state } = interpreter.run;
+  for (const artifact of item.commit.artifacts) state.artifacts[artifact.path] = artifact;
+  const commit = { ...item.commit, path: [...around, ...item.commit.path] };
+  await scheduler.commit({ ...item, role: `${step.id}/${item.role}`, commit, event: null });
   signal.throwIfAborted();
 }
 
-function ask(
-  { chain, interpreter, step }: Task,
-  { attempt, event, wait }: Extract<EngineEvent, { kind: "wait" }>,
-): Promise<Answered> {
+function ask({ interpreter, step }: Task, item: Item<"wait">, around: PathPart[]) {
   const { run } = interpreter;
-  const stepID = `${step.id}/${wait.stepID}`;
-  const path = within(chain.path, step.id, event.runID, wait.path);
-  const payload = { ...event.payload, nodeId: stepID };
-  const asked = { ...wait, stepID, path };
-  const { attempt: id, path: at } = event;
-  const origin = id === undefined || at === undefined ? null : { attempt: id, path: at };
-  const started = run.eventOf("pause_start", stepID, payload, origin);
-  const item = { kind: "wait" as const, wait: asked, event: started };
-  return waiting(run, asked, () =>
-    run.scheduler.ask({ ...item, ...(attempt !== undefined && { attempt }) }),
-  );
-}
-
-// A run that is a child's child is already in the path: only the nearest is this one's.
-function within(
-  outer: readonly PathPart[],
-  id: string,
-  runID: string,
-  inner: readonly PathPart[],
-): PathPart[] {
-  return [...outer, { in: id, run: runID }, ...inner];
+  const stepID = `${step.id}/${item.wait.stepID}`;
+  const wait = { ...item.wait, stepID, path: [...around, ...item.wait.path] };
+  const { attempt, path = [], payload } = item.event;
+  const origin = { attempt, path };
+  const event = run.eventOf("pause_start", stepID, { ...payload, nodeId: stepID }, origin);
+  return waiting(run, wait, () => run.scheduler.ask({ ...item, wait, event }));
 }

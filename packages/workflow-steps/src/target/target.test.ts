@@ -13,7 +13,7 @@ const values: Record<string, unknown> = {
   _item: { id: 9, name: "a b", on: true },
 };
 const scope = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
-const place = (text: string) => resolveTarget(parseTarget(text), scope).path;
+const place = (text: string) => resolveTarget(text, scope).path;
 
 describe("a variable as target", () => {
   test.each([
@@ -124,7 +124,7 @@ test("any text is a target or one error that says so", () => {
       ),
       (text) => {
         try {
-          resolveTarget(parseTarget(text), scope);
+          resolveTarget(text, scope);
         } catch (error) {
           expect(error).toMatchObject({
             name: expect.stringMatching(/^(Workflow|Expression)Error$/),

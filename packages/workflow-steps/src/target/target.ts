@@ -7,7 +7,7 @@ import { isPlain } from "../expression/value.ts";
 type Part = { text: string } | { expression: string };
 
 /** One step into a value: a key (`.key`, `.user_{_item.id}`), or what an expression in `[…]` gives. */
-type Segment = { kind: "key"; parts: Part[] } | { kind: "index"; expression: string };
+type Segment = { kind: "key" | "index"; parts: Part[] };
 
 /**
  * Where a value is written: into a declared variable, `$name` with a path, or to a file, `/path`.
@@ -21,7 +21,8 @@ const longest = 10_000;
 const deepest = 100;
 
 const variable = /^\$[$\p{ID_Continue}]+/u;
-const literal = /[^.[\]{}\s]+/uy;
+const keyText = /[^.[\]{}\s]+/uy;
+const fileText = /(?:[^{[]|\[(?!_index\]))+/uy;
 
 /**
  * Reads a target: `$r.a[0].b`, `$a[_index]`, `$m.{_item.id}`, `/out/{_item.name}.md`. In a file's path
@@ -35,9 +36,7 @@ export const parseTarget: (text: string) => Target = remembered(read, 1000);
 /** The expressions in a target, as they are written. */
 export function expressionsIn(target: Target): string[] {
   const parts =
-    target.kind === "file"
-      ? target.parts
-      : target.segments.flatMap((segment) => (segment.kind === "key" ? segment.parts : segment));
+    target.kind === "file" ? target.parts : target.segments.flatMap((segment) => segment.parts);
   return parts.flatMap((part) => ("expression" in part ? part.expression : []));
 }
 
@@ -45,91 +44,74 @@ function read(source: string): Target {
   if (source.length > longest) {
     throw targetError(source, `it has more than ${longest} characters`);
   }
-  if (source.startsWith("/")) return fileTarget(source);
+  if (source.startsWith("/")) {
+    const { parts } = partsAt(source, 1, fileText, "{[");
+    if (parts.length === 0) throw targetError(source, "the file has no name");
+    return { kind: "file", source, parts };
+  }
   const name = variable.exec(source)?.[0];
   if (!name) throw targetError(source, "it is neither a $variable nor a /path");
-  return { kind: "variable", source, name, segments: segmentsOf(source, name.length) };
-}
-
-function fileTarget(source: string): Target {
-  const parts: Part[] = [];
-  let position = 1;
-  for (const found of source.matchAll(/\{|\[_index\]/g)) {
-    if (found.index < position) continue;
-    pushText(parts, source.slice(position, found.index));
-    if (found[0] === "{") {
-      const { expression, end } = enclosed(source, found.index, "}");
-      parts.push({ expression });
-      position = end;
-    } else {
-      parts.push({ expression: "_index" });
-      position = found.index + found[0].length;
-    }
-  }
-  pushText(parts, source.slice(position));
-  if (parts.length === 0) throw targetError(source, "the file has no name");
-  return { kind: "file", source, parts };
-}
-
-function segmentsOf(source: string, start: number): Segment[] {
   const segments: Segment[] = [];
-  let position = start;
+  let position = name.length;
   while (position < source.length) {
     if (segments.length >= deepest) throw targetError(source, `it has more than ${deepest} keys`);
-    if (source[position] === "[") {
-      const { expression, end } = enclosed(source, position, "]");
-      segments.push({ kind: "index", expression });
-      position = end;
-    } else if (source[position] === ".") {
-      const { parts, end } = keyAt(source, position + 1);
-      segments.push({ kind: "key", parts });
-      position = end;
-    } else {
-      const found = JSON.stringify(source.slice(position, position + 10).toWellFormed());
-      throw targetError(source, `${found} stands where a .key or an [index] must`);
-    }
+    const { segment, end } = segmentAt(source, position);
+    segments.push(segment);
+    position = end;
   }
-  return segments;
+  return { kind: "variable", source, name, segments };
 }
 
-function keyAt(source: string, start: number): { parts: Part[]; end: number } {
-  const parts: Part[] = [];
-  let position = start;
-  for (;;) {
-    literal.lastIndex = position;
-    const text = literal.exec(source)?.[0];
-    if (text) {
-      parts.push({ text });
-      position += text.length;
-    } else if (source[position] === "{") {
-      const { expression, end } = enclosed(source, position, "}");
-      parts.push({ expression });
-      position = end;
-    } else {
-      break;
-    }
+function segmentAt(source: string, start: number): { segment: Segment; end: number } {
+  if (source[start] === "[") {
+    const { part, end } = enclosed(source, start);
+    return { segment: { kind: "index", parts: [part] }, end };
   }
+  if (source[start] !== ".") {
+    const found = JSON.stringify(source.slice(start, start + 10).toWellFormed());
+    throw targetError(source, `${found} stands where a .key or an [index] must`);
+  }
+  const { parts, end } = partsAt(source, start + 1, keyText, "{");
   const [only, ...others] = parts;
   if (!only) throw targetError(source, "a key must follow the point");
-  if (others.length === 0 && "text" in only && refusedSegment(only.text)) {
+  if (others.length === 0 && "text" in only && refused.has(only.text)) {
     throw targetError(source, `the key ${only.text} is refused`);
+  }
+  return { segment: { kind: "key", parts }, end };
+}
+
+/** The texts and placeholders from a position on, up to what is neither. */
+function partsAt(
+  source: string,
+  start: number,
+  literal: RegExp,
+  brackets: string,
+): { parts: Part[]; end: number } {
+  const parts: Part[] = [];
+  let position = start;
+  while (position < source.length) {
+    literal.lastIndex = position;
+    const text = literal.exec(source)?.[0];
+    if (text === undefined && !brackets.includes(source.charAt(position))) break;
+    const { part, end } = text
+      ? { part: { text }, end: position + text.length }
+      : enclosed(source, position);
+    parts.push(part);
+    position = end;
   }
   return { parts, end: position };
 }
 
 /** The expression between the bracket at `start` and its partner; `end` is behind that. */
-function enclosed(
-  source: string,
-  start: number,
-  close: string,
-): { expression: string; end: number } {
+function enclosed(source: string, start: number): { part: Part; end: number } {
+  const close = source[start] === "{" ? "}" : "]";
   const last = partnerOf(source, start, close);
   if (last === -1) throw targetError(source, `the "${source[start]}" has no "${close}"`);
   const expression = source.slice(start + 1, last);
   const problem = problemIn(expression);
   if (problem)
     throw targetError(source, `offset ${start + 1 + problem.offset}: ${problem.message}`);
-  return { expression, end: last + 1 };
+  return { part: { expression }, end: last + 1 };
 }
 
 function partnerOf(source: string, start: number, close: string): number {
@@ -142,10 +124,6 @@ function partnerOf(source: string, start: number, close: string): number {
     if (found[0] === "]") depth -= 1;
   }
   return -1;
-}
-
-function pushText(parts: Part[], text: string): void {
-  if (text) parts.push({ text });
 }
 
 /**
@@ -171,27 +149,22 @@ export type ResolvedTarget =
 /**
  * The place that a target names. A number in `[…]` is an index, a text a key.
  *
- * Throws a `WorkflowError` (`TARGET_UNRESOLVED`) when a placeholder has no value, or one that is neither
- * text nor number, and an `ExpressionError` when one can't be evaluated.
+ * Throws those of {@link parseTarget}, a `WorkflowError` (`TARGET_UNRESOLVED`) when a placeholder has no
+ * value, or one that is neither text nor number, and an `ExpressionError` when one can't be evaluated.
  */
-export function resolveTarget(target: Target, scope: Scope): ResolvedTarget {
-  if (target.kind === "file") {
-    return { kind: "file", path: joined(target.parts, target.source, scope) };
-  }
-  const path = target.segments.map((segment) => segmentIn(segment, target.source, scope));
+export function resolveTarget(text: string, scope: Scope): ResolvedTarget {
+  const target = parseTarget(text);
+  if (target.kind === "file") return { kind: "file", path: joined(target.parts, text, scope) };
+  const path = target.segments.map(({ kind, parts }) => {
+    const key = kind === "key" ? joined(parts, text, scope) : indexFrom(parts, text, scope);
+    if (refused.has(key)) throw unresolved(text, `the key ${key} is refused`);
+    return key;
+  });
   return { kind: "variable", path: [target.name, ...path] };
 }
 
-function segmentIn(segment: Segment, source: string, scope: Scope): string | number {
-  const resolved =
-    segment.kind === "key"
-      ? joined(segment.parts, source, scope)
-      : indexFrom(segment.expression, source, scope);
-  if (refusedSegment(resolved)) throw unresolved(source, `the key ${resolved} is refused`);
-  return resolved;
-}
-
-function indexFrom(expression: string, source: string, scope: Scope): string | number {
+function indexFrom([part]: readonly Part[], source: string, scope: Scope): string | number {
+  const { expression } = part as { expression: string };
   const value = evaluate(expression, scope);
   if (typeof value === "string" && value !== "") return value;
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
@@ -199,18 +172,15 @@ function indexFrom(expression: string, source: string, scope: Scope): string | n
 }
 
 function joined(parts: readonly Part[], source: string, scope: Scope): string {
-  const text = parts
-    .map((part) => ("text" in part ? part.text : textFrom(part.expression, source, scope)))
-    .join("");
+  const texts = parts.map((part) => {
+    if ("text" in part) return part.text;
+    const value = evaluate(part.expression, scope);
+    if (["string", "number", "boolean"].includes(typeof value)) return String(value);
+    throw unresolved(source, `{${part.expression}} is ${kindOf(value)}`);
+  });
+  const text = texts.join("");
   if (text === "") throw unresolved(source, "all of it is empty");
   return text;
-}
-
-function textFrom(expression: string, source: string, scope: Scope): string {
-  const value = evaluate(expression, scope);
-  if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  throw unresolved(source, `{${expression}} is ${kindOf(value)}`);
 }
 
 function kindOf(value: unknown): string {
@@ -221,10 +191,8 @@ function kindOf(value: unknown): string {
 }
 
 const shownLength = 80;
+/** The keys that could reach an object's prototype. */
 const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
-
-/** Whether a key is one that could reach an object's prototype. */
-const refusedSegment = (segment: string | number): boolean => refused.has(segment);
 
 /** A target that no value can be written to, whatever the variables hold. */
 const targetError = (source: string, message: string) =>
@@ -258,11 +226,13 @@ function shown(text: string): string {
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
 
+type Container = unknown[] | Record<string, unknown>;
+
 /**
  * `root` with a new value at a path. Only the containers on the path are copied, `root` and all else
  * stay as they are: but for those in `owned`, which are changed in place, so that a value that grows
- * does not cost what it has become. The copies are put into it. What is null on the way becomes an array before a number, else an object; an array
- * that must grow is filled with null.
+ * does not cost what it has become; the copies are put into it. What is null on the way becomes an array
+ * before a number, else an object; an array that must grow is filled with null.
  *
  * Throws a `WorkflowError` (`PATH_REFUSED`): for a segment `__proto__`, `constructor` or `prototype`,
  * for a key in an array, for a text or a number in the way, and for an index more than 1,000,000 beyond
@@ -274,19 +244,21 @@ export function setPath(
   root: unknown,
   path: readonly (string | number)[],
   newValue: unknown,
-  owned?: WeakSet<object>,
+  owned = new WeakSet<object>(),
 ): unknown {
-  const containers: (unknown[] | Record<string, unknown>)[] = [];
+  const containers: Container[] = [];
   let value = root;
   for (const [depth, segment] of path.entries()) {
-    if (refusedSegment(segment)) throw pathError(path, `the key ${segment} is refused`);
+    if (refused.has(segment)) throw pathError(path, `the key ${segment} is refused`);
     const container = containerAt(value, path, depth, owned);
     containers.push(container);
-    value = under(container, segment);
+    value = Object.hasOwn(container, segment)
+      ? (container as Record<string, unknown>)[segment]
+      : undefined;
   }
   return containers.reduceRight<unknown>((below, container, depth) => {
     const segment = path[depth] ?? "";
-    owned?.add(container);
+    owned.add(container);
     if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
     else container[segment] = below;
     return container;
@@ -298,14 +270,14 @@ function containerAt(
   value: unknown,
   path: readonly (string | number)[],
   depth: number,
-  owned: WeakSet<object> | undefined,
-): unknown[] | Record<string, unknown> {
+  owned: WeakSet<object>,
+): Container {
   const existing = value ?? (typeof path[depth] === "number" ? [] : {});
   if (Array.isArray(existing)) {
     indexIn(existing, path, depth);
-    return owned?.has(existing) ? existing : existing.slice();
+    return owned.has(existing) ? existing : existing.slice();
   }
-  if (isPlain(existing)) return owned?.has(existing) ? existing : { ...existing };
+  if (isPlain(existing)) return owned.has(existing) ? existing : { ...existing };
   const at = depth === 0 ? "at its beginning" : `at ${path.slice(0, depth).join(".")}`;
   throw pathError(
     path,
@@ -322,12 +294,6 @@ function indexIn(array: unknown[], path: readonly (string | number)[], depth: nu
   if (at <= array.length + farthest) return at;
   throw pathError(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);
 }
-
-const under = (
-  container: unknown[] | Record<string, unknown>,
-  segment: string | number,
-): unknown =>
-  Object.hasOwn(container, segment) ? (container as Record<string, unknown>)[segment] : undefined;
 
 // A hole would be null in JSON, and is none before: so it is filled.
 function place(array: unknown[], at: number, value: unknown): void {
