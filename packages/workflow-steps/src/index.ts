@@ -12,7 +12,7 @@ export { applyOutputMapping, emitEvent } from "./interpreter/output.ts";
 
 // Interpreter
 export type { EngineEvent } from "./context/run.ts";
-export { interpret, type InterpretOptions, type StartingState } from "./bundle/interpret.ts";
+export { interpret, type InterpretOptions, type StartingState } from "./bundle/bundle.ts";
 export type { RunResult } from "./interpreter/drive.ts";
 export { ParallelError, ParallelExecutor, RunError } from "./interpreter/parallel.ts";
 

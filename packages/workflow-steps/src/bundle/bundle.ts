@@ -1,4 +1,5 @@
 import {
+  type Attempts,
   type Bundle,
   eventsChannel,
   opensAttempts,
@@ -12,16 +13,24 @@ import {
 import { channel } from "node:diagnostics_channel";
 import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext, type Handler } from "../context/context.ts";
-import { Run } from "../context/run.ts";
+import { type EngineEvent, Run, type RunOptions } from "../context/run.ts";
 import { failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
+import type { DriveOptions } from "../interpreter/interpreter.ts";
 import { copyTemporary } from "../interpreter/output.ts";
 import { errorsIn, invalidWorkflow } from "../interpreter/subflow.ts";
 import { currentOf } from "../state/position.ts";
-import { type Answered, readWorkflow, type Workflow } from "../state/state.ts";
+import { type Resumable, restoredState } from "../state/checkpoint.ts";
+import {
+  type Answered,
+  type Documents,
+  newState,
+  readWorkflow,
+  type Workflow,
+} from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
 import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
@@ -154,3 +163,48 @@ const isStepEvent = (data: unknown): data is RunEvent =>
   typeof data.runID === "string" &&
   typeof data.stepID === "string" &&
   isPlain(data.payload);
+
+/** Where a run begins: at its beginning with params, or with a checkpoint. */
+export type StartingState = { params?: Record<string, unknown> } | Resumable;
+
+/** How a run is interpreted; each may be left out. */
+export type InterpretOptions = RunOptions &
+  Pick<DriveOptions, "signal" | "handlers"> &
+  Partial<Pick<Documents, "subflows">> & {
+    /** `wf` when not given, or that of the checkpoint. */
+    runID?: string;
+    /** What records the attempts at the steps: a commit and an event carry the id of theirs. */
+    attempts?: Attempts;
+  };
+
+/**
+ * A run as an async generator of what happens in it: what the Engine and the bundles drive, for a
+ * driver of one's own. The document must be valid.
+ *
+ *     const run = interpret(document, { params: { goal: "a plan" } }, { llm });
+ *     for await (const event of run) {
+ *       if (event.kind === "commit") await keep(event.role, event.commit);
+ *     }
+ *
+ * A commit is durable when the next event is asked for; its event is to be published after it. The
+ * answer to a `wait` is the value of `next()`.
+ *
+ * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID` at once; RunError and ParallelError from
+ * the generator, after `workflow_failed`.
+ */
+export function interpret(
+  document: WorkflowDocument,
+  state: StartingState,
+  adapters: Adapters = {},
+  options: InterpretOptions = {},
+): AsyncGenerator<EngineEvent, RunResult, Answered | undefined> {
+  const { runID = "wf", signal, handlers, subflows = {}, ...setup } = options;
+  const workflow = readWorkflow({ document, subflows });
+  const resumedFrom = "currentStepID" in state ? state.currentStepID : undefined;
+  const begun =
+    "currentStepID" in state
+      ? restoredState(workflow, state, runID, {})
+      : newState(workflow, runID, workflow.registry.startParams(state.params));
+  const run = new Run(workflow, begun, { adapters, ...setup });
+  return drive(new ExecutionContext(run), { signal, resumedFrom, handlers });
+}

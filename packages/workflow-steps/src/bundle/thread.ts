@@ -112,8 +112,9 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   if (checkpoint !== undefined || (stepID !== undefined && !isNext(state.position, stepID))) {
     const completedSteps = [...state.completedSteps];
     const made = { ...state, completedSteps, ...marksOf(outline, state), currentStepID: stepID };
-    const runIDFor = (): string => state.runID;
-    return restoredState(workflow, checkpoint ?? made, { runIDFor, stepID, overrides });
+    const { runID } = state;
+    const from = checkpoint ?? made;
+    return { ...restoredState(workflow, from, runID, { stepID, overrides }), runID };
   }
   const at = stepID ?? currentOf(outline, state.position);
   giveAt({ workflow, state, path: comingStep(workflow, state, at)?.path ?? [] }, overrides);

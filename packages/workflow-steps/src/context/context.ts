@@ -7,21 +7,15 @@ import type { Scope } from "../expression/parse.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { type RunState, writable } from "../state/state.ts";
 import type { ResolvedTarget } from "../target/target.ts";
-import type { ResumeReply, ResumeRequest, Run, Written } from "./run.ts";
+import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
 
 /** What a step of a type of one's own does; its value is `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
-/**
- * A run as programs and custom handlers see it: its state, and the values of its names.
- *
- * What a handler sets belongs to its step and is committed with it.
- */
+/** A run as programs and custom handlers see it. What a handler sets is committed with its step. */
 export class ExecutionContext {
-  /** The run that it shows. */
   readonly run: Run;
-  /** Variable writes and files of this context's step, in the order in which they were made. */
-  readonly written: Written = { variables: [], artifacts: [] };
+  readonly written = new Written();
   /** Set when the step's `out` is mapped already. */
   isMapped = false;
   /** Set when the step has ended: what its handler does later is dropped. */
@@ -37,19 +31,18 @@ export class ExecutionContext {
     this.#evaluator = new ExpressionEvaluator(this.scope);
   }
 
-  get workflowID(): string {
+  get runID(): string {
     return this.run.state.runID;
   }
 
-  get runID(): string {
-    return this.run.state.runID;
+  get workflowID(): string {
+    return this.runID;
   }
 
   get status(): ExecutionStatus {
     return this.run.status;
   }
 
-  /** The adapter of LLM steps, as the run was started with. */
   get llmAdapter(): LLMAdapter | undefined {
     return this.run.setup.adapters.llm;
   }
@@ -94,7 +87,10 @@ export class ExecutionContext {
     if (this.isOver) return;
     const { run } = this;
     const name = String(path[0]);
-    if (!Object.hasOwn(run.state.variables, name)) throw undeclared(name);
+    if (!Object.hasOwn(run.state.variables, name)) {
+      const message = `the workflow declares no variable ${JSON.stringify(name)}`;
+      throw failure("VARIABLE_UNKNOWN", message, "declare it in registry.vars");
+    }
     const write = { path, value: writable(value, name), seq: run.state.writeSeq + 1 };
     const change = run.variables.write(write);
     run.state.writeSeq = write.seq;
@@ -140,10 +136,7 @@ export class ExecutionContext {
     return this.run.setup.control.resume(request);
   }
 
-  /**
-   * Resolves when the run has ended, or waits at a Pause; after an answer it is another promise, for
-   * what comes then. Rejects when the run has failed.
-   */
+  /** Resolves when the run has ended or waits at a Pause, rejects when it has failed. See {@link RunControl}. */
   get done(): Promise<void> {
     return this.run.setup.control.done();
   }
@@ -173,13 +166,6 @@ export class ChildExecutionContext extends ExecutionContext {
 
 const own = (record: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined;
-
-const undeclared = (name: string) =>
-  failure(
-    "VARIABLE_UNKNOWN",
-    `the workflow declares no variable ${JSON.stringify(name)}`,
-    "declare it in registry.vars",
-  );
 
 /** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
 export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {

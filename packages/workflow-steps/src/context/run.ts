@@ -58,15 +58,21 @@ export type EngineEvent =
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
   | { kind: "wait"; wait: PauseRequest; event: RunEvent; attempt?: string };
 
-/** How a run is set up. */
-type RunSetup = {
-  adapters: Adapters;
-  /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
-  env: Readonly<Record<string, string>>;
-  errorStrategy: ParallelErrorStrategy;
-  /** The most concurrent chains in one construct; 0 for no limit. */
-  maxConcurrency: number;
+/** How a run is set up by whoever starts it. */
+export type RunOptions = {
+  /** Configuration such as `LLM_MODEL`; none when not given: nothing is read from the process. */
+  env?: Readonly<Record<string, string>>;
+  /** For constructs that do not say; `fail_fast` when not given. */
+  errorStrategy?: ParallelErrorStrategy;
+  /** The most concurrent chains in one construct; 0, the default, for no limit. */
+  maxConcurrency?: number;
+  /** A text of the caller's own that every event carries. */
+  clientRunToken?: string;
+};
+
+type RunSetup = Required<Omit<RunOptions, "clientRunToken">> & {
   clientRunToken: string | undefined;
+  adapters: Adapters;
   /** What records the attempts at its steps, where the host does. */
   attempts: Attempts | undefined;
   /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
@@ -80,22 +86,23 @@ type RunSetup = {
   depth: number;
 };
 
-/** Variable writes and files of a step. */
-export type Written = { variables: Write[]; artifacts: Artifact[] };
+/** Variable writes and files of steps, in the order in which they were made, that no commit has yet. */
+export class Written {
+  variables: Write[] = [];
+  artifacts: Artifact[] = [];
 
-/** What steps wrote that no commit has carried yet: it is left for the next one. */
-export class Unclaimed {
-  #written: Written = { variables: [], artifacts: [] };
-
-  leave({ variables, artifacts }: Written): void {
-    this.#written.variables.push(...variables);
-    this.#written.artifacts.push(...artifacts);
+  /** Takes all of it away. */
+  claim(): Pick<Written, "variables" | "artifacts"> {
+    const { variables, artifacts } = this;
+    this.variables = [];
+    this.artifacts = [];
+    return { variables, artifacts };
   }
 
-  claim(): Written {
-    const written = this.#written;
-    this.#written = { variables: [], artifacts: [] };
-    return written;
+  /** Adds what others wrote: it is left for the next commit. */
+  add({ variables, artifacts }: Pick<Written, "variables" | "artifacts">): void {
+    this.variables.push(...variables);
+    this.artifacts.push(...artifacts);
   }
 }
 
@@ -107,7 +114,7 @@ export class Run {
   readonly variables: Variables;
   readonly scheduler: Scheduler<EngineEvent, Answered>;
   /** What a step wrote that failed where nothing handled it. */
-  readonly unclaimed = new Unclaimed();
+  readonly unclaimed = new Written();
   readonly startedAt = Date.now();
   status: ExecutionStatus = "running";
   currentStepID: string | null = null;
@@ -146,20 +153,15 @@ export class Run {
     return (this.#endedAt ?? Date.now()) - this.startedAt;
   }
 
-  /** Ends it; gives how long it took. */
+  /** @returns how long it took. */
   end(status: ExecutionStatus): number {
     this.status = status;
     this.#endedAt = Date.now();
     return this.elapsed;
   }
 
-  publish(
-    type: RunEventType,
-    stepID: string | null,
-    payload: Record<string, unknown>,
-    origin: Origin | null = null,
-  ): void {
-    this.scheduler.publish({ kind: "event", event: this.eventOf(type, stepID, payload, origin) });
+  publish(...parts: Parameters<Run["eventOf"]>): void {
+    this.scheduler.publish({ kind: "event", event: this.eventOf(...parts) });
   }
 
   /** An event with the next number, for a commit or a wait. */
@@ -169,15 +171,16 @@ export class Run {
     payload: Record<string, unknown>,
     origin: Origin | null = null,
   ): RunEvent {
+    const { state } = this;
     const { clientRunToken } = this.setup;
-    this.state.eventSeq += 1;
+    state.eventSeq += 1;
     return {
       type,
       stepID,
       payload,
-      seq: this.state.eventSeq,
+      seq: state.eventSeq,
       ts: this.#textOf(Date.now()),
-      runID: this.state.runID,
+      runID: state.runID,
       ...(clientRunToken !== undefined && { clientRunToken }),
       ...(origin?.attempt !== undefined && origin),
     };

@@ -1,16 +1,32 @@
-import type { Adapters } from "../adapter/adapter.ts";
+import { attemptIds, type Attempts } from "@uncaged/workflow";
+import type { Adapters, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
-import type { ExecutionContext } from "../context/context.ts";
+import { ExecutionContext, type Handler } from "../context/context.ts";
+import {
+  type EngineEvent,
+  type PauseRequest,
+  type ResumeReply,
+  type ResumeRequest,
+  Run,
+  type RunOptions,
+} from "../context/run.ts";
+import { failure } from "../document/document.ts";
+import type { RunEvent } from "../document/event.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
+import { drive } from "../interpreter/drive.ts";
 import { invalidWorkflow } from "../interpreter/subflow.ts";
-import { type Resumable, restoredState } from "../state/checkpoint.ts";
-import { newState, readWorkflow, type RunState, type Workflow } from "../state/state.ts";
-import { EngineRun, type EngineRunOptions } from "./engine-run.ts";
+import { type Checkpoint, type Resumable, restoredState } from "../state/checkpoint.ts";
+import { Fold } from "../state/fold.ts";
+import {
+  type Answered,
+  copyState,
+  newState,
+  readWorkflow,
+  type RunState,
+  type Workflow,
+} from "../state/state.ts";
 
-/**
- * Carries out steps of a type of the caller's own. Its value is `_result`, and the step's `out` is
- * mapped afterwards unless it did that itself (`applyOutputMapping`).
- */
+/** Carries out a step. Its value is `_result`; `out` is mapped afterwards, unless it did that itself. */
 export type CustomHandler = (
   engine: Engine,
   context: ExecutionContext,
@@ -18,9 +34,21 @@ export type CustomHandler = (
 ) => unknown;
 
 /** How an engine runs its workflow. */
-export type EngineOptions = EngineRunOptions & {
+export type EngineOptions = RunOptions & {
+  /** Hears every event. What it throws changes nothing. */
+  onEvent?: (event: RunEvent) => void;
+  /** Gets a checkpoint after each commit. What it throws changes nothing. */
+  onCheckpoint?: (checkpoint: Checkpoint) => void;
   /** By the prefix of the steps' ids. */
   customHandlers?: Record<string, CustomHandler>;
+  /** Cancels the run when it is aborted. */
+  signal?: AbortSignal;
+  /** The folder whose files the steps read and write, when no adapter `file` is given. */
+  cwd?: string;
+  /** Tools by name, when no adapter `tool` is given. */
+  tools?: Tools;
+  /** Documents of child workflows by the path that a step names. */
+  subflows?: Record<string, WorkflowDocument>;
 };
 
 /**
@@ -42,7 +70,7 @@ export class Engine {
     this.#options = options;
   }
 
-  /** What is wrong with the workflow, a message a violation; empty for a valid one. */
+  /** What is wrong with the workflow, a message a violation. */
   validate(): string[] {
     return this.lint().errors;
   }
@@ -51,10 +79,8 @@ export class Engine {
   lint(): { errors: string[]; warnings: string[] } {
     const customTypes = Object.keys(this.#options.customHandlers ?? {});
     const violations = validate(this.workflow, { customTypes });
-    const of = (severity: string): string[] =>
-      violations
-        .filter((violation) => violation.severity === severity)
-        .map(({ message }) => message);
+    const of = (wanted: string): string[] =>
+      violations.flatMap(({ severity, message }) => (severity === wanted ? message : []));
     return { errors: of("error"), warnings: of("warning") };
   }
 
@@ -70,22 +96,16 @@ export class Engine {
     return context;
   }
 
-  /**
-   * Runs the workflow and gives the context at once; its `done` settles as `execute` does.
-   *
-   * @throws WorkflowError as {@link Engine.execute}, before any event.
-   */
+  /** Runs the workflow and gives the context at once; its `done` settles as `execute` does. */
   start(params?: Record<string, unknown>, adapters?: Adapters): ExecutionContext {
     const workflow = this.#valid();
-    const runID = newRunID(Date.now());
-    const state = newState(workflow, runID, workflow.registry.startParams(params));
+    const state = newState(workflow, newRunID(), workflow.registry.startParams(params));
     return this.#run(workflow, state, adapters);
   }
 
   /**
-   * Goes on from a checkpoint, or from an object with no more than `currentStepID` and what the step
-   * needs. Steps before it are not run again. `overrides` are new values of `$variables`, `_locals` and
-   * params.
+   * Goes on from a checkpoint, or from as little as a `currentStepID` and what that step needs.
+   * `overrides` are new values of `$variables`, `_locals` and params.
    *
    * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`
    * before any event, and as {@link Engine.execute}.
@@ -96,8 +116,7 @@ export class Engine {
     overrides?: Record<string, unknown>,
   ): Promise<ExecutionContext> {
     const workflow = this.#valid();
-    const runIDFor = (workflowID = newRunID(Date.now())): string => workflowID;
-    const state = restoredState(workflow, checkpoint, { runIDFor, overrides });
+    const state = restoredState(workflow, checkpoint, newRunID(), { overrides });
     const context = this.#run(workflow, state, adapters, checkpoint.currentStepID);
     await context.done;
     return context;
@@ -110,14 +129,12 @@ export class Engine {
     resumedFrom?: string,
   ): ExecutionContext {
     const { customHandlers = {}, ...options } = this.#options;
-    const handlers = Object.fromEntries(
-      Object.entries(customHandlers).map(([prefix, handler]) => [
-        prefix,
-        (context: ExecutionContext, step: StepDocument) => handler(this, context, step),
-      ]),
-    );
-    const run = new EngineRun(workflow, state, { ...options, adapters, handlers, resumedFrom });
-    return run.context;
+    const handlers: Record<string, Handler> = {};
+    for (const [prefix, handler] of Object.entries(customHandlers)) {
+      handlers[prefix] = (context, step) => handler(this, context, step);
+    }
+    const started = { ...options, adapters, handlers, resumedFrom };
+    return new EngineRun(workflow, state, started).context;
   }
 
   #valid(): Workflow {
@@ -130,10 +147,230 @@ export class Engine {
   }
 }
 
-let last = 0;
+let lastRunID = 0;
 
-/** An id for a run without a thread, `wf_<ms>`: never the same twice in a process. */
-function newRunID(now: number): string {
-  last = Math.max(now, last + 1);
-  return `wf_${last}`;
+// Never the same twice in a process.
+function newRunID(): string {
+  lastRunID = Math.max(Date.now(), lastRunID + 1);
+  return `wf_${lastRunID}`;
 }
+
+type Started = Omit<EngineOptions, "customHandlers"> & {
+  adapters: Adapters;
+  handlers: Readonly<Record<string, Handler>>;
+  resumedFrom?: string;
+};
+
+/** One run in this process: it drives the interpreter, calls the listeners and folds what is done. */
+class EngineRun {
+  readonly context: ExecutionContext;
+  readonly #run: Run;
+  readonly #fold: Fold;
+  readonly #options: Started;
+  readonly #listeners = new Set<(event: RunEvent) => void>();
+  readonly #abort = new AbortController();
+  /** The question that the run waits with. */
+  #open: { token: string; settle: (answer: Answered | undefined) => void } | null = null;
+  readonly #usedTokens = new Set<string>();
+  readonly #replies = new Map<string, ResumeReply>();
+  #settled = settlement();
+
+  constructor(workflow: Workflow, state: RunState, options: Started) {
+    const { onEvent, tools } = options;
+    this.#options = options;
+    this.#fold = new Fold(workflow, copyState(state));
+    this.#run = new Run(workflow, state, {
+      ...options,
+      adapters: { ...(tools && { tool: toolsOf(tools) }), ...options.adapters },
+      attempts: attemptsHere(),
+      control: {
+        checkpoint: () => this.#run.checkpointOf(this.#fold.state),
+        onEvent: (listener) => {
+          this.#listeners.add(listener);
+          return () => void this.#listeners.delete(listener);
+        },
+        abort: () => this.#abort.abort(),
+        resume: async (request) => this.#resume(request),
+        done: () => this.#settled.promise,
+      },
+    });
+    if (onEvent) this.#listeners.add(onEvent);
+    this.context = new ExecutionContext(this.#run);
+    void this.#drive();
+  }
+
+  async #drive(): Promise<void> {
+    const { cwd, handlers, resumedFrom, signal: outer } = this.#options;
+    const { adapters } = this.#run.setup;
+    const own = this.#abort.signal;
+    const signal = outer ? AbortSignal.any([own, outer]) : own;
+    const breathe = breather();
+    try {
+      // Who started it gets the context, and may listen, before the first event.
+      await Promise.resolve();
+      // An engine without files loads nothing of Node.
+      if (cwd !== undefined && !adapters.file) {
+        const { fileAdapter } = await import("../adapters/file.ts");
+        adapters.file = fileAdapter({ cwd });
+      }
+      const events = drive(this.context, { signal, resumedFrom, handlers });
+      let answer: Answered | undefined;
+      for (;;) {
+        const { done, value } = await events.next(answer);
+        if (done) break;
+        answer = await this.#take(value, signal);
+        await breathe();
+      }
+      this.#settled.resolve();
+    } catch (error) {
+      if (typeof error === "object" && error !== null) {
+        Object.defineProperty(error, "ctx", { value: this.context, configurable: true });
+      }
+      this.#settled.reject(error);
+    }
+  }
+
+  async #take(item: EngineEvent, signal: AbortSignal): Promise<Answered | undefined> {
+    if (item.kind === "commit") this.#fold.apply(item.role, item.commit);
+    // A listener to the question may answer it at once.
+    const answer = item.kind === "wait" ? this.#ask(item.wait, signal) : undefined;
+    if (item.event) this.#publish(item.event);
+    const { onCheckpoint } = this.#options;
+    if (item.kind === "commit" && onCheckpoint) {
+      quietly(() => onCheckpoint(this.context.checkpoint()));
+    }
+    return await answer;
+  }
+
+  /** Waits for the answer; undefined when the run is cancelled before. */
+  async #ask(
+    { token, expiresAt }: PauseRequest,
+    signal: AbortSignal,
+  ): Promise<Answered | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
+    this.#open = { token, settle: resolve };
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const stopTimer = timer(expiresAt, () => resolve({ payload: null, timedOut: true }));
+    const before = this.#settled;
+    this.#settled = settlement();
+    before.resolve();
+    try {
+      return await promise;
+    } finally {
+      this.#open = null;
+      this.#usedTokens.add(token);
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #resume({ token, payload = null, requestId }: ResumeRequest): ResumeReply {
+    const before = requestId === undefined ? undefined : this.#replies.get(requestId);
+    if (before) return before;
+    const reason = this.#refusal(token);
+    if (reason !== null) {
+      this.#publishRejected(reason);
+      return { ok: false, reason };
+    }
+    const reply: ResumeReply = { ok: true };
+    if (requestId !== undefined) this.#replies.set(requestId, reply);
+    this.#open?.settle({ payload, requestId, timedOut: false });
+    this.#open = null;
+    this.#usedTokens.add(token);
+    return reply;
+  }
+
+  #refusal(token: string): string | null {
+    if (this.#usedTokens.has(token)) return "the token was used before";
+    if (!this.#open) return "the run is not paused";
+    return this.#open.token === token ? null : "the token is not that of the pause";
+  }
+
+  // While the question is open nothing is read from the scheduler; otherwise the event has its turn there.
+  #publishRejected(reason: string): void {
+    const { currentStepID, status } = this.#run;
+    if (status !== "running" && status !== "paused") return;
+    if (!this.#open) this.#run.publish("pause_rejected", currentStepID, { reason });
+    else this.#publish(this.#run.eventOf("pause_rejected", currentStepID, { reason }));
+  }
+
+  #publish(event: RunEvent): void {
+    // One that is added meanwhile is called from the next event on, one that is removed no more.
+    for (const listener of [...this.#listeners]) {
+      if (this.#listeners.has(listener)) quietly(() => listener(event));
+    }
+  }
+}
+
+// Nothing is recorded: the ids separate the events of one attempt from those of another.
+function attemptsHere(): Attempts {
+  const nextId = attemptIds();
+  return {
+    open: ({ path = [] }) => ({ id: nextId(), path, run: (fn) => fn(), end: () => undefined }),
+  };
+}
+
+// Milliseconds.
+const longestBreath = 20;
+
+// Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.
+function breather(): () => Promise<void> {
+  let last = Date.now();
+  return async () => {
+    if (Date.now() - last < longestBreath) return;
+    await new Promise((resolve) => setTimeout(resolve));
+    last = Date.now();
+  };
+}
+
+// A caller that listens must not be able to disturb the run.
+function quietly(call: () => unknown): void {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(() => undefined);
+  } catch {
+    return;
+  }
+}
+
+function settlement(): PromiseWithResolvers<void> {
+  const settled = Promise.withResolvers<void>();
+  settled.promise.catch(() => undefined);
+  return settled;
+}
+
+// What a timer of the platform can wait at once.
+const longestTimer = 2 ** 31 - 1;
+
+/** Calls back at a moment, if there is one; the result prevents it. */
+function timer(moment: number | undefined, call: () => void): () => void {
+  if (moment === undefined) return () => undefined;
+  let current: ReturnType<typeof setTimeout>;
+  const tick = (): void => {
+    const left = moment - Date.now();
+    if (left <= 0) call();
+    else current = setTimeout(tick, Math.min(left, longestTimer));
+  };
+  tick();
+  return () => clearTimeout(current);
+}
+
+/** A tool of the caller's own: an envelope with `error` is a failure, its `result` the result. */
+type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
+
+/** Tools by name: a record, or something to look them up in. */
+type Tools = Readonly<Record<string, SimpleTool>> | { get(name: string): SimpleTool | undefined };
+
+const toolsOf = (tools: Tools): ToolAdapter => ({
+  async execute(name, input, runtime) {
+    const own = Object.hasOwn(tools, name)
+      ? (tools as Record<string, SimpleTool>)[name]
+      : undefined;
+    const tool = typeof tools.get === "function" ? tools.get(name) : own;
+    if (tool) return await tool.execute(input, runtime);
+    const message = `there is no tool ${JSON.stringify(name)}`;
+    throw failure("TOOL_UNKNOWN", message, "give it in tools, or check the step's tool");
+  },
+});

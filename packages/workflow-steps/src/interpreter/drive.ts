@@ -1,4 +1,4 @@
-import { type PathPart, truncated } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { EngineEvent } from "../context/run.ts";
@@ -104,19 +104,15 @@ async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunR
     const { stepID, error } = thrown instanceof Failure ? thrown : { stepID: null, error: thrown };
     const duration_ms = run.end("failed");
     if (stepID !== null) run.currentStepID = stepID;
-    const failed = { error: messageOf(error), failed_step_id: stepID, duration_ms };
-    run.publish("workflow_failed", null, failed);
+    const payload = { error: messageOf(error), failed_step_id: stepID, duration_ms };
+    run.publish("workflow_failed", null, payload);
     throw runError(stepID, error);
   } finally {
     scheduler.close();
   }
 }
 
-/**
- * Runs a chain from its position to its end.
- *
- * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
- */
+/** @throws Failure for a step that failed; the signal's reason when the chain was aborted. */
 async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
   const { steps } = interpreter.run.workflow.outline;
   let skipped = 0;
@@ -124,7 +120,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
     const { next } = chain.position;
     if (isEnd(next)) {
       await commitEnd(interpreter, chain, next);
-      interpreter.run.unclaimed.leave(chain.unclaimed.claim());
+      interpreter.run.unclaimed.add(chain.unclaimed.claim());
       return next;
     }
     if (next === ENTRY) {
@@ -133,10 +129,17 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
       continue;
     }
     const step = steps.get(next);
-    if (!step) throw new Failure(next, unknownStep(next));
+    if (!step) {
+      const message = `the workflow has no step ${JSON.stringify(next)}`;
+      throw new Failure(next, failure("NO_SUCH_STEP", message, "check next, children and cases"));
+    }
     const done = await runStep(interpreter, chain, step);
     skipped = done.isSkipped ? skipped + 1 : 0;
-    if (skipped > steps.size) throw new Failure(next, idleCycle(next));
+    if (skipped > steps.size) {
+      const message = `the steps around ${next} follow each other for ever, and each is left out by its if`;
+      const hint = "let one of them lead out of the cycle";
+      throw new Failure(next, failure("IDLE_CYCLE", message, hint));
+    }
     chain.position = startAt(done.next);
   }
 }
@@ -147,40 +150,19 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   if (!part || chain.committed === next) return;
   const { steps } = interpreter.run.workflow.outline;
   const construct = steps.get(part.in);
-  if (construct && getStepType(construct) === "Branch" && !isChild(construct, part)) return;
+  const isArm = "child" in part && !construct?.children?.includes(part.child);
+  if (construct && getStepType(construct) === "Branch" && isArm) return;
   // No step stands for the fork of several entries: its mark has the name of the chain.
   const id = part.in === ENTRY && "child" in part ? part.child : part.in;
   const type = typeName(steps.get(id) ?? { id });
   const none = { outputs: null, variables: [], artifacts: [] };
-  const reached = { type, ...none, next, phase: "mark" as const, durationMs: 0 };
+  const reached: Reached = { type, ...none, next, phase: "mark", durationMs: 0 };
   await interpreter.run.scheduler.run(() =>
     interpreter.commit(id, reached, chain, interpreter.open({ id }, chain)),
   );
 }
 
-const isChild = ({ children = [] }: StepDocument, part: PathPart): boolean =>
-  "child" in part && children.includes(part.child);
-
-const unknownStep = (id: string) =>
-  failure(
-    "NO_SUCH_STEP",
-    `the workflow has no step ${JSON.stringify(id)}`,
-    "check next, children and cases",
-  );
-
-const idleCycle = (id: string) =>
-  failure(
-    "IDLE_CYCLE",
-    `the steps around ${id} follow each other for ever, and each is left out by its if`,
-    "let one of them lead out of the cycle",
-  );
-
-/**
- * Carries out the step that a chain has come to and gives the next one's id. The step is committed,
- * or it was skipped, or its failure went to its handler.
- *
- * @throws Failure for a step that failed; the signal's reason when the chain was aborted.
- */
+/** Carries out the step that a chain has come to: it is committed, skipped, or its failure is handled. */
 function runStep(
   interpreter: Interpreter,
   chain: Chain,
@@ -230,19 +212,15 @@ async function carryOut(task: Task): Promise<string> {
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done);
   // A step that does something of its own before its children: then that is committed first.
-  if (!inside?.body && type !== "Noop") await commitBody(task, done);
+  if (!inside?.body && type !== "Noop") {
+    const reached = reachedOf(task, done, "body", step.id);
+    const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
+    await task.interpreter.commit(step.id, body, task.chain, task.attempt);
+    renew(task);
+  }
   const isBroken = await task.attempt.run(() => runFork(task));
   const { called: _, ...rest } = done;
   return await finish(task, isBroken ? { ...rest, next: BREAK } : rest);
-}
-
-/** Commits that a step's own work is done and that its children come next. */
-async function commitBody(task: Task, done: Done): Promise<void> {
-  const { interpreter, chain, step } = task;
-  const reached = reachedOf(task, done, "body", step.id);
-  const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
-  await interpreter.commit(step.id, body, chain, task.attempt);
-  renew(task);
 }
 
 async function finish(task: Task, done: Done): Promise<string> {
@@ -265,28 +243,25 @@ async function finish(task: Task, done: Done): Promise<string> {
 
 function reachedOf(
   task: Task,
-  { called, iterations, selected, stop }: Done,
+  { called: call, iterations, selected, stop: ended }: Done,
   phase: Commit["phase"],
   next: string,
 ): Reached {
-  const { written } = task.context;
-  const { variables, artifacts } = written;
-  written.variables = [];
-  written.artifacts = [];
+  const { variables, artifacts } = task.context.written.claim();
   return {
     type: typeName(task.step),
     ...(selected !== undefined && { selected }),
     ...(iterations !== undefined && { iterations }),
-    ...(stop && { stop }),
+    ...(ended && { stop: ended }),
     outputs: outputsOf(task),
     variables,
     artifacts,
     next,
     phase,
     durationMs: Date.now() - task.startedAt,
-    ...(called?.model !== undefined && { model: called.model }),
-    ...(called?.usage && { usage: called.usage }),
-    ...(called?.cost !== undefined && { cost: called.cost }),
+    ...(call?.model !== undefined && { model: call.model }),
+    ...(call?.usage && { usage: call.usage }),
+    ...(call?.cost !== undefined && { cost: call.cost }),
   };
 }
 
@@ -294,8 +269,8 @@ function reachedOf(
 function failed(task: Task, error: unknown): string {
   const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
-  if (isOver || step.onError === undefined) interpreter.run.unclaimed.leave(context.written);
-  else chain.unclaimed.leave(context.written);
+  if (isOver || step.onError === undefined) interpreter.run.unclaimed.add(context.written);
+  else chain.unclaimed.add(context.written);
   if (isOver) {
     attempt.end("cancelled");
     throw error;
@@ -344,7 +319,11 @@ async function called(task: Task): Promise<Called> {
     return { locals: { _result: await handled } };
   }
   const execute = type !== null && callTypes.has(type) ? executors[type] : undefined;
-  if (!execute) throw noHandler(step.id, typeName(step));
+  if (!execute) {
+    const message = `nothing carries out ${step.id}: there is no handler for ${typeName(step)}`;
+    const hint = `give customHandlers.${typeName(step)}, or use a type of the format`;
+    throw failure("NO_HANDLER", message, hint);
+  }
   announceFiles(task);
   return await execute(callOf(task));
 }
@@ -370,15 +349,8 @@ function callOf(task: Task): Call {
   };
 }
 
-async function mapped(task: Task, result: Called): Promise<Done> {
+async function mapped(task: Task, call: Called): Promise<Done> {
   task.signal.throwIfAborted();
-  await mapOutputs(task, result.locals);
-  return { called: result };
+  await mapOutputs(task, call.locals);
+  return { called: call };
 }
-
-const noHandler = (id: string, type: string) =>
-  failure(
-    "NO_HANDLER",
-    `nothing carries out ${id}: there is no handler for ${type}`,
-    `give customHandlers.${type}, or use a type of the format`,
-  );

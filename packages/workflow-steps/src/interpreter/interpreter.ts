@@ -1,7 +1,7 @@
 import { openAttempt, type OpenAttempt, type PathPart, type Turn } from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext, Handler } from "../context/context.ts";
-import { type EngineEvent, type Run, Unclaimed } from "../context/run.ts";
+import { type EngineEvent, type Run, Written } from "../context/run.ts";
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
 import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
@@ -84,7 +84,7 @@ export class Interpreter {
     done: Record<string, unknown> | null = null,
   ): Promise<void> {
     const { scheduler, state, unclaimed } = this.run;
-    if (chain.signal.aborted) unclaimed.leave(reached);
+    if (chain.signal.aborted) unclaimed.add(reached);
     chain.signal.throwIfAborted();
     const left = unclaimed.claim();
     const failed = chain.unclaimed.claim();
@@ -137,13 +137,13 @@ export type Chain = {
   /** What failed, for the step that handles it: `_error`. */
   handled: ErrorMap | null;
   /** What a failed step wrote, for the commit of the step that handles it. */
-  unclaimed: Unclaimed;
+  unclaimed: Written;
 };
 
 /** A chain that begins, or goes on from a position. */
 export const chainAt = (
   parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations">,
-): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Unclaimed() });
+): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Written() });
 
 /** One step that is carried out. `inside` is set when it was entered before the run was resumed. */
 export type Task = {

@@ -5,7 +5,7 @@ import type { ChildExecutionContext, ExecutionContext } from "../context/context
 import type { Run } from "../context/run.ts";
 import { failure, getStepType, WriteMode } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
-import type { RunEvent, RunEventType } from "../document/event.ts";
+import type { RunEvent } from "../document/event.ts";
 import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
 import { type Called, pathFromRoot, untilAborted } from "../step/call.ts";
@@ -14,8 +14,6 @@ import type { Task } from "./interpreter.ts";
 
 /** A step whose outputs are written. */
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
-
-type FileWrite = { path: string; data: string | Uint8Array };
 
 /** Maps a result through the step's `out`, unless a handler did, and prints; its names live meanwhile. */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
@@ -38,7 +36,7 @@ export function print({ context, step }: Writer): void {
 /** Writes the targets of `out`: the variables at once, in their order, then the files. */
 async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
-  const files: FileWrite[] = [];
+  const files: { path: string; data: string | Uint8Array }[] = [];
   for (const [text, value] of outEntries(step.out)) {
     const target = resolveTarget(text, context.scope);
     context.targets.push([text, target]);
@@ -87,18 +85,13 @@ export function announceFiles(writer: Writer): void {
   const { context, step } = writer;
   if (getStepType(step) !== "LLM" || typeof step.out !== "object" || step.out === null) return;
   for (const [text] of outEntries(step.out)) {
-    const path = text.startsWith("/") ? announced(text, writer) : null;
-    if (path !== null) context.emit("file_start", step.id, { path });
-  }
-}
-
-// A placeholder may need the answer that is to come.
-function announced(text: string, writer: Writer): string | null {
-  try {
-    const target = resolveTarget(text, writer.context.scope);
-    return target.kind === "file" ? rooted(writer, target.path) : null;
-  } catch {
-    return null;
+    if (!text.startsWith("/")) continue;
+    try {
+      const { path } = resolveTarget(text, context.scope);
+      context.emit("file_start", step.id, { path: rooted(writer, String(path)) });
+    } catch {
+      // A placeholder may need the answer that is to come.
+    }
   }
 }
 
@@ -116,11 +109,8 @@ export async function writeFile(
   const { context, step } = writer;
   const { file } = context.run.setup.adapters;
   if (!file) {
-    throw failure(
-      "NO_ADAPTER",
-      `${step.id} writes ${path}, and there is no adapter "file"`,
-      "give the run the adapter file",
-    );
+    const message = `${step.id} writes ${path}, and there is no adapter "file"`;
+    throw failure("NO_ADAPTER", message, "give the run the adapter file");
   }
   if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is no mode of a Write`);
   const inside = rooted(writer, path);
@@ -159,11 +149,7 @@ const badTarget = (id: string, what: string) =>
     "write to a $variable, or to a path under the run's folder that the registry allows",
   );
 
-/**
- * Maps a result through a step's `out` in a custom handler; it is then not mapped again.
- *
- * @param result What `_result` is while that goes on.
- */
+/** Maps a result through a step's `out` in a custom handler; it is then not mapped again. */
 export async function applyOutputMapping(
   context: ChildExecutionContext,
   step: StepDocument,
@@ -180,11 +166,9 @@ export async function applyOutputMapping(
 /** Publishes an event in a custom handler. */
 export function emitEvent(
   context: ExecutionContext,
-  type: RunEventType,
-  stepID: string | null,
-  payload: Record<string, unknown>,
+  ...event: Parameters<ExecutionContext["emit"]>
 ): void {
-  context.emit(type, stepID, payload);
+  context.emit(...event);
 }
 
 /** The folder of a run's temporary files, from the root. */
@@ -215,7 +199,9 @@ export async function copyTemporary(file: FileAdapter, from: string, to: string)
 
 /** A step's inputs as `step_start` shows them; null when it has none, or when they can't be evaluated. */
 export function resolvedInputs({ step, type, context }: Task): Record<string, unknown> | null {
-  const inputs = step.in ?? step.input ?? targetOf(step, type);
+  const isWriter = (type === "Set" || type === "Write") && step.target !== undefined;
+  const written = isWriter ? { target: step.target, value: step.value } : null;
+  const inputs = step.in ?? step.input ?? written;
   if (inputs === null) return null;
   try {
     const values = context.resolve(inputs) as Record<string, unknown>;
@@ -224,11 +210,6 @@ export function resolvedInputs({ step, type, context }: Task): Record<string, un
     return null;
   }
 }
-
-const targetOf = (step: Task["step"], type: Task["type"]) =>
-  (type === "Set" || type === "Write") && step.target !== undefined
-    ? { target: step.target, value: step.value }
-    : null;
 
 /** What a step has written, as `step_done` shows it: each target with what it holds now. */
 export function outputsOf({ step, context }: Task): Record<string, unknown> | null {

@@ -2,7 +2,6 @@ import { concurrently, isWorkflowError, WorkflowError } from "@uncaged/workflow"
 import { messageOf } from "../adapter/error.ts";
 import type { ParallelErrorStrategy } from "../document/document.ts";
 
-/** What a step failed with. */
 type StepError = { stepID: string; error: unknown };
 
 /** A step's failure on its way out of the constructs around it. It never leaves the interpreter. */
@@ -17,12 +16,10 @@ export class Failure extends Error {
   }
 }
 
-/**
- * Every error of what ran concurrently, in the order in which they came, each with the step that
- * failed. `stepID` is the step whose children they were, null outside of a run.
- */
+/** Every error of what ran concurrently, in the order in which they came. */
 export class ParallelError extends Error {
   readonly errors: readonly StepError[];
+  /** The step whose children they were, null outside of a run. */
   stepID: string | null = null;
 
   constructor(errors: readonly StepError[]) {
@@ -44,7 +41,7 @@ type ParallelOptions = {
   signal?: AbortSignal;
 };
 
-/** Runs tasks concurrently. */
+/** Runs tasks concurrently, each taken when there is room for it. */
 export class ParallelExecutor {
   readonly #options: ParallelOptions;
 
@@ -53,8 +50,7 @@ export class ParallelExecutor {
   }
 
   /**
-   * The results in the order of the tasks; undefined for one that was dropped. They are taken from
-   * `tasks` when there is room for them.
+   * The results in the order of the tasks; undefined for one that was dropped.
    *
    * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
    * {@link ParallelError} with all under `collect`, when all have ended.

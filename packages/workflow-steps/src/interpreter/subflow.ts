@@ -27,16 +27,14 @@ import { shownEvent } from "./output.ts";
 import { waiting } from "./pause.ts";
 
 const mostDepth = 8;
-const toolName = "WorkflowRun";
 
 /** Runs another workflow as a tool: with the events, the envelope and the failures of one. */
 export function runSubflow(task: Task, call: Call): Promise<Called> {
   const execute = (_name: string, input: unknown, runtime: ToolRuntime): Promise<unknown> =>
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
-  const step = { ...call.step, tool: toolName };
+  const step = { ...call.step, tool: "WorkflowRun" };
   const adapters = { ...call.adapters, tool: { execute } };
-  // Its result is what the child's own steps have committed, with all their events; an event of the
-  // child has its own values cut where it is published.
+  // An event of the child has its own values cut where it is published.
   return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 
@@ -50,22 +48,25 @@ async function runWorkflow(
     const errors = errorsIn((await documentOf(task, input)).document, []);
     return { result: { valid: errors.length === 0, errors } };
   }
-  if (mode !== "sync") throw badMode(task.step.id, mode);
-  const child = openChild(task) ?? (await begin(task, input));
+  if (mode !== "sync") {
+    const message = `${task.step.id}: the mode ${JSON.stringify(mode)} can't be used here`;
+    throw failure("BAD_MODE", message, "use sync or validate");
+  }
+  const open = task.inside?.child;
+  // One that was begun before the run was resumed goes on with what it began with.
+  const child = open
+    ? { workflow: childWorkflow(task.interpreter.run.workflow, open.begun), state: open.state }
+    : await begin(task, input);
   return await task.turn.aside(() => runChild(task, child, runtime));
-}
-
-// It was begun before the run was resumed: it goes on with what it began with.
-function openChild({ inside, interpreter }: Task): Child | null {
-  if (!inside?.child) return null;
-  const { begun, state } = inside.child;
-  return { workflow: childWorkflow(interpreter.run.workflow, begun), state };
 }
 
 async function begin(task: Task, input: Record<string, unknown>): Promise<Child> {
   const { chain, interpreter, step } = task;
   const { setup, state, workflow: parent } = interpreter.run;
-  if (setup.depth >= mostDepth) throw tooDeep(step.id);
+  if (setup.depth >= mostDepth) {
+    const message = `${step.id}: workflows may run each other ${mostDepth} deep, and this would be deeper`;
+    throw failure("SUBFLOW_TOO_DEEP", message, "see that no workflow comes to run itself");
+  }
   const { path, document, isBuiltIn } = await documentOf(task, input);
   const errors = errorsIn(document, Object.keys(interpreter.handlers));
   if (errors.length > 0) {
@@ -96,7 +97,10 @@ async function documentOf(
   const { setup, workflow } = interpreter.run;
   const { subflows } = workflow;
   const path = input[pathInput];
-  if (typeof path !== "string" || path === "") throw noPath(step.id);
+  if (typeof path !== "string" || path === "") {
+    const message = `${step.id}: its ${pathInput} is no path`;
+    throw failure("NO_WORKFLOW_PATH", message, "give the path of a JSON file");
+  }
   const builtIn = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
   if (builtIn) return { path, document: builtIn, isBuiltIn: true };
   const { file } = setup.adapters;
@@ -123,23 +127,6 @@ export const invalidWorkflow = ([first = "", ...others]: string[], hint: string)
     others.length > 0 ? `${first} (and ${others.length} more)` : first,
     hint,
     { ...(others.length > 0 && { details: [first, ...others] }) },
-  );
-
-const noPath = (id: string) =>
-  failure("NO_WORKFLOW_PATH", `${id}: its ${pathInput} is no path`, "give the path of a JSON file");
-
-const badMode = (id: string, mode: unknown) =>
-  failure(
-    "BAD_MODE",
-    `${id}: the mode ${JSON.stringify(mode)} can't be used here`,
-    "use sync or validate",
-  );
-
-const tooDeep = (id: string) =>
-  failure(
-    "SUBFLOW_TOO_DEEP",
-    `${id}: workflows may run each other ${mostDepth} deep, and this would be deeper`,
-    "see that no workflow comes to run itself",
   );
 
 const unreadable = (id: string, path: string, why: string) =>
@@ -222,8 +209,9 @@ async function commit(
 ): Promise<void> {
   const { scheduler, state } = interpreter.run;
   for (const artifact of item.commit.artifacts) state.artifacts[artifact.path] = artifact;
-  const commit = { ...item.commit, path: [...around, ...item.commit.path] };
-  await scheduler.commit({ ...item, role: `${step.id}/${item.role}`, commit, event: null });
+  const own = { ...item.commit, path: [...around, ...item.commit.path] };
+  const role = `${step.id}/${item.role}`;
+  await scheduler.commit({ ...item, role, commit: own, event: null });
   signal.throwIfAborted();
 }
 

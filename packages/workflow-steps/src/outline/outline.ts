@@ -1,4 +1,5 @@
 import { BREAK, ENTRY, getStepType, RETURN } from "../document/document.ts";
+import { itemsOf, own } from "../document/form.ts";
 import type { StepDocument } from "../document/format.ts";
 import { evaluate, namesIn } from "../expression/expression.ts";
 
@@ -23,11 +24,8 @@ export type Outline = {
 };
 
 /**
- * The outline of a document. Never throws: steps without an id and references to steps that are not
- * there are left out, so a document that is not valid has an outline too. Linear in its size.
- *
- * @example
- * outlineOf(document).enclosuresOf("Set_B"); // [[{ in: "Fork_A", kind: "fork", child: "Set_B" }]]
+ * The outline of a document, in time linear in its size. Never throws: a document that is not valid has
+ * one too, without references to steps that are not there.
  */
 export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const steps = stepsOf(document.steps);
@@ -42,6 +40,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const edges = (id: string) => referencesFrom(id).map(({ to }) => to);
   const groups = groupsOf(steps.keys(), edges);
   const entries = [...steps.keys()].filter((id) => !named.has(id));
+  const graph = { steps, references: referencesFrom, entries, groups };
   let depths: ReadonlyMap<string, number> | undefined;
   let enclosuresOf: ReturnType<typeof enclosuresIn> | undefined;
   return {
@@ -52,61 +51,46 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
     cycles: cyclesOf(groups, edges),
     isCycle: (one, other) =>
       groups.get(one) === groups.get(other) && (one !== other || edges(one).includes(one)),
-    depthOf(id) {
-      depths ??= depthsIn(groups, referencesFrom);
-      return depths.get(id) ?? 0;
-    },
-    enclosuresOf(id) {
-      enclosuresOf ??= enclosuresIn({ steps, references: referencesFrom, entries, groups });
-      return steps.has(id) ? enclosuresOf(id) : [];
-    },
+    depthOf: (id) => (depths ??= depthsIn(graph)).get(id) ?? 0,
+    enclosuresOf: (id) => (steps.has(id) ? (enclosuresOf ??= enclosuresIn(graph))(id) : []),
   };
 }
 
 function stepsOf(steps: unknown): Map<string, StepDocument> {
   const byId = new Map<string, StepDocument>();
-  for (const step of Array.isArray(steps) ? (steps as readonly unknown[]) : []) {
-    if (isStep(step) && !byId.has(step.id)) byId.set(step.id, step);
+  for (const step of itemsOf(steps)) {
+    const id = own(step, "id");
+    if (typeof id === "string" && !byId.has(id)) byId.set(id, step as StepDocument);
   }
   return byId;
 }
 
-const isStep = (step: unknown): step is StepDocument =>
-  typeof step === "object" && step !== null && "id" in step && typeof step.id === "string";
-
 /** How a step names another. `next`, `onError` and `timeout` go on in the chain that the step is in. */
 type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
 
-/** A place in a step that names a step; `path` begins at the step. */
+/** Where a step names another; `path` begins at the step. */
 export type Reference = { kind: ReferenceKind; to: string; path: (string | number)[] };
 
-/**
- * All steps that a step names, in the order of its fields. `RETURN` and `BREAK` are none. Reads
- * anything: what has not the form of a reference is left out.
- */
+/** All steps that a step names, in the order of its fields. What has not the form of a reference is left out. */
 export function referencesOf(step: Readonly<Record<string, unknown>>): Reference[] {
   const found: Reference[] = [];
   const add = (kind: ReferenceKind, to: unknown, path: (string | number)[]) => {
     if (typeof to === "string") found.push({ kind, to, path });
   };
-  for (const [index, child] of listOf(step.children).entries()) {
+  for (const [index, child] of itemsOf(step.children).entries()) {
     add("child", child, ["children", index]);
   }
-  for (const [index, pair] of listOf(step.cases).entries()) {
-    add("case", listOf(pair)[1], ["cases", index, 1]);
+  for (const [index, pair] of itemsOf(step.cases).entries()) {
+    add("case", itemsOf(pair)[1], ["cases", index, 1]);
   }
   add("onError", step.onError, ["onError"]);
-  if (typeof step.timeout === "object" && step.timeout !== null && "on" in step.timeout) {
-    add("timeout", step.timeout.on, ["timeout", "on"]);
-  }
+  add("timeout", own(step.timeout, "on"), ["timeout", "on"]);
   if (step.next !== RETURN && step.next !== BREAK) add("next", step.next, ["next"]);
   return found;
 }
 
-/** Whether the step that is named runs in the chain of the one that names it, not inside of it. */
+// The step that is named runs in the chain of the one that names it, not inside of it.
 const isChained = ({ kind }: Reference): boolean => kind !== "child" && kind !== "case";
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** A construct that a step lies in, and the first step of the chain that the step is part of there. */
 export type Enclosure = {
@@ -118,7 +102,6 @@ export type Enclosure = {
 /** The most ways that are given of one step. Branches that meet again can make more than can be counted. */
 const maxWays = 100;
 
-/** What enclosures are found in. */
 type Graph = {
   steps: ReadonlyMap<string, StepDocument>;
   references: (id: string) => readonly Reference[];
@@ -136,23 +119,25 @@ function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
   const heads = new Map<string, Enclosure[]>();
   for (const [id, step] of steps) {
+    const inner = getStepType(step) === "Loop" ? "loop" : "fork";
     for (const reference of references(id)) {
-      if (isChained(reference)) append(before, reference.to, id);
-      else if (groups.get(id) !== groups.get(reference.to)) {
-        append(heads, reference.to, enclosure(step, reference));
+      const { kind, to } = reference;
+      if (isChained(reference)) append(before, to, id);
+      else if (groups.get(id) !== groups.get(to)) {
+        append(heads, to, { in: id, kind: kind === "case" ? "branch" : inner, child: to });
       }
     }
   }
   const starts = new Set(entries);
-  const entryWay = (child: string): Enclosure[] =>
-    entries.length > 1 ? [{ in: ENTRY, kind: "entry", child }] : [];
 
   return function enclosuresOf(id: string, known = new Map<string, Enclosure[][]>()) {
     const found = known.get(id);
     if (found) return found;
     const ways: Enclosure[][] = [];
     for (const head of reached(id, (step) => before.get(step) ?? [])) {
-      if (starts.has(head)) ways.push(entryWay(head));
+      if (starts.has(head)) {
+        ways.push(entries.length > 1 ? [{ in: ENTRY, kind: "entry", child: head }] : []);
+      }
       for (const inner of heads.get(head) ?? []) {
         if (ways.length >= maxWays) break;
         for (const outer of enclosuresOf(inner.in, known)) ways.push([...outer, inner]);
@@ -183,18 +168,12 @@ function reached(id: string, edges: (id: string) => readonly string[]): Set<stri
   return seen;
 }
 
-function enclosure(step: StepDocument, { kind, to }: Reference): Enclosure {
-  if (kind === "case") return { in: step.id, kind: "branch", child: to };
-  return { in: step.id, kind: getStepType(step) === "Loop" ? "loop" : "fork", child: to };
-}
-
 function append<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
   const list = map.get(key);
   if (list) list.push(value);
   else map.set(key, [value]);
 }
 
-/** Which steps a step leads to. */
 type Edges = (id: string) => readonly string[];
 
 /** Steps that lead to each other have one number, which is smaller than that of all who lead to them. */
@@ -244,22 +223,15 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
 
 /** The groups of more than one step, and the steps that lead to themselves; in the order of `groups`. */
 function cyclesOf(groups: Groups, edges: Edges): string[][] {
-  const members = new Map<number, string[]>();
-  for (const [id, group] of groups) {
-    const list = members.get(group);
-    if (list) list.push(id);
-    else members.set(group, [id]);
-  }
-  return [...members.values()]
+  const members: string[][] = [];
+  for (const [id, group] of groups) (members[group] ??= []).push(id);
+  return members
     .filter((ids) => ids.length > 1 || ids.some((id) => edges(id).includes(id)))
     .map((ids) => ids.toReversed());
 }
 
 /** In how many constructs each step lies at the most. A construct in a cycle with its content counts once. */
-function depthsIn(
-  groups: Groups,
-  references: (id: string) => readonly Reference[],
-): Map<string, number> {
+function depthsIn({ groups, references }: Graph): Map<string, number> {
   const depths: number[] = [];
   const outermostFirst = [...groups].toSorted(([, one], [, other]) => other - one);
   for (const [id, group] of outermostFirst) {
@@ -290,17 +262,12 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
   if (typeof path !== "string" || path === "") return null;
   if (!path.startsWith("=")) return path;
   if (path.startsWith("==")) return path.slice(1);
-  const source = path.slice(1);
-  if (namesIn(source).length > 0) return null;
-  return constantText(source);
-}
-
-// An expression without a value fails when its step runs, and not before.
-function constantText(source: string): string | null {
+  if (namesIn(path.slice(1)).length > 0) return null;
   try {
-    const value = evaluate(source, () => undefined);
+    const value = evaluate(path.slice(1), () => undefined);
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
+    // An expression without a value fails when its step runs, and not before.
     return null;
   }
 }

@@ -81,8 +81,8 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
 }
 
 /**
- * The state that a checkpoint has. With `stepID` the run goes on from that step instead, and what
- * is done of the constructs that run again does not count. `runIDFor` gives the run's id.
+ * The state that a checkpoint has; `runID` is for one that names no run. With `stepID` the run goes on
+ * from that step instead, and what is done of the constructs that run again does not count.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`,
  * `OVERRIDE_UNKNOWN`, `VALUE_NOT_JSON`.
@@ -90,15 +90,8 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
 export function restoredState(
   workflow: Workflow,
   given: unknown,
-  {
-    runIDFor,
-    stepID,
-    overrides = {},
-  }: {
-    runIDFor: (workflowID: string | undefined) => string;
-    stepID?: string;
-    overrides?: Record<string, unknown>;
-  },
+  runID: string,
+  { stepID, overrides = {} }: { stepID?: string; overrides?: Record<string, unknown> },
 ): RunState {
   const checkpoint = checkCheckpoint(workflow, given);
   const { outline } = workflow;
@@ -108,7 +101,7 @@ export function restoredState(
     completedBranches,
     loopProgress,
   });
-  const begun = newState(workflow, runIDFor(checkpoint.workflowID), {});
+  const begun = newState(workflow, checkpoint.workflowID ?? runID, {});
   const position = positionBefore(outline, at, marks);
   const imported = importedBy(outline, marks);
   const state = withValues({ ...begun, position, imported }, checkpoint);

@@ -42,14 +42,13 @@ export type Marks = {
 };
 
 /**
- * The position of a chain: `next` is the step that it comes to (or `RETURN`, `BREAK`), and `inside` is
- * set when that step is a construct that was entered: its `if` and its cases are not tested again.
- *
- * The positions of a run, a tree by the paths of its commits, are all the progress there is: what is
- * recorded under a path is done, and the rest is still to do.
+ * The position of a chain. The positions of a run, a tree by the paths of its commits, are all the progress
+ * there is: what is recorded under a path is done, and the rest is still to do.
  */
 export type Position = {
+  /** The step that it comes to, or `RETURN`, `BREAK`. */
   next: string;
+  /** Set when that step is a construct that was entered: its `if` and its cases are not tested again. */
   inside: Inside | null;
   /** The loops that this chain has behind it, with the number of their iterations. */
   ended?: Readonly<Record<string, number>>;
@@ -113,7 +112,7 @@ export function newState(
   };
 }
 
-/** A copy that does not change with the original. Values are shared: they never change. */
+/** A copy that does not change with the original, but shares its values: they never change. */
 export function copyState(state: RunState): RunState {
   return {
     ...state,
@@ -132,10 +131,7 @@ export function copyState(state: RunState): RunState {
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
-/**
- * One variable write: the path that was written, not the whole variable. `seq` counts the run's
- * writes: concurrent steps are committed in another order than they wrote.
- */
+/** One variable write. `seq` counts the run's: concurrent steps commit in another order than they wrote. */
 export type Write = { path: (string | number)[]; value: unknown; seq: number };
 
 /** A child workflow that a step started: what it needs to go on with after a crash. */
@@ -192,12 +188,7 @@ const deepest = 950;
  * @throws WorkflowError `VALUE_NOT_JSON` for a value inside itself, one nested over 950 levels, a
  * function, a symbol and a BigInt.
  */
-export function writable(value: unknown, name: string): unknown {
-  const isPlainText = typeof value === "string" && value.isWellFormed();
-  return isPlainText ? value : jsonValue(value, name, 0);
-}
-
-function jsonValue(value: unknown, name: string, depth: number): unknown {
+export function writable(value: unknown, name: string, depth = 0): unknown {
   if (depth > deepest) throw notJson(name, `has more than ${deepest} levels, or contains itself`);
   switch (typeof value) {
     case "string":
@@ -214,7 +205,7 @@ function jsonValue(value: unknown, name: string, depth: number): unknown {
       throw notJson(name, `holds a ${typeof value}`);
   }
   if (value === null) return null;
-  const copied = (part: unknown): unknown => jsonValue(part, name, depth + 1);
+  const copied = (part: unknown): unknown => writable(part, name, depth + 1);
   if ("toJSON" in value && typeof value.toJSON === "function") return copied(value.toJSON());
   if (Array.isArray(value)) return value.map(copied);
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);

@@ -1,20 +1,23 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { setPath } from "../target/target.ts";
-import { Sizes } from "./variables.ts";
+import { Variables } from "./variables.ts";
 
 test("a value of 10 KB of JSON is shown as a copy, a longer one as its beginning", () => {
-  const sizes = new Sizes();
+  const variables = new Variables({ $a: null });
   const small = { list: [1, 2, 3] };
-  expect(sizes.shown(small)).toEqual(small);
-  expect(sizes.shown(small)).not.toBe(small);
+  const change = variables.write({ path: ["$a"], value: small, seq: 1 });
+  expect(change).toEqual({ oldValue: null, newValue: small });
+  expect(change?.newValue).not.toBe(small);
   const large = Array.from({ length: 5000 }, (_, index) => ({ index }));
   const json = JSON.stringify(large);
-  expect(sizes.shown(large)).toEqual({
-    _truncated: true,
-    type: "object",
-    length: json.length,
-    preview: `${json.slice(0, 200)}...`,
+  expect(variables.write({ path: ["$a"], value: large, seq: 2 })).toEqual({
+    oldValue: small,
+    newValue: {
+      _truncated: true,
+      type: "object",
+      length: json.length,
+      preview: `${json.slice(0, 200)}...`,
+    },
   });
 });
 
@@ -32,20 +35,21 @@ test("the length of a value's JSON is counted write by write, whatever is writte
   // Long enough that its length is counted from the first write on.
   const text = "x".repeat(11_000);
   fc.assert(
-    fc.property(fc.array(write, { maxLength: 20 }), (writes) => {
-      const sizes = new Sizes();
-      const owned = new WeakSet<object>();
-      let root: unknown = { text };
-      sizes.shown(root);
+    fc.property(fc.array(write, { maxLength: 20 }), fc.boolean(), (writes, isNested) => {
+      const values: Record<string, unknown> = { $v: { text } };
+      const variables = new Variables(values);
+      variables.write({ path: ["$v", "first"], value: 1, seq: 1 });
       for (const { path, value } of writes) {
-        const place = ["root", ...path];
+        const place = isNested ? ["$v", "root", ...path] : ["$v", ...path];
+        let change;
         try {
-          root = sizes.count(root, place, value, () => setPath(root, place, value, owned));
+          change = variables.write({ path: place, value, seq: 2 });
         } catch {
           continue;
         }
-        const json = JSON.stringify(root);
-        expect(sizes.shown(root)).toMatchObject({
+        const json = JSON.stringify(values.$v);
+        if (change === null) continue;
+        expect(change.newValue).toMatchObject({
           length: json.length,
           preview: `${json.slice(0, 200)}...`,
         });

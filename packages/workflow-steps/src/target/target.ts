@@ -1,4 +1,5 @@
 import { failure } from "../document/document.ts";
+import { quoted } from "../document/form.ts";
 import { evaluate, problemIn, remembered } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
@@ -28,8 +29,7 @@ const fileText = /(?:[^{[]|\[(?!_index\]))+/uy;
  * Reads a target: `$r.a[0].b`, `$a[_index]`, `$m.{_item.id}`, `/out/{_item.name}.md`. In a file's path
  * `[_index]` is the index; other brackets there are plain text.
  *
- * Throws a `WorkflowError` (`TARGET_INVALID`) that quotes the target: for a text of another form, over
- * 10,000 characters or 100 keys, and for a key such as `__proto__`.
+ * @throws WorkflowError `TARGET_INVALID`, also for over 10,000 characters or 100 keys.
  */
 export const parseTarget: (text: string) => Target = remembered(read, 1000);
 
@@ -109,8 +109,9 @@ function enclosed(source: string, start: number): { part: Part; end: number } {
   if (last === -1) throw targetError(source, `the "${source[start]}" has no "${close}"`);
   const expression = source.slice(start + 1, last);
   const problem = problemIn(expression);
-  if (problem)
+  if (problem) {
     throw targetError(source, `offset ${start + 1 + problem.offset}: ${problem.message}`);
+  }
   return { part: { expression }, end: last + 1 };
 }
 
@@ -127,8 +128,9 @@ function partnerOf(source: string, start: number, close: string): number {
 }
 
 /**
- * The targets of an `out`, each with what it gets: a text is one target that gets `=_result`. None of
- * an `out` that is not there. Throws a `WorkflowError` (`OUT_INVALID`) for anything else.
+ * The targets of an `out`, each with what it gets: a text is one target that gets `=_result`.
+ *
+ * @throws WorkflowError `OUT_INVALID`
  */
 export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
@@ -147,10 +149,10 @@ export type ResolvedTarget =
   | { kind: "file"; path: string };
 
 /**
- * The place that a target names. A number in `[…]` is an index, a text a key.
+ * What a target names now. A number in `[…]` is an index, a text a key.
  *
- * Throws those of {@link parseTarget}, a `WorkflowError` (`TARGET_UNRESOLVED`) when a placeholder has no
- * value, or one that is neither text nor number, and an `ExpressionError` when one can't be evaluated.
+ * @throws WorkflowError `TARGET_INVALID`; `TARGET_UNRESOLVED` when a placeholder has no value, or one that
+ * is neither text nor number; ExpressionError when one can't be evaluated.
  */
 export function resolveTarget(text: string, scope: Scope): ResolvedTarget {
   const target = parseTarget(text);
@@ -190,38 +192,29 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "an array" : `of type ${typeof value}`;
 }
 
-const shownLength = 80;
 /** The keys that could reach an object's prototype. */
 const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
 
-/** A target that no value can be written to, whatever the variables hold. */
 const targetError = (source: string, message: string) =>
   failure(
     "TARGET_INVALID",
-    `target ${shown(source)}: ${message}`,
+    `target ${quoted(source)}: ${message}`,
     "a target is a $variable with .key and [index], or a /path; both may have {placeholders}",
   );
 
-/** A target that names no place with the values that there are now. */
 const unresolved = (source: string, message: string) =>
   failure(
     "TARGET_UNRESOLVED",
-    `target ${shown(source)}: ${message}`,
+    `target ${quoted(source)}: ${message}`,
     "a placeholder needs a text or a number, an index a whole number from 0 or a key",
   );
 
-/** A path that can't be written in the value that is there. */
 const pathError = (path: readonly (string | number)[], message: string) =>
   failure(
     "PATH_REFUSED",
-    `path ${shown(path.join("."))}: ${message}`,
+    `path ${quoted(path.join("."))}: ${message}`,
     "write to a key of an object, to an index of an array, or replace the whole value",
   );
-
-function shown(text: string): string {
-  const part = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
-  return JSON.stringify(part.toWellFormed());
-}
 
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
@@ -234,10 +227,8 @@ type Container = unknown[] | Record<string, unknown>;
  * does not cost what it has become; the copies are put into it. What is null on the way becomes an array
  * before a number, else an object; an array that must grow is filled with null.
  *
- * Throws a `WorkflowError` (`PATH_REFUSED`): for a segment `__proto__`, `constructor` or `prototype`,
- * for a key in an array, for a text or a number in the way, and for an index more than 1,000,000 beyond
- * the array's end.
- *
+ * @throws WorkflowError `PATH_REFUSED` for a segment such as `__proto__`, a key in an array, a text or a
+ * number in the way, and an index more than 1,000,000 beyond the array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
  */
 export function setPath(
@@ -279,10 +270,8 @@ function containerAt(
   }
   if (isPlain(existing)) return owned.has(existing) ? existing : { ...existing };
   const at = depth === 0 ? "at its beginning" : `at ${path.slice(0, depth).join(".")}`;
-  throw pathError(
-    path,
-    `${at} stands a value of type ${typeof existing}, which has no keys to write to`,
-  );
+  const found = `a value of type ${typeof existing}, which has no keys to write to`;
+  throw pathError(path, `${at} stands ${found}`);
 }
 
 function indexIn(array: unknown[], path: readonly (string | number)[], depth: number): number {
