@@ -1,10 +1,15 @@
 // The default adapters: what a bundle's interpreter reaches the world with.
 
 export { type DefaultAdapters, defaultAdapters } from "./adapters/adapters.ts";
-export { anthropicModels, openaiModels } from "./adapters/models.ts";
 export { apiAdapter, type ApiAdapterOptions } from "./adapters/api.ts";
 export { docAdapter, type DocAdapterOptions } from "./adapters/doc.ts";
 export { fileAdapter, type FileAdapterOptions } from "./adapters/file.ts";
-export { modelAdapter, type ModelAdapterOptions, type Models } from "./adapters/model.ts";
+export {
+  anthropicModels,
+  modelAdapter,
+  type ModelAdapterOptions,
+  type Models,
+  openaiModels,
+} from "./adapters/model.ts";
 export { stepTools, toolAdapter } from "./adapters/tool.ts";
 export type { UnzipLimits } from "./adapters/file.ts";

@@ -61,8 +61,8 @@ export {
   parseParamDeclaration,
   parseServiceSignature,
   parseVariableDeclaration,
-} from "./registry/declaration.ts";
-export { Registry } from "./registry/registry.ts";
+  Registry,
+} from "./registry/registry.ts";
 
 // Adapters
 export type {

@@ -3,7 +3,6 @@
 /** A message of a conversation with a model; `content` is a text or the provider's blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
 
-/** A tool that a model may ask for. */
 export type LLMTool = { name: string; description?: string; input_schema?: unknown };
 
 /** What kind of answer is asked for; `schemaRef` names one of the registry's schemas. */
@@ -37,13 +36,10 @@ export type LLMUsage = {
   [count: string]: number | undefined;
 };
 
-/** A tool that a model asked for. */
 export type ToolUseBlock = { id: string; name: string; input: unknown };
 
-/** What a tool gave back to the model. */
 export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
 
-/** What a call of a model gave. */
 export type LLMResult = {
   content: unknown;
   model?: string;
@@ -60,7 +56,6 @@ export type LLMResult = {
   thinking?: string;
 };
 
-/** What is reported while a model answers. */
 export type LLMCallbacks = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
@@ -81,7 +76,6 @@ export type LLMAdapter = {
   ): Promise<LLMResult>;
 };
 
-/** How a file is written. */
 export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
 
 /** Files under one root; a path is relative to it and has no leading slash. */
@@ -115,7 +109,6 @@ export type ApiRequest = {
   signal: AbortSignal;
 };
 
-/** Calls an HTTP endpoint. */
 export type ApiAdapter = {
   request(
     request: ApiRequest,
@@ -127,7 +120,6 @@ export type ServiceAdapter = {
   call(name: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
 };
 
-/** Calls a component by its id. */
 export type ComponentAdapter = ServiceAdapter;
 
 /** What a tool may report while it works, and the signal that ends it. Each becomes a `tool_message`. */

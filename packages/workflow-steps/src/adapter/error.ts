@@ -27,10 +27,8 @@ const retryableTypes: ReadonlySet<LLMErrorType> = new Set([
 ]);
 
 /**
- * A call that failed. `code` is the error's own name, that of its type in capitals when there is none;
- * `retryable` follows from the type unless it is given; `status` is an HTTP status.
- *
- *     throw new LLMError("rate_limit", "the service answered 429", { status: 429 });
+ * A call that failed. `code` is the type in capitals, and `retryable` follows from the type, unless
+ * given; `status` is an HTTP status.
  */
 export class LLMError extends WorkflowError {
   readonly type: LLMErrorType;
@@ -78,7 +76,6 @@ export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
   };
 }
 
-/** The type of an HTTP status that is a failure. */
 export function typeOfStatus(status: number): LLMErrorType {
   const known = statuses[status];
   if (known) return known;

@@ -2,16 +2,15 @@ import type { Step, WorkflowOptions } from "@uncaged/workflow";
 import type { ToolRegistry } from "@uncaged/workflow-agents";
 import type { Adapters } from "../adapter/adapter.ts";
 import type { RegistryDocument } from "../document/format.ts";
-import { anthropicModels, openaiModels } from "./models.ts";
 import { apiAdapter } from "./api.ts";
 import { docAdapter } from "./doc.ts";
 import { fileAdapter } from "./file.ts";
-import { type Models, modelAdapter } from "./model.ts";
+import { anthropicModels, type Models, modelAdapter, openaiModels } from "./model.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 /**
- * What default adapters are made for: the options of `run`, the steps that the thread began with, and
- * the workflow's registry. `models` and `tools` take the place of those that are built in.
+ * The options of `run`, the steps that the thread began with, and the workflow's registry. `models` and
+ * `tools` take the place of those that are built in.
  */
 export type DefaultAdapters = {
   options: Partial<WorkflowOptions>;
@@ -22,9 +21,8 @@ export type DefaultAdapters = {
 };
 
 /**
- * The default adapters of a thread: models of Anthropic and of what speaks OpenAI's protocol, the files
- * and documents under the thread's directory, HTTP, and the built-in tools. There are none for services
- * and components.
+ * The default adapters of a thread: models, the files and documents under its directory, HTTP, and the
+ * built-in tools. There are none for services and components.
  */
 export function defaultAdapters(given: DefaultAdapters): Adapters {
   const { options, steps, registry = {}, tools = stepTools() } = given;

@@ -9,11 +9,9 @@ type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
 /**
  * The adapter `api` over `fetch`. A body that is no text and no bytes is sent as JSON, and JSON that
- * comes is read; other text is a string, anything else is bytes. Every status is an answer: the step
- * judges it.
+ * comes is read; other text is a string, anything else is bytes. Every status is an answer.
  *
- * @throws from `request` LLMError `timeout`, `connection_error`, `bad_request`, `json_parse_error`; the
- *   signal's reason when it is aborted.
+ * @throws from `request` LLMError; the signal's reason when it is aborted.
  */
 export function apiAdapter({
   timeoutMs = 120_000,

@@ -18,9 +18,6 @@ const longest = 256 * 1024 * 1024;
  * The adapter `file` over a folder, which nothing leads out of: no `..`, no absolute path and no link. A
  * file is written whole or stays as it was, and writes to one path come one after the other. `list`
  * leaves out `.git`, `node_modules` and `.tmp` unless the pattern begins in them, and follows no link.
- *
- * @throws WorkflowError from each `PATH_OUTSIDE`, `FILE_MISSING`, `NOT_A_FILE`, `FILE_TOO_LONG`; from
- *   `write` `FILE_EXISTS` with the mode failIfExists, and `GIT_FOLDER`.
  */
 export function fileAdapter({
   cwd,
@@ -60,23 +57,13 @@ export function fileAdapter({
 }
 
 function checked(path: string): string {
-  const problem = faultOf(path);
-  if (problem === null) return path;
+  const isText = typeof path === "string" && path.trim() !== "" && !path.includes("\0");
+  if (isText && !isAbsolute(path) && !/^\.\.?(\/|$)/.test(normalize(path))) return path;
   throw failure(
     "PATH_OUTSIDE",
-    `${JSON.stringify(path).slice(0, 300)} ${problem}`,
+    `${JSON.stringify(path).slice(0, 300)} is no path of a file inside the run's directory`,
     "give a path inside the run's directory, relative to it",
   );
-}
-
-function faultOf(path: unknown): string | null {
-  if (typeof path !== "string") return "is no path";
-  if (path.trim() === "" || normalize(path) === "." || normalize(path) === "./") {
-    return "is no path of a file";
-  }
-  if (path.includes("\0")) return "has a zero byte";
-  if (isAbsolute(path)) return "is an absolute path";
-  return normalize(path).startsWith("..") ? "leads out of the run's directory" : null;
 }
 
 async function joined(
@@ -141,10 +128,8 @@ export type UnzipLimits = { mostFiles?: number; mostBytes?: number };
 
 /**
  * The files of a zip archive, in its order and without its folders. Their paths are as the archive has
- * them: who writes them must see to it that they lead nowhere else.
- *
- * @throws WorkflowError `ZIP_TOO_LARGE` before more than the limits (10,000 files, 256 MB) is unpacked,
- *   `ZIP_BROKEN` for what is no archive.
+ * them: who writes them must see to it that they lead nowhere else. Throws before more is unpacked than
+ * the limits (10,000 files, 256 MB).
  */
 export function unzipped(
   bytes: Uint8Array,

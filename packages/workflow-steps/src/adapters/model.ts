@@ -1,9 +1,13 @@
 import type { Step, ThreadContext, WorkflowOptions } from "@uncaged/workflow";
 import {
+  type Access,
+  type AnthropicAccess,
+  anthropicProvider,
   type Message,
   modelClient,
   type ModelParams,
   type ModelProvider,
+  openaiProvider,
   paid,
   type ToolContext,
   type ToolRegistry,
@@ -19,6 +23,26 @@ export type Models = {
   provider: ModelProvider;
   serves: (model: string) => boolean;
 };
+
+/** The models of Anthropic, by the name `anthropic`. The key is `ANTHROPIC_API_KEY` of the thread. */
+export const anthropicModels = (access?: AnthropicAccess): Models => ({
+  name: "anthropic",
+  provider: anthropicProvider(access),
+  serves: (model) => /^claude\b/i.test(model),
+});
+
+/**
+ * The models of OpenAI, or of any server that speaks its chat completions, by the name `openai` or
+ * another one. The key is `OPENAI_API_KEY`, the address `OPENAI_BASE_URL` of the thread.
+ */
+export const openaiModels = ({
+  name = "openai",
+  ...access
+}: Access & { name?: string } = {}): Models => ({
+  name,
+  provider: openaiProvider(access),
+  serves: (model) => !/^claude\b/i.test(model),
+});
 
 /**
  * `options` are those of `run`: `env` with the keys, `signal`, `cwd`, and the limits `maxCost` and
@@ -39,12 +63,8 @@ export type ModelAdapterOptions = {
  * them, else its model does. Tools that a step names are run until the model ends its turn; tools that
  * it defines with an `input_schema` are its own business: their calls are the answer.
  *
- *     const llm = modelAdapter({ models: [anthropicModels()], options });
- *
  * The result's `usage` is counted as the ledger does: `input_tokens` without those of the provider's
- * cache, which are in `cache_read_tokens` and `cache_write_tokens`.
- *
- * @throws from `call` LLMError of the agents; WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`.
+ * cache. Throws from `call` also `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
  */
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
   const { models, options = {}, steps = [], tools, maxTurns } = given;
@@ -120,9 +140,6 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
 /**
  * What runs the tools that a step names for its model; undefined when it names none. A tool with an
  * `input_schema` is the step's own and not run here.
- *
- * @throws LLMError `bad_request` for an unknown name, and for tools of both kinds; WorkflowError
- *   `NO_CWD` when the run has no directory for them.
  */
 async function toolsOf(
   tools: readonly LLMTool[] | undefined,

@@ -24,9 +24,6 @@ export const stepTools = (): ToolRegistry =>
  * The adapter `tool` over a registry of `@uncaged/workflow-agents`. A built-in tool is also known by its
  * documented name and fields: `ReadFile {file_path}`, `EditFile {file_path, old_string, new_string}`.
  * `timeout` in the input, in milliseconds, ends the tool.
- *
- * @throws WorkflowError from `execute`: `TOOL_UNKNOWN`, `TOOL_INPUT`, `TOOL_FAILED`, `TOOL_TIMEOUT` and
- *   those of the tools; the signal's reason when the run is aborted.
  */
 export function toolAdapter(
   registry: ToolRegistry,

@@ -66,10 +66,8 @@ const stepRules: readonly StepRule[] = [
 /**
  * Everything that is wrong with a document, and what may be meant otherwise, in one list: the document
  * itself, its registry, its steps one by one, then how they hang together. None of it is thrown, whatever
- * the document is. It is valid when no violation is an error.
- *
- * @param customTypes The prefixes that the caller has handlers for.
- * @example validate({ version: "4.0", name: "n", registry: {}, steps })
+ * the document is. It is valid when no violation is an error. `customTypes` are the prefixes that the
+ * caller has handlers for.
  */
 export function validate(
   document: unknown,

@@ -6,7 +6,6 @@ import { isPlain } from "../expression/value.ts";
 import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
 import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
-/** An expression without its `=`, and its path. */
 type Found = { source: string; path: ViolationPath };
 
 const conditions = ["if", "while"];
@@ -20,7 +19,6 @@ const known: ReadonlySet<string> = new Set(
   "SYSVAR _item _index _iterDir _result _meta _error _toolResult".split(" "),
 );
 
-/** Each expression can be read, and each name in it is declared. */
 export const hasGoodExpressions: StepRule = (step, subject) => {
   for (const found of expressionsOf(step)) checkExpression(found, step, subject);
 };
@@ -97,12 +95,10 @@ function* expressionsWithin(
 /** A target as a step has it. `kind` is what the field asks for, null where both will do. */
 type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
-/** What a step writes to can be read, is what the field asks for, and is declared. */
 export const hasGoodTargets: StepRule = (step, subject) => {
   for (const written of targetsOf(step)) checkTarget(written, step, subject);
 };
 
-/** The variables that a step writes, by its own targets. */
 export const variablesWrittenBy = (step: CheckedStep): string[] =>
   targetsOf(step).flatMap(({ text }) => {
     const target = parsed(text);

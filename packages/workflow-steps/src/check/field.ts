@@ -98,7 +98,6 @@ const hasTarget: StepRule = ({ type, fields: given, error, warning }) => {
   } else if (value !== undefined) warning(["value"], "value has no effect without target");
 };
 
-/** Whether a value is a text that stands for itself. */
 const isLiteral = (value: unknown): value is string =>
   typeof value === "string" && !value.startsWith("=");
 
@@ -154,7 +153,6 @@ function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[
   return [[given, []], ...(isPlain(input) ? [[input, [name]] as [typeof input, string[]]] : [])];
 }
 
-/** The rules for a step's own fields. */
 export const fieldRules: readonly StepRule[] = [
   hasId,
   hasPlainId,

@@ -138,7 +138,6 @@ function sourceNames({ type, fields: { source } }: CheckedStep): string[] {
   return namesIn(source.slice(1)).filter((name) => name.startsWith("$"));
 }
 
-/** The rules for how the steps of a document hang together. */
 export const flowRules: readonly DocumentRule[] = [
   breaksAreInLoops,
   constructsDoNotContainThemselves,

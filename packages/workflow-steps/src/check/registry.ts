@@ -7,7 +7,7 @@ import {
   parseParamDeclaration,
   parseServiceSignature,
   parseVariableDeclaration,
-} from "../registry/declaration.ts";
+} from "../registry/registry.ts";
 import { declaring, type DocumentRule, nameIn, type StepRule } from "./subject.ts";
 
 type Named = Pick<Declaration, "name" | "type">;

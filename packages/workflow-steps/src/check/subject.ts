@@ -30,7 +30,6 @@ export type CheckedStep = Report & {
   index: number;
 };
 
-/** What declares names in a registry by a list. */
 export const declaring = ["params", "vars", "services", "apis", "components"] as const;
 
 /** A document as the rules see it: anything, with what could be made out. */
@@ -43,10 +42,8 @@ export type Subject = Report & {
   outline: Outline;
 };
 
-/** Looks at one step. Must not throw, whatever the step is. */
 export type StepRule = (step: CheckedStep, subject: Subject) => void;
-
-/** Looks at a document as a whole. Must not throw, whatever it is. */
+/** Must not throw, whatever the document is. */
 export type DocumentRule = (subject: Subject) => void;
 
 /** What the rules are given of a document; they report to `violations`. */

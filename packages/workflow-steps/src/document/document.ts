@@ -8,7 +8,6 @@ const constants = <const Name extends string>(...names: Name[]) =>
 export const WorkflowType = constants("IDE", "Business", "Approval", "Local");
 export type WorkflowType = keyof typeof WorkflowType;
 
-/** The states of a run. */
 export const ExecutionStatus = constants(
   "running",
   "completed",
@@ -19,11 +18,9 @@ export const ExecutionStatus = constants(
 );
 export type ExecutionStatus = keyof typeof ExecutionStatus;
 
-/** How a Write treats a file that is there. */
 export const WriteMode = constants("overwrite", "failIfExists", "append", "prepend");
 export type WriteMode = keyof typeof WriteMode;
 
-/** Whether a loop's iterations run one after the other or concurrently. */
 export const LoopMode = constants("serial", "parallel");
 export type LoopMode = keyof typeof LoopMode;
 
@@ -61,7 +58,6 @@ export const StepType = constants(
 );
 export type StepType = keyof typeof StepType;
 
-/** Other names of types. */
 export const aliases: Readonly<Record<string, StepType>> = {
   Fork: "Noop",
   Check: "Branch",

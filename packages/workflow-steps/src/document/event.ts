@@ -51,5 +51,4 @@ export type RunEvent = {
 /** What an event of a step carries so that those of one execution can be found. */
 export type Origin = { attempt: string | undefined; path: Path };
 
-/** Publishes an event of a step. */
 export type Emit = (type: RunEventType, payload: Record<string, unknown>) => void;

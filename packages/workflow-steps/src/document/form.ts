@@ -54,7 +54,6 @@ export type Form = {
 
 type Plain = { boolean: boolean; string: string; number: number; integer: number };
 
-/** The type of the values that have a form. */
 export type TypeOf<F> = F extends { readonly anyOf: readonly (infer Each)[] }
   ? TypeOf<Each>
   : F extends { readonly type: keyof Plain }
@@ -96,11 +95,9 @@ export function violationsOf(form: Form, value: unknown, path: ViolationPath): F
   return form.type === "object" && isPlain(value) ? violationsOfObject(form, value, path) : [];
 }
 
-/** The value of an object's own key; undefined when there is none, or no object. */
 export const own = (value: unknown, key: string): unknown =>
   isPlain(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 
-/** The items of an array; none of anything else. */
 export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function violationsOfObject(

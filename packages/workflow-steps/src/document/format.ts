@@ -116,7 +116,6 @@ const table = [
 
 export const fields: readonly Field[] = table;
 
-/** What the steps may use. */
 export const registryForm = {
   type: "object",
   properties: {
@@ -171,11 +170,9 @@ const namesByType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   ]),
 );
 
-/** Whether steps of a type have a field. */
 export const hasField = (type: string, name: string): boolean =>
   namesByType.get(type)?.has(name) ?? false;
 
-/** Whether steps of any type have a field. */
 export const isField = (name: string): boolean => fields.some((field) => field.name === name);
 
 /** The fields of steps, each with the values of all types that have it. */

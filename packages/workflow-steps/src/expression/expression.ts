@@ -6,8 +6,6 @@ const parsed = remembered(parse, 1000);
 /**
  * The value of an expression, given without its leading `=`. A missing name, and a key of null or
  * undefined, is undefined. Throws an {@link ExpressionError} and nothing else.
- *
- * @example evaluate("$note || 'none'", (name) => variables[name])
  */
 export function evaluate(source: string, scope: Scope): unknown {
   const expression = parsed(source);
@@ -61,10 +59,7 @@ export class ExpressionEvaluator {
     return value.startsWith("==") ? value.slice(1) : evaluate(value.slice(1), this.#scope);
   }
 
-  /**
-   * The value of a field with all that it contains, as a copy that shares nothing with the scope.
-   * Throws an `ExpressionError`, and `VALUE_TOO_DEEP` over 1,000 levels.
-   */
+  /** The value of a field with all that it contains, as a copy that shares nothing with the scope. */
   resolve(value: unknown): unknown {
     return mapped(value, (leaf) => (typeof leaf === "string" ? copyOf(this.evaluate(leaf)) : leaf));
   }

@@ -17,12 +17,10 @@ export const powers = {
 } as const;
 export type Operator = keyof typeof powers;
 
-/** Ends an evaluation with an error at the operator's position. */
 export type Fail = (message: string, hint: string, cause?: unknown) => never;
 
 type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
 
-/** The operators that always look at both sides. */
 export const operations: Readonly<Record<Exclude<Operator, "&&" | "||">, Operation>> = {
   "==": equal,
   "!=": (left, right) => !equal(left, right),

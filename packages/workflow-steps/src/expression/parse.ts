@@ -2,10 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 import { type Fail, negative, operations, type Operator, powers } from "./operator.ts";
 import { toBool } from "./value.ts";
 
-/**
- * What a name stands for, undefined when it stands for nothing. Names come as they are written:
- * `$plan`, `_item`, `SYSVAR`, `goal`.
- */
+/** What a name (`$plan`, `_item`, `SYSVAR`, `goal`) stands for, undefined when for nothing. */
 export type Scope = (name: string) => unknown;
 
 type Evaluate = (scope: Scope) => unknown;
@@ -13,10 +10,7 @@ type Evaluate = (scope: Scope) => unknown;
 /** An expression that is ready to be evaluated, and the names that it uses, each once. */
 type Expression = { evaluate: Evaluate; names: ReadonlySet<string> };
 
-/**
- * An expression that can't be read (`EXPRESSION_INVALID`) or has no value (`EXPRESSION_FAILED`). Its
- * message shows the expression, shortened around the position.
- */
+/** An expression that can't be read, or has no value. Its message shows it, shortened around `offset`. */
 export class ExpressionError extends WorkflowError {
   constructor(
     code: "EXPRESSION_INVALID" | "EXPRESSION_FAILED",
@@ -57,7 +51,6 @@ const words: ReadonlyMap<string, boolean | null> = new Map([
   ["null", null],
 ]);
 
-/** Reads an expression. Throws an {@link ExpressionError} (`EXPRESSION_INVALID`). */
 export const parse = (source: string): Expression => new Parser(source).whole();
 
 /**

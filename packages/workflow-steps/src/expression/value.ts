@@ -60,7 +60,6 @@ export function sameValue(left: unknown, right: unknown): boolean {
   }
 }
 
-/** Opens the parts of two objects for comparison; false when their shapes differ. */
 function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
   if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) && !(isPlain(a) && isPlain(b))) {
     return false;
@@ -114,7 +113,6 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
   );
 }
 
-/** A deep copy of a value, as {@link mapped} makes it. */
 export const copyOf = (value: unknown): unknown => mapped(value, (leaf) => leaf);
 
 const tooDeep = () =>

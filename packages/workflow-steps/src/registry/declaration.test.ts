@@ -4,7 +4,7 @@ import {
   parseParamDeclaration,
   parseServiceSignature,
   parseVariableDeclaration,
-} from "./declaration.ts";
+} from "./registry.ts";
 
 describe("the declaration of a param", () => {
   test.each([

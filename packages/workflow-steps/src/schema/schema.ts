@@ -2,7 +2,6 @@ import { documentForm, fields } from "../document/format.ts";
 import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
 
-/** A JSON Schema, or a part of one. */
 type Schema = { [keyword: string]: unknown };
 
 /** What one type asks for beside the forms of its fields. */
@@ -115,7 +114,6 @@ function typeSchema(type: StepType): Schema {
   };
 }
 
-/** Whether steps of every type have a field. */
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
 /** A form as a schema; `path` finds the texts of its parts, `described` its own. */

@@ -16,10 +16,8 @@ export type StepsSource = {
  * Step workflows as sources of bundles: `.json`, `.yaml` and `.yml` files. A file is checked, and so are
  * those that its steps run by a literal path, relative to the file; all become one bundle, with the
  * default adapters that they use.
+ * `warn` gets each warning of the check, with file, line and column.
  *
- * @param warn gets each warning of the check, with file, line and column
- * @throws WorkflowError from `module`: `STEPS_INVALID` with all violations in `details`,
- * `SUBFLOW_MISSING`, `SUBFLOW_CYCLE`, `SUBFLOW_TOO_DEEP`.
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */
 export function stepsSource(warn: (warning: string) => void): StepsSource {

@@ -15,12 +15,9 @@ export type CheckedDocument = { document: WorkflowDocument; warnings: string[] }
 const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"`;
 
 /**
- * Reads and checks a step workflow. `file` is named in messages, and shows by its ending whether `text`
- * is YAML (`.yaml`, `.yml`) or JSON. Faults come in the order of the file.
- *
- * @param options `customTypes` has the prefixes of steps that the caller's own handlers carry out.
- * @throws WorkflowError `STEPS_INVALID`: the first error as `file:line:column: message`, all of several
- *   in `details`.
+ * Reads and checks a step workflow; `customTypes` are the prefixes of steps that the caller's own
+ * handlers carry out. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
+ * message`, and all of several in `details`.
  */
 export function checkedDocument(
   text: string,
@@ -53,7 +50,6 @@ export function checkedDocument(
   );
 }
 
-/** How deep workflows may run workflows. */
 const mostDepth = 8;
 
 /** A document with those that it runs, by their paths from its folder, which the steps then have too. */
@@ -65,8 +61,6 @@ export type Gathered = {
 /**
  * Gathers the documents that a document's steps name by a literal path, and those that these name.
  * `read` reads one by its path from the first document's folder.
- *
- * @throws WorkflowError `SUBFLOW_CYCLE`, `SUBFLOW_TOO_DEEP`, and those of `read`.
  */
 export async function gather(
   document: WorkflowDocument,
@@ -122,10 +116,7 @@ const tooDeep = (way: string[]) =>
     hint,
   );
 
-/**
- * The most characters of a text. The YAML library needs seconds for more than it may have; what is
- * larger can be JSON.
- */
+/** The most characters of a text. The YAML library needs seconds for more than it may have. */
 const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
 
 /** A place in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
@@ -134,11 +125,7 @@ type Position = { line: number; column: number };
 /**
  * The document that a text holds, and where in the text its parts stand. `file` is named in messages,
  * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What is in the document is not checked.
- *
- * `positionOf` gives, for a place that the document does not have, that of what it would stand in.
- * @throws WorkflowError `STEPS_INVALID`, with line and column: a text that is neither, keys that stand
- *   twice, more than 500 levels, more than 10 Mi characters (2 Mi of YAML).
- * @example readDocument('{"steps": []}', "flow.json").positionOf(["steps"]) // { line: 1, column: 11 }
+ * `positionOf` gives, for a path that the document does not have, the position of what it would be in.
  */
 export function readDocument(
   text: string,

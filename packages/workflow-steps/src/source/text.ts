@@ -1,6 +1,5 @@
 import { quoted } from "../document/form.ts";
 
-/** The keys and indexes that lead into a document. */
 export type Path = readonly (string | number)[];
 
 /** A text's value, and where in the text (an offset) each part of it begins. */
@@ -17,7 +16,6 @@ export class Unreadable extends Error {
   }
 }
 
-/** The deepest nesting of objects and arrays in a text. */
 export const deepestText = 500;
 
 /** Refuses a key that stands twice among those of one object. */

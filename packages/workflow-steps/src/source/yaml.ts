@@ -11,7 +11,6 @@ import {
 import { messageOf } from "../adapter/error.ts";
 import { checkKeys, deepestText, type Path, type Read, Unreadable } from "./text.ts";
 
-/** How often aliases may repeat what they stand for. */
 const mostAliases = 100;
 
 const tooDeep = `it is nested more than ${deepestText} deep`;

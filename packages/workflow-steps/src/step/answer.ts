@@ -7,8 +7,6 @@ import type { Call } from "./call.ts";
 /**
  * The form that a model's answer must have, from `output_config`: flat, or nested in `format`. The
  * schema that `schemaRef` names is put in.
- *
- * @throws LLMError `bad_request`
  */
 export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   const config = inputs.output_config ?? null;
@@ -37,11 +35,7 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
 // One fence around the whole answer: models put it there now and then.
 const fence = /^\s*```[\w-]*[^\S\n]*\n([\s\S]*?)\n?[^\S\n]*```\s*$/;
 
-/**
- * A model's answer in the form that was asked for. An adapter may have read the JSON itself.
- *
- * @throws LLMError `json_parse_error`, `schema_validation_error`; `bad_request` when the schema is none.
- */
+/** A model's answer in the form that was asked for. An adapter may have read the JSON itself. */
 export function formed(content: unknown, form: OutputConfig | null): unknown {
   if (form === null || form.type === "text") return content;
   const value = typeof content === "string" ? parsed(content) : content;

@@ -17,8 +17,6 @@ import {
 /**
  * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (ms) of
  * the step's `in`. `_result` is the answer's data, `_meta` its status and headers.
- *
- * @throws LLMError of the status' type when the status is 400 or more.
  */
 export async function callApi(call: Call): Promise<Called> {
   const api = apiOf(call);
@@ -39,10 +37,7 @@ export async function callApi(call: Call): Promise<Called> {
   return { locals: { _result, _meta: plain({ status, headers }, `the API ${api.id}`) } };
 }
 
-/**
- * What an API adapter answers to a request, within the step's `timeout`.
- * @throws LLMError of the status' type when the status is 400 or more.
- */
+/** What an API adapter answers within the step's `timeout`. A status of 400 or more is an error. */
 export async function answerOf(
   call: Call,
   request: Omit<ApiRequest, "signal" | "timeout">,
@@ -94,8 +89,6 @@ function urlOf(call: Call, url: string): string {
  * The headers of an API call, their names in small letters: those of the registry, its `auth`, then
  * those of the step. In the registry's texts `${NAME}` is a variable of the run's environment, so that
  * no secret is in a workflow.
- *
- * @throws LLMError `auth_error` for a variable that is not set, `bad_request` for what is no header.
  */
 function headersOf(call: Call, api: ApiDocument): Record<string, string> {
   const fields = Object.entries(api.headers ?? {}).map(([name, field]) => [
@@ -111,7 +104,6 @@ function headersOf(call: Call, api: ApiDocument): Record<string, string> {
   ]);
 }
 
-/** Headers as they are given, their names in small letters. */
 export function headersIn(call: Call, given: object = {}): [name: string, value: string][] {
   return Object.entries(given).map(([name, text]: [string, unknown]) => {
     if (typeof text === "string" || typeof text === "number") {

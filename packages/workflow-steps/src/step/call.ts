@@ -38,19 +38,13 @@ export type Called = {
   cost?: number | null;
 };
 
-/**
- * Carries a step out. What it throws fails the step; an error whose call had been answered and paid
- * for has `spent: {model, usage, cost}`.
- */
+/** Carries a step out. An error whose call had been answered and paid for has `spent`. */
 export type Executor = (call: Call) => Promise<Called>;
 
 const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
 const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
-/**
- * What an adapter gives, or the signal's reason as soon as the run is aborted.
- * @throws WorkflowError `NO_ADAPTER`
- */
+/** What an adapter gives; rejects when there is none, and as soon as the run is aborted. */
 export async function ask<Name extends keyof Adapters, T>(
   { step, adapters, signal, runID, stepID }: Call,
   name: Name,
@@ -107,11 +101,7 @@ const kinds: Record<keyof Kinds, { is: (value: unknown) => boolean; not: string 
   time: { is: (ms) => typeof ms === "number" && ms > 0, not: "is no number of milliseconds" },
 };
 
-/**
- * A field of a call that must be of a kind, undefined when there is none. `value` is its value, when it
- * is not to be found as {@link fieldOf} does.
- * @throws LLMError `bad_request`
- */
+/** A field that must be of a kind, undefined when there is none; `value` in place of {@link fieldOf}. */
 export function typedField<Kind extends keyof Kinds>(
   call: Call,
   kind: Kind,
@@ -123,7 +113,6 @@ export function typedField<Kind extends keyof Kinds>(
   throw badField(call, `its ${name} ${kinds[kind].not}`);
 }
 
-/** The error of a field that can't be used. */
 export const badField = ({ step }: Call, what: string): LLMError =>
   new LLMError("bad_request", `${step.id}: ${what}`, { code: "BAD_PARAMS" });
 
@@ -180,9 +169,6 @@ const deepestResult = 500;
  * A copy of what an adapter gave, as the JSON that it will be in the log; nothing at all is null. The
  * copy is the run's own: an adapter that changes its value later changes nothing. `what` gave it, for
  * the message.
- *
- * @throws WorkflowError `RESULT_NO_JSON` for a cycle, a BigInt, a function; `RESULT_TOO_LARGE` for more
- *   than 32 Mi characters or 500 levels.
  */
 export function plain(value: unknown, what: string): unknown {
   if (value === undefined || value === null) return null;

@@ -62,8 +62,7 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
  * Unpacks the archive at `source`. A file goes, with its folders in the archive, into the folder that
  * `routeByExt` names for its ending (`{"png": "images"}`), else into `defaultDir`, else under the root.
  * With `overwrite: false` a file that is there stays. `_result` is `{files, skipped}`, lists of paths.
- *
- * @throws WorkflowError `UNZIP_OUTSIDE` for an archive with a path that leads out; nothing is written.
+ * Nothing is written of an archive with a path that leads out.
  */
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);

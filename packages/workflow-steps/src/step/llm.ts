@@ -100,8 +100,6 @@ const callKeys = new Set(
 /**
  * What a model is asked, from a step's `in`: `prompt` is one user message, and with neither `messages`
  * nor `prompt` the step's other inputs are, as JSON. The text of the documents is put before `system`.
- *
- * @throws LLMError `bad_request` for a field that is not of its kind.
  */
 function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const { inputs, step } = call;
@@ -114,24 +112,21 @@ function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
     if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
     throw badField(call, "one of its tools has no name");
   });
-  const docs = inputField(call, "list", "docs") as number[] | undefined;
-  const max_tokens = inputField(call, "number", "max_tokens");
-  const temperature = inputField(call, "number", "temperature");
-  const thinking = inputs.thinking ?? undefined;
-  return {
-    ...(system !== "" && { system }),
+  const params: Omit<LLMParams, "model"> = {
+    system: system || undefined,
     messages: messagesOf(call, rest),
     stream: (inputs.stream ?? call.value(step.stream)) === true,
-    ...(tools && { tools }),
-    ...(docs && { docs }),
-    ...(max_tokens !== undefined && { max_tokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(thinking !== undefined && { thinking }),
-    ...(Object.keys(rest).length > 0 && { inputs: rest }),
+    tools,
+    docs: inputField(call, "list", "docs") as number[] | undefined,
+    max_tokens: inputField(call, "number", "max_tokens"),
+    temperature: inputField(call, "number", "temperature"),
+    thinking: inputs.thinking ?? undefined,
+    inputs: Object.keys(rest).length > 0 ? rest : undefined,
   };
+  const given = Object.entries(params).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as typeof params;
 }
 
-/** A field of the step's `in` alone. */
 const inputField = <Kind extends "list" | "number">(call: Call, kind: Kind, name: string) =>
   typedField(call, kind, name, call.inputs[name] ?? null);
 
@@ -156,18 +151,13 @@ function promptOf(call: Call): string {
   throw badField(call, "its prompt is empty");
 }
 
-/** Which model is asked, and whose it is, as far as that is messages. */
-type Model = { model: string; provider?: string };
-
 const defaultModel = "claude-opus-4-6";
 
 /**
  * The model of a step: `model` in `in` or on the step, which may name its provider (`openai/gpt-5`);
  * without one `<PROVIDER>_MODEL` when a provider is named, then `LLM_MODEL`, then `claude-opus-4-6`.
- *
- * @throws LLMError `bad_request` when `model` or `provider` is empty or no text.
  */
-function modelOf(call: Call): Model {
+function modelOf(call: Call): Pick<LLMParams, "model" | "provider"> {
   const { step, env } = call;
   const provider = nameIn(call, "provider");
   const named = nameIn(call, "model");
@@ -192,11 +182,7 @@ function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): str
 const badModel = (message: string): LLMError =>
   new LLMError("bad_request", message, { code: "BAD_MODEL" });
 
-/**
- * The documents of a step as one text, each under its title; none without any.
- *
- * @throws WorkflowError `NO_ADAPTER`; LLMError `bad_request` for a document that is not there.
- */
+/** The documents of a step as one text, each under its title. */
 async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";

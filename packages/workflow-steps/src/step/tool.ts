@@ -93,7 +93,6 @@ function runtimeOf(
   return { runtime, end: () => void (isOver = true) };
 }
 
-/** Why an envelope is a failure; null when it is none. */
 function failureOf(envelope: unknown): string | null {
   if (!isPlain(envelope)) return null;
   const { error = null } = envelope;
@@ -101,7 +100,6 @@ function failureOf(envelope: unknown): string | null {
   return error === true ? "the tool says that it failed" : messageOf(error);
 }
 
-/** Calls a service or a component with the step's inputs. */
 async function callNamed(
   call: Call,
   kind: "service" | "component",
@@ -128,7 +126,6 @@ async function callComponent(call: Call): Promise<Called> {
   return { locals: { _result: await callNamed(call, "component", names) } };
 }
 
-/** Who carries out the steps that call something, by their type. */
 export const executors: Readonly<Partial<Record<StepType, Executor>>> = {
   Service: callService,
   API: callApi,
