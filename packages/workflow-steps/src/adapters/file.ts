@@ -24,14 +24,14 @@ export function fileAdapter({
   mostBytes = longest,
   mostFiles,
 }: FileAdapterOptions): FileAdapter {
-  const turns = new Turns();
+  const inTurn = inTurns();
   const read = async (given: string): Promise<Uint8Array> =>
     (await readConfined(cwd, checked(given), mostBytes)).bytes;
   return {
     read,
     async write(given, data, mode) {
       const path = checked(given);
-      return await turns.take(path, async () => {
+      return await inTurn(path, async () => {
         const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
         const all = await joined(bytes, mode, () => read(path));
         await writeConfined(cwd, path, all, { isNew: mode === "failIfExists", most: mostBytes });
@@ -77,20 +77,14 @@ async function joined(
 }
 
 /** Lets work on one path wait for what came before it. */
-class Turns {
-  readonly #last = new Map<string, Promise<unknown>>();
-
-  async take<T>(path: string, work: () => Promise<T>): Promise<T> {
+function inTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return async <T>(path: string, work: () => Promise<T>): Promise<T> => {
     const key = normalize(path);
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    this.#last.set(key, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
-    }
-  }
+    const mine = (last.get(key) ?? Promise.resolve()).then(work, work);
+    last.set(key, mine);
+    return await mine.finally(() => last.get(key) === mine && last.delete(key));
+  };
 }
 
 const leftOut = new Set([".git", "node_modules", ".tmp"]);

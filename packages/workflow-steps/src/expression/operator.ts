@@ -1,44 +1,37 @@
 import { isPlain, numberIn, sameValue, toText } from "./value.ts";
 
-/** The operators with two sides, and how strongly each binds. */
-export const powers = {
-  "||": 1,
-  "&&": 2,
-  "==": 3,
-  "!=": 3,
-  "<": 4,
-  "<=": 4,
-  ">": 4,
-  ">=": 4,
-  "+": 5,
-  "-": 5,
-  "*": 6,
-  "/": 6,
-} as const;
-export type Operator = keyof typeof powers;
-
 export type Fail = (message: string, hint: string, cause?: unknown) => never;
 
-type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
+export type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
 
-export const operations: Readonly<Record<Exclude<Operator, "&&" | "||">, Operation>> = {
-  "==": equal,
-  "!=": (left, right) => !equal(left, right),
-  "<": ordered((a, b) => a < b),
-  "<=": ordered((a, b) => a <= b),
-  ">": ordered((a, b) => a > b),
-  ">=": ordered((a, b) => a >= b),
-  "+": (left, right, fail) =>
-    typeof left === "string" || typeof right === "string"
-      ? textFor(left, fail) + textFor(right, fail)
-      : finite(numberFor(left, fail) + numberFor(right, fail), fail),
-  "-": (left, right, fail) => finite(numberFor(left, fail) - numberFor(right, fail), fail),
-  "*": (left, right, fail) => finite(numberFor(left, fail) * numberFor(right, fail), fail),
-  "/": (left, right, fail) => {
-    const divisor = numberFor(right, fail);
-    if (divisor === 0)
-      fail("a division by zero", "test the divisor first, as in $n > 0 && $a / $n");
-    return finite(numberFor(left, fail) / divisor, fail);
+const add = arithmetic((a, b) => a + b);
+
+/** How strongly the operators bind that give one of their sides. */
+export const choices: Readonly<Record<string, number>> = { "||": 1, "&&": 2 };
+
+/** The other operators with two sides, and how strongly each binds. */
+export const operations: Readonly<Record<string, { power: number; run: Operation }>> = {
+  "==": { power: 3, run: equal },
+  "!=": { power: 3, run: (left, right) => !equal(left, right) },
+  "<": { power: 4, run: ordered((a, b) => a < b) },
+  "<=": { power: 4, run: ordered((a, b) => a <= b) },
+  ">": { power: 4, run: ordered((a, b) => a > b) },
+  ">=": { power: 4, run: ordered((a, b) => a >= b) },
+  "+": {
+    power: 5,
+    run: (left, right, fail) =>
+      typeof left === "string" || typeof right === "string"
+        ? textFor(left, fail) + textFor(right, fail)
+        : add(left, right, fail),
+  },
+  "-": { power: 5, run: arithmetic((a, b) => a - b) },
+  "*": { power: 6, run: arithmetic((a, b) => a * b) },
+  "/": {
+    power: 6,
+    run: arithmetic((a, b, fail) => {
+      if (b !== 0) return a / b;
+      return fail("a division by zero", "test the divisor first, as in $n > 0 && $a / $n");
+    }),
   },
 };
 
@@ -81,10 +74,13 @@ function kindOf(value: unknown): string {
   return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
 }
 
-// 0 is added, for -0 would become 0 in JSON.
-function finite(value: number, fail: Fail): number {
-  if (Number.isFinite(value)) return value + 0;
-  return fail("the result is no finite number", "keep numbers below 1e308");
+function arithmetic(result: (a: number, b: number, fail: Fail) => number): Operation {
+  return (left, right, fail) => {
+    const value = result(numberFor(left, fail), numberFor(right, fail), fail);
+    // 0 is added, for -0 would become 0 in JSON.
+    if (Number.isFinite(value)) return value + 0;
+    return fail("the result is no finite number", "keep numbers below 1e308");
+  };
 }
 
 function textFor(value: unknown, fail: Fail): string {

@@ -1,5 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { type Fail, negative, operations, type Operator, powers } from "./operator.ts";
+import { choices, type Fail, negative, type Operation, operations } from "./operator.ts";
 import { toBool } from "./value.ts";
 
 /** What a name (`$plan`, `_item`, `SYSVAR`, `goal`) stands for, undefined when for nothing. */
@@ -98,28 +98,24 @@ class Parser {
   /** How strongly the operator that comes next binds; 0 when none comes. */
   #power(): number {
     const { kind, text } = this.#peek();
-    return kind === "sign" ? (powers[text as Operator] ?? 0) : 0;
+    return kind === "sign" ? (choices[text] ?? operations[text]?.power ?? 0) : 0;
   }
 
   #chain(first: Evaluate, power: number): Evaluate {
-    const rest: { operator: Operator; operand: Evaluate; fail: Fail }[] = [];
+    const operator = this.#peek().text;
+    const operands = [first];
+    const links: { run: Operation; operand: Evaluate; fail: Fail }[] = [];
     while (this.#power() === power) {
       const { text, offset } = this.#next();
       const operand = this.#binary(power);
-      rest.push({ operator: text as Operator, operand, fail: this.#failAt(offset) });
+      operands.push(operand);
+      const run = operations[text]?.run;
+      if (run) links.push({ run, operand, fail: this.#failAt(offset) });
     }
-    if (power <= powers["&&"]) {
-      return choice(power === powers["||"], [first, ...rest.map(({ operand }) => operand)]);
-    }
-    const links = rest.map(({ operator, ...link }) => ({
-      operation: operations[operator as keyof typeof operations],
-      ...link,
-    }));
+    if (operator in choices) return choice(operator === "||", operands);
     return (scope) => {
       let value = first(scope);
-      for (const { operation, operand, fail } of links) {
-        value = operation(value, operand(scope), fail);
-      }
+      for (const { run, operand, fail } of links) value = run(value, operand(scope), fail);
       return value;
     };
   }
@@ -193,17 +189,16 @@ class Parser {
   }
 
   #unescaped(content: string, start: number): string {
-    return content.replace(
-      /\\(?:u([\da-fA-F]{4})|([^]))/g,
-      (all, code: string | undefined, one = "", at: number) => {
-        if (code) return String.fromCharCode(Number.parseInt(code, 16));
-        if ("\\/'\"".includes(one)) return one;
-        const plain = escapes[one];
-        if (plain) return plain;
+    return content.replace(/\\(?:u[\da-fA-F]{4}|[^])/g, (escape, at: number) => {
+      if (escape === "\\'") return "'";
+      try {
+        return JSON.parse(`"${escape}"`) as string;
+      } catch {
+        const what = `${JSON.stringify(escape.toWellFormed())} is no escape`;
         const hint = "a text has the escapes of JSON and \\'; write \\\\ for a backslash";
-        throw this.#invalid(`${JSON.stringify(all.toWellFormed())} is no escape`, start + at, hint);
-      },
-    );
+        throw this.#invalid(what, start + at, hint);
+      }
+    });
   }
 
   #peek(): Token {
@@ -274,15 +269,10 @@ const pattern = new RegExp(
   "gu",
 );
 
-const signs: ReadonlySet<string> = new Set([...Object.keys(powers), "!", "(", ")", "[", "]"]);
-
-const escapes: Readonly<Record<string, string>> = {
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  b: "\b",
-  f: "\f",
-};
+const signs: ReadonlySet<string> = new Set([
+  ...Object.keys({ ...choices, ...operations }),
+  ...["!", "(", ")", "[", "]"],
+]);
 
 const foreign: Readonly<Record<string, string>> = {
   "=": "a value can't be assigned here; == compares",

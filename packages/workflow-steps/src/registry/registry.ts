@@ -1,6 +1,6 @@
 import type { JsonSchema } from "@uncaged/workflow";
 import { failure } from "../document/document.ts";
-import { type Form, violationsOf } from "../document/form.ts";
+import { type Form, quoted, violationsOf } from "../document/form.ts";
 import type { RegistryDocument } from "../document/format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 
@@ -43,7 +43,7 @@ export class Registry {
       ...this.params.flatMap((declaration) => check(declaration, params) ?? []),
       ...Object.keys(given)
         .filter((name) => !this.params.some((declaration) => declaration.name === name))
-        .map((name) => `${shown(name)} is not declared`),
+        .map((name) => `${/^\w{1,40}$/.test(name) ? name : quoted(name)} is not declared`),
     ];
     if (problems.length > 0) throw this.#invalid(problems);
     return Object.fromEntries(
@@ -95,11 +95,6 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "an array";
   if (typeof value === "number") return `the number ${value}`;
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-function shown(name: string): string {
-  const part = name.length > 40 ? `${name.slice(0, 40)}…` : name;
-  return /^\w+$/.test(name) ? part : JSON.stringify(part.toWellFormed());
 }
 
 /** What the params of a run must be, as a JSON Schema, from their declarations. */
@@ -173,13 +168,8 @@ function defaultOf(text: string, type: string): unknown {
 }
 
 function invalid(text: unknown, message: string, hint: string) {
-  const quoted = typeof text === "string" ? text : `a ${typeof text}`;
-  const shown = quoted.length > 80 ? `${quoted.slice(0, 80)}…` : quoted;
-  return failure(
-    "DECLARATION_INVALID",
-    `declaration ${JSON.stringify(shown.toWellFormed())}: ${message}`,
-    hint,
-  );
+  const shown = quoted(typeof text === "string" ? text : `a ${typeof text}`);
+  return failure("DECLARATION_INVALID", `declaration ${shown}: ${message}`, hint);
 }
 
 export type ServiceSignature = {
