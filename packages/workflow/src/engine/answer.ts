@@ -6,16 +6,16 @@ import {
   type Step,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
+import { failedError, messageOf } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
-import { sleep } from "./halt.ts";
+import { sleep } from "./generator.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
 const longestTimer = 10_000;
 
 /** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
-export type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
+type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
 /** Compiles a JSON Schema. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
@@ -23,137 +23,179 @@ export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 /** What is wrong with the schema of a `__wait__` step that was yielded, or null. */
 export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
   if (wait.schema === undefined) return null;
-  const judgement = await judge(wait.schema);
-  return "problem" in judgement ? `meta.schema is no JSON Schema: ${judgement.problem}` : null;
+  const compiled = await judge(wait.schema);
+  return "problem" in compiled ? `meta.schema is no JSON Schema: ${compiled.problem}` : null;
 }
 
-/** A thread as a refusal names it. */
-type Named = { threadId: string };
-
-/** When an answer came, to which thread, and who validates it. */
-export type Asked = { now: number; judge: SchemaJudge; thread: Named };
-
-/**
- * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
- * answers an earlier question has not seen this one. One without a token is taken.
- *
- * @throws WorkflowError `ANSWER_TOKEN`, `ANSWER_LATE` or `ANSWER_INVALID`; nothing is then written.
- */
-export async function answerStep(
-  wait: WaitMeta,
-  input: InputRequest,
-  { now, judge, thread }: Asked,
-): Promise<RoleOutput> {
-  const token = input.meta?.token;
-  if (token !== undefined && token !== wait.token) {
-    throw refused("ANSWER_TOKEN", thread, `the answer's token is not that of ${wait.for}`);
-  }
-  if (isOver(wait, now)) {
-    const late = new Date(wait.expiresAt as number).toISOString();
-    throw refused(
-      "ANSWER_LATE",
-      thread,
-      `the answer comes too late: ${wait.for} could be answered until ${late}`,
-    );
-  }
-  const value = "value" in input ? input.value : input.content;
-  const violation = await violationOf(wait, value, judge);
-  if (violation)
-    throw refused(
-      "ANSWER_INVALID",
-      thread,
-      `the answer does not fit what ${wait.for} asks for: ${violation}`,
-    );
-  const meta: InputMeta = { ...input.meta, for: wait.for };
-  if ("value" in input) meta.value = input.value;
-  return { role: INPUT, content: input.content, meta };
-}
-
-async function violationOf(
-  wait: WaitMeta,
-  value: unknown,
-  judge: SchemaJudge,
-): Promise<string | null> {
-  if (wait.schema === undefined) return null;
-  const judgement = await judge(wait.schema);
-  return "problem" in judgement ? judgement.problem : judgement.validate(value);
-}
-
-/** The `__input__` step of a wait that nobody answered in time. */
-export function timeoutStep(wait: WaitMeta): RoleOutput {
-  const meta: InputMeta = { for: wait.for, timedOut: true };
-  if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
-  return { role: INPUT, content: "", meta };
-}
-
-/** Whether the time for an answer is over. */
-export const isOver = (wait: WaitMeta, now: number): boolean =>
-  wait.expiresAt !== undefined && now >= wait.expiresAt;
-
-/** Waits until the time for an answer is over, or the signal is aborted. */
-export async function untilOver(
-  wait: WaitMeta,
-  now: () => number,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted && !isOver(wait, now())) {
-    await sleep(Math.min((wait.expiresAt as number) - now(), longestTimer), signal);
-  }
-}
-
-/** The error that a thread is just being let go by its worker. */
-export const notLive = (thread: Named) =>
-  refused("NOT_LIVE", thread, "the thread is being released by its worker");
-
-/** The error that there is no question, or no longer one. */
-export const notWaiting = (thread: Named) =>
-  refused("NOT_WAITING", thread, "the thread waits for no answer, or has got one");
-
-function refused(code: string, { threadId }: Named, message: string): WorkflowError {
-  return failedError(
-    code,
-    message,
-    `see the question and the steps: uncaged-workflow thread ${threadId}`,
-  );
-}
-
-/** Who is notified of a refused answer. `stepID` is that of the question, when it has one. */
-export type RefusalParts = {
+/** What questions and answers need of the engine's surroundings. */
+export type AnswerParts = {
+  judge: SchemaJudge;
+  /** Milliseconds since the epoch. */
+  now: () => number;
   note: (tag: string, content: string) => void;
+  /** An answer was refused. `stepID` is that of the question, when it has one. */
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
-/** The answers that a thread gets: of those with the same `requestId` one is given, and all get its reply. */
+/** What questions and answers need of the engine itself. */
+type Committing = {
+  threadId: string;
+  /** Commits an `__input__` step. @throws WorkflowError when the thread is over, or the log can't be written. */
+  commit: (output: RoleOutput) => Promise<Step>;
+  /** Nothing can be committed. */
+  onBroken: (error: unknown) => void;
+};
+
+type Question = { wait: WaitMeta; answer: PromiseWithResolvers<Step>; over: AbortController };
+
+/**
+ * The question that a thread waits at, and the answers that it gets. Of answers with the same `requestId`
+ * one is taken, and all get its reply.
+ */
 export class Answers {
-  readonly #parts: RefusalParts;
+  readonly #parts: AnswerParts;
+  readonly #engine: Committing;
   readonly #given: Map<string, Promise<void>>;
+  #question: Question | null = null;
+  #isTaking = false;
 
   /** `steps` are the committed ones: what they hold was given already. */
-  constructor(steps: readonly Step[], parts: RefusalParts) {
+  constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
+    this.#engine = engine;
     this.#given = new Map(takenIds(steps).map((id) => [id, Promise.resolve()]));
   }
 
-  /** Gives an answer to a question, if there is one; `take` commits it, or throws why it is refused. */
-  give(input: InputRequest, wait: WaitMeta | null, take: () => Promise<void>): Promise<void> {
+  /** What the thread waits for; null when it does not wait. */
+  get wait(): WaitMeta | null {
+    return this.#question?.wait ?? null;
+  }
+
+  /** The last committed step is a question. */
+  ask(wait: WaitMeta): void {
+    this.#question = { wait, answer: Promise.withResolvers(), over: new AbortController() };
+  }
+
+  /** Resolves with the committed answer, or what stands for one when the time for it is over. */
+  async answered(): Promise<Step> {
+    const question = this.#question as Question;
+    void this.#timeOut(question);
+    return await question.answer.promise;
+  }
+
+  /** There is no question any more. */
+  close(): void {
+    this.#question?.over.abort();
+    this.#question = null;
+  }
+
+  /**
+   * Takes an answer; its step is durable when this resolves.
+   *
+   * @throws WorkflowError `NOT_WAITING`, `ANSWER_TOKEN`, `ANSWER_LATE`, `ANSWER_INVALID`; the refusal is logged.
+   */
+  give(input: InputRequest): Promise<void> {
     const id = requestIdOf(input);
-    if (id === undefined) return this.#reported(wait, take);
-    const before = this.#given.get(id);
+    const before = id === undefined ? undefined : this.#given.get(id);
     if (before) return before;
-    const given = this.#reported(wait, take);
+    const given = this.#take(input);
+    if (id === undefined) return given;
     this.#given.set(id, given);
     given.catch(() => this.#given.delete(id));
     return given;
   }
 
-  async #reported(wait: WaitMeta | null, take: () => Promise<void>): Promise<void> {
+  async #take(input: InputRequest): Promise<void> {
+    const question = this.#question;
     try {
-      await take();
+      if (!question || this.#isTaking) throw notWaiting(this.#engine.threadId);
+      await this.#alone(async () => {
+        await this.#commit(question, await this.#stepOf(question.wait, input));
+      });
     } catch (error) {
+      const stepID = question?.wait.stepID;
       const reason = messageOf(error);
       this.#parts.note("7GX2W9QA", `answer refused: ${reason}`);
-      this.#parts.onRefused(typeof wait?.stepID === "string" ? wait.stepID : null, reason);
+      this.#parts.onRefused(typeof stepID === "string" ? stepID : null, reason);
+      // The time may have ended while this answer was looked at.
+      if (question && isOver(question.wait, this.#parts.now())) void this.#timeOut(question);
       throw error;
     }
   }
+
+  async #timeOut(question: Question): Promise<void> {
+    const { wait, over } = question;
+    if (wait.expiresAt === undefined) return;
+    while (!over.signal.aborted && !isOver(wait, this.#parts.now())) {
+      const left = wait.expiresAt - this.#parts.now();
+      await sleep(Math.min(left, longestTimer), over.signal);
+    }
+    if (over.signal.aborted || this.#isTaking) return;
+    this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
+    const meta: InputMeta = { for: wait.for, timedOut: true };
+    if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
+    const step = { role: INPUT, content: "", meta };
+    await this.#alone(() => this.#commit(question, step)).catch(this.#engine.onBroken);
+  }
+
+  async #alone(take: () => Promise<void>): Promise<void> {
+    this.#isTaking = true;
+    try {
+      await take();
+    } finally {
+      this.#isTaking = false;
+    }
+  }
+
+  async #commit(question: Question, output: RoleOutput): Promise<void> {
+    const step = await this.#engine.commit(output);
+    if (this.#question === question) this.close();
+    question.answer.resolve(step);
+  }
+
+  /**
+   * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
+   * answers an earlier question has not seen this one. One without a token is taken.
+   */
+  async #stepOf(wait: WaitMeta, input: InputRequest): Promise<RoleOutput> {
+    const { threadId } = this.#engine;
+    const token = input.meta?.token;
+    if (token !== undefined && token !== wait.token) {
+      throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
+    }
+    if (isOver(wait, this.#parts.now())) {
+      const late = new Date(wait.expiresAt as number).toISOString();
+      const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
+      throw refused("ANSWER_LATE", threadId, message);
+    }
+    const violation = await this.#violationOf(wait, "value" in input ? input.value : input.content);
+    if (violation) {
+      const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
+      throw refused("ANSWER_INVALID", threadId, message);
+    }
+    const meta: InputMeta = { ...input.meta, for: wait.for };
+    if ("value" in input) meta.value = input.value;
+    return { role: INPUT, content: input.content, meta };
+  }
+
+  async #violationOf({ schema }: WaitMeta, value: unknown): Promise<string | null> {
+    if (schema === undefined) return null;
+    const compiled = await this.#parts.judge(schema);
+    return "problem" in compiled ? compiled.problem : compiled.validate(value);
+  }
 }
+
+/** Whether the time for an answer is over. */
+export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
+  expiresAt !== undefined && now >= expiresAt;
+
+/** The error that a thread is just being let go by its worker. */
+export const notLive = (threadId: string) =>
+  refused("NOT_LIVE", threadId, "the thread is being released by its worker");
+
+/** The error that there is no question, or no longer one. */
+export const notWaiting = (threadId: string) =>
+  refused("NOT_WAITING", threadId, "the thread waits for no answer, or has got one");
+
+const refused = (code: string, threadId: string, message: string) =>
+  failedError(code, message, `see the question and the steps: uncaged-workflow thread ${threadId}`);

@@ -11,26 +11,32 @@ const answered = (requestId: string): Step => ({
 
 function answers(steps: Step[] = []) {
   const refused: [string | null, string][] = [];
-  const given = new Answers(steps, {
-    note: () => undefined,
-    onRefused: (stepID, reason) => void refused.push([stepID, reason]),
-  });
   let taken = 0;
-  const give = (requestId?: string, refusal?: string) =>
-    given
-      .give(
-        { content: "yes", meta: { requestId } },
-        { for: "pause", stepID: "Pause_A" },
-        async () => {
-          await Promise.resolve();
-          if (refusal) throw new Error(refusal);
-          taken += 1;
-        },
-      )
-      .then(
-        () => "taken",
-        (error: Error) => error.message,
-      );
+  let refusal: string | undefined;
+  const parts = {
+    judge: async () => ({ validate: () => null }),
+    now: () => 1,
+    note: () => undefined,
+    onRefused: (stepID: string | null, reason: string) => void refused.push([stepID, reason]),
+  };
+  const given = new Answers(steps, parts, {
+    threadId: "T",
+    commit: async (output) => {
+      await Promise.resolve();
+      if (refusal) throw new Error(refusal);
+      taken += 1;
+      return { ...output, timestamp: 1 };
+    },
+    onBroken: () => undefined,
+  });
+  const give = (requestId?: string, reason?: string) => {
+    refusal = reason;
+    given.ask({ for: "pause", stepID: "Pause_A" });
+    return given.give({ content: "yes", meta: { requestId } }).then(
+      () => "taken",
+      (error: Error) => error.message,
+    );
+  };
   return { give, refused, taken: () => taken };
 }
 

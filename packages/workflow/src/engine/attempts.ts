@@ -1,11 +1,13 @@
 import {
   type AttemptOutcome,
+  type Attempts,
   type AttemptSpec,
   type OpenAttempt,
   attemptIds,
 } from "../contract/attempt.ts";
-import { isWorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
+import { nameOf } from "./ending.ts";
 
 /** What the attempts of a thread need of the worker: its debug log, and its async contexts. */
 export type AttemptParts = {
@@ -33,26 +35,84 @@ const unknownRole = { role: null };
  * at each `next()`: the step that comes of it, and every event meanwhile, is of that attempt.
  */
 export class ThreadAttempts {
+  /** What the workflow gets as `options.attempts`. */
+  readonly forWorkflow: Attempts;
+  /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */
+  pulled: string | null = null;
+  /** The attempt that failed last. */
+  failed: string | undefined;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
   readonly #open = new Set<string>();
   /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
   readonly #ended = new Set<string>();
   #opensOwn: boolean;
-  #pulled: string | null = null;
-  #failed: string | undefined;
 
   /** @param opensOwn Whether the workflow is known to open its attempts itself. */
   constructor(parts: AttemptParts, opensOwn: boolean) {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
     this.#nextId = attemptIds(parts.now);
+    const open = (spec: AttemptSpec) => this.#openOne(spec);
+    this.forWorkflow = {
+      open,
+      get current() {
+        return parts.current();
+      },
+    };
   }
 
-  /** What a workflow calls through `options.attempts`. */
-  open({ role, path = [], title }: AttemptSpec): OpenAttempt {
+  /** The generator is asked for its next step. */
+  pull(): void {
+    if (this.#opensOwn) return;
+    this.pulled = this.#nextId();
+    this.#parts.onStart(this.pulled, unknownRole);
+  }
+
+  /** The attempt of a step that was yielded with this id; undefined when it has none. */
+  of(named: string | undefined): string | undefined {
+    const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
+    if (!isOurs) return this.pulled ?? undefined;
+    if (this.pulled !== null) {
+      this.#opensOwn = true;
+      // It stands for nothing: the workflow opens its attempts itself.
+      this.#drop(this.pulled, "skipped");
+      this.pulled = null;
+    }
+    return named;
+  }
+
+  /** The step of an attempt is in the log. */
+  committed(id: string): void {
+    if (this.pulled === id) this.pulled = null;
+    else if (!this.#open.delete(id)) this.#ended.delete(id);
+    this.#parts.takeBack(id);
+  }
+
+  /** The generator has returned: what it did since its last step has come to its end. */
+  returned(): void {
+    if (this.pulled !== null) this.#drop(this.pulled, "committed");
+    this.pulled = null;
+  }
+
+  /** The generator has thrown. */
+  threw(error: unknown): void {
+    if (this.pulled !== null) this.#end(this.pulled, "failed", error);
+    this.pulled = null;
+  }
+
+  /** The thread has ended: whatever is still open was cancelled with it. */
+  close(): void {
+    if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
+    for (const id of this.#open) this.#drop(id, "cancelled");
+    this.pulled = null;
+  }
+
+  #openOne({ role, path = [], title }: AttemptSpec): OpenAttempt {
     const parent = this.#parts.current();
-    const id = this.#begin({
+    const id = this.#nextId();
+    this.#open.add(id);
+    this.#parts.onStart(id, {
       role,
       ...(path.length > 0 && { path }),
       ...(title !== undefined && { title }),
@@ -66,82 +126,14 @@ export class ThreadAttempts {
     };
   }
 
-  /** The attempt in whose context the running code is. */
-  get current(): string | null {
-    return this.#parts.current();
-  }
-
-  /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */
-  get pulled(): string | null {
-    return this.#pulled;
-  }
-
-  /** The attempt that failed last. */
-  get failed(): string | undefined {
-    return this.#failed;
-  }
-
-  /** The generator is asked for its next step. */
-  pull(): void {
-    if (this.#opensOwn) return;
-    this.#pulled = this.#nextId();
-    this.#parts.onStart(this.#pulled, unknownRole);
-  }
-
-  /** The attempt of a step that was yielded with this id; undefined when it has none. */
-  of(named: string | undefined): string | undefined {
-    const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
-    if (!isOurs) return this.#pulled ?? undefined;
-    if (this.#pulled !== null) {
-      this.#opensOwn = true;
-      // It stands for nothing: the workflow opens its attempts itself.
-      this.#drop(this.#pulled, "skipped");
-      this.#pulled = null;
-    }
-    return named;
-  }
-
-  /** The step of an attempt is in the log. */
-  committed(id: string): void {
-    if (this.#pulled === id) this.#pulled = null;
-    else if (!this.#open.delete(id)) this.#ended.delete(id);
-    this.#parts.takeBack(id);
-  }
-
-  /** The generator has returned: what it did since its last step has come to its end. */
-  returned(): void {
-    if (this.#pulled !== null) this.#drop(this.#pulled, "committed");
-    this.#pulled = null;
-  }
-
-  /** The generator has thrown. */
-  threw(error: unknown): void {
-    if (this.#pulled !== null) this.#end(this.#pulled, "failed", error);
-    this.#pulled = null;
-  }
-
-  /** The thread has ended: whatever is still open was cancelled with it. */
-  close(): void {
-    if (this.#pulled !== null) this.#drop(this.#pulled, "cancelled");
-    for (const id of this.#open) this.#drop(id, "cancelled");
-    this.#pulled = null;
-  }
-
-  #begin(payload: EventPayloads["attempt_start"]): string {
-    const id = this.#nextId();
-    this.#open.add(id);
-    this.#parts.onStart(id, payload);
-    return id;
-  }
-
   #drop(id: string, outcome: AttemptOutcome): void {
     if (this.#parts.takeBack(id)) this.#open.delete(id);
     else this.#end(id, outcome);
   }
 
   #end(id: string, outcome: AttemptOutcome, error?: unknown): void {
-    if (!this.#open.delete(id) && id !== this.#pulled) return;
-    if (outcome === "failed") this.#failed = id;
+    if (!this.#open.delete(id) && id !== this.pulled) return;
+    if (outcome === "failed") this.failed = id;
     if (outcome !== "committed") this.#ended.add(id);
     this.#parts.onEnd(id, {
       outcome,
@@ -152,12 +144,10 @@ export class ThreadAttempts {
 
 /** A thrown value as an attempt's error. Never throws, whatever a bundle throws. */
 function errorOf(thrown: unknown): AttemptError {
-  const record: AttemptError = { name: typeof thrown, message: messageOf(thrown) };
+  const record: AttemptError = { name: nameOf(thrown), message: messageOf(thrown) };
   try {
     if (!(thrown instanceof Error)) return record;
-    record.name = thrown.name.slice(0, 200);
-    const code: unknown = isWorkflowError(thrown) || "code" in thrown ? thrown.code : undefined;
-    if (typeof code === "string") record.code = code;
+    if ("code" in thrown && typeof thrown.code === "string") record.code = thrown.code;
     if (typeof thrown.stack === "string") record.stack = thrown.stack.slice(0, longestStack);
   } catch {
     // A stranger's error may throw when it is looked at; its message is known.

@@ -12,7 +12,7 @@
  * E5 Replaying recorded steps has no effect and writes no record.
  * E6 Exactly one end record; a process's exit is never read as an outcome.
  */
-import { type Attempts, opensAttempts } from "../contract/attempt.ts";
+import { opensAttempts } from "../contract/attempt.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import {
   type RoleOutput,
@@ -22,36 +22,23 @@ import {
   type WorkflowFn,
   type WorkflowOptions,
 } from "../contract/contract.ts";
+import { isWorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../log/record.ts";
+import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
-import {
-  Answers,
-  type RefusalParts,
-  type SchemaJudge,
-  answerStep,
-  notLive,
-  notWaiting,
-  schemaProblem,
-  timeoutStep,
-  untilOver,
-} from "./answer.ts";
-import { beginGenerator, type ClosingParts, closeGenerator } from "./generator.ts";
-import { failed, isTooLarge, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
-import { Halt, stopped } from "./halt.ts";
+import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
+import { beginGenerator, type ClosingParts, closeGenerator, Halt, stopped } from "./generator.ts";
 
 /** What the engine needs of its surroundings. */
 export type EngineParts = ClosingParts &
-  RefusalParts & {
+  AnswerParts & {
     log: { append(record: string): Promise<void> };
     attempts: AttemptParts;
-    judge: SchemaJudge;
     mask: (text: string) => string;
     /** Called when the thread begins to wait for an answer. */
     onWait: () => void;
-    /** Milliseconds since the epoch. */
-    now: () => number;
   };
 
 /** The thread as its log has it, and what `run` gets. */
@@ -83,20 +70,22 @@ export class ThreadEngine {
   #lastStep: Step | null;
   #paused: PromiseWithResolvers<void> | null = null;
   #parked = false;
-  #answer: PromiseWithResolvers<Step> | null = null;
-  #answering = false;
   #ending: Promise<void> | null = null;
   #released = false;
 
   constructor(thread: EngineThread, parts: EngineParts) {
     this.#thread = thread;
     this.#parts = parts;
-    this.#answers = new Answers(thread.steps, parts);
+    this.#answers = new Answers(thread.steps, parts, {
+      threadId: thread.options.threadId,
+      commit: (output) => this.#commitAnswer(output),
+      onBroken: (error) => !this.#isStopped() && this.#breakOff(error),
+    });
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
     this.#count = thread.steps.length;
     this.#lastStep = thread.steps.at(-1) ?? null;
     this.done = this.#settled.promise;
-    if (this.#lastStep?.role === WAIT) this.#answer = Promise.withResolvers();
+    if (this.#lastStep?.role === WAIT) this.#answers.ask(this.#lastStep.meta as WaitMeta);
   }
 
   /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
@@ -105,13 +94,13 @@ export class ThreadEngine {
   }
 
   get status(): LiveStatus {
-    if (this.#answer) return "waiting";
+    if (this.#answers.wait) return "waiting";
     return this.#parked ? "paused" : "running";
   }
 
   /** Whether it waits for an answer that must come in time: someone has to see when that is over. */
   get timed(): boolean {
-    return this.#answer !== null && this.#waitMeta().expiresAt !== undefined;
+    return this.#answers.wait?.expiresAt !== undefined;
   }
 
   /** Whether its end is written or being written. Its generator may still be closing. */
@@ -167,33 +156,22 @@ export class ThreadEngine {
   /**
    * Gives a waiting thread its answer; the `__input__` step is durable when this resolves.
    *
-   * @throws WorkflowError `NOT_WAITING` and those of `answerStep`; what was refused is logged.
+   * @throws WorkflowError why it is refused, which is logged.
    */
   answer(input: InputRequest): Promise<void> {
-    const wait = this.#answer ? this.#waitMeta() : null;
-    return this.#answers.give(input, wait, () => this.#take(input));
-  }
-
-  async #take(input: InputRequest): Promise<void> {
-    const wait = this.#claimWait();
-    const { now, judge } = this.#parts;
-    const asked = { now: now(), judge, thread: this.#thread.options };
-    const step = await answerStep(wait, input, asked).catch((error) => {
-      this.#answering = false;
-      // The time may have ended while this answer was looked at.
-      if (wait.expiresAt !== undefined) void this.#timeOut(wait, this.#abort.signal);
-      throw error;
-    });
-    await this.#commitAnswer(step);
+    return this.#answers.give(input);
   }
 
   async #drive(): Promise<void> {
+    const { maxRounds } = this.#thread.options;
     // Whoever starts it can still pause it before anything runs.
     await Promise.resolve();
-    if (this.#answer && (await this.#awaitAnswer(this.#answer.promise)) === stopped) return;
-    if (this.#isOutOfRounds()) return await this.#endOfRounds();
+    if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
     for (;;) {
+      if (this.#count >= maxRounds) {
+        return await this.#end(outOfRounds(maxRounds, this.#parts.now()));
+      }
       if (this.#paused && (await this.#gate()) === stopped) return;
       if (this.#isStopped()) return;
       const pulled = await this.#pull(answer);
@@ -202,12 +180,10 @@ export class ThreadEngine {
       if (pulled.done) return await this.#finish(pulled.value);
       const step = await this.#commit(pulled.value);
       if (!step || this.#isStopped()) return;
-      if (this.#isOutOfRounds()) return await this.#endOfRounds();
-      if (step.role !== WAIT) continue;
-      this.#answer = Promise.withResolvers();
-      const given = await this.#awaitAnswer(this.#answer.promise);
+      if (step.role !== WAIT || this.#count >= maxRounds) continue;
+      this.#answers.ask(step.meta as WaitMeta);
+      const given = await this.#awaitAnswer();
       if (given === stopped) return;
-      if (this.#isOutOfRounds()) return await this.#endOfRounds();
       answer = given;
     }
   }
@@ -235,20 +211,17 @@ export class ThreadEngine {
   #begin(): Generator {
     const { run, prompt, steps, params, options } = this.#thread;
     const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
-    const own = this.#attempts;
-    const attempts: Attempts = {
-      open: (spec) => own.open(spec),
-      get current() {
-        return own.current;
-      },
-    };
-    return beginGenerator(run, input, { ...options, signal: this.#abort.signal, attempts });
+    const { signal } = this.#abort;
+    const attempts = this.#attempts.forWorkflow;
+    return beginGenerator(run, input, { ...options, signal, attempts });
   }
 
   async #commit(yielded: unknown): Promise<Step | null> {
     const checked = checkStep(yielded);
     let problem = checked.ok ? null : checked.reason;
-    if (checked.ok && checked.step.role === WAIT) problem = await this.#waitProblem(checked.step);
+    if (checked.ok && checked.step.role === WAIT) {
+      problem = await schemaProblem(checked.step.meta as WaitMeta, this.#parts.judge);
+    }
     if (!checked.ok || problem !== null) {
       await this.#fail(new Error(`step ${this.#count + 1}: ${problem}`));
       return null;
@@ -260,14 +233,11 @@ export class ThreadEngine {
       if (attempt !== undefined) this.#attempts.committed(attempt);
       return step;
     } catch (error) {
-      if (!isTooLarge(error)) throw error;
+      // The workflow's error and not the disk's: nothing was written, and the end can be.
+      if (!isWorkflowError(error) || error.code !== "RECORD_TOO_LARGE") throw error;
       await this.#fail(error);
       return null;
     }
-  }
-
-  #waitProblem({ meta }: RoleOutput): Promise<string | null> {
-    return schemaProblem(meta as WaitMeta, this.#parts.judge);
   }
 
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
@@ -289,58 +259,21 @@ export class ThreadEngine {
     await this.#end(returned(checked.result, this.#parts.now()));
   }
 
-  #isOutOfRounds(): boolean {
-    return this.#count >= this.#thread.options.maxRounds;
-  }
-
-  #endOfRounds(): Promise<void> {
-    return this.#end(outOfRounds(this.#thread.options.maxRounds, this.#parts.now()));
-  }
-
-  async #awaitAnswer(answered: Promise<Step>): Promise<Step | typeof stopped> {
-    const wait = this.#waitMeta();
-    const timer = new AbortController();
+  async #awaitAnswer(): Promise<Step | typeof stopped> {
     this.#parts.onWait();
-    if (wait.expiresAt !== undefined) void this.#timeOut(wait, timer.signal);
     try {
-      return await this.#halt.or(answered);
+      return await this.#halt.or(this.#answers.answered());
     } finally {
-      timer.abort();
-      this.#answer = null;
+      this.#answers.close();
     }
   }
 
-  async #timeOut(wait: WaitMeta, signal: AbortSignal): Promise<void> {
-    await untilOver(wait, this.#parts.now, signal);
-    if (signal.aborted || this.#answering || !this.#answer || this.#waitMeta() !== wait) return;
-    this.#answering = true;
-    this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
-    await this.#commitAnswer(timeoutStep(wait)).catch((error) => this.#breakOff(error));
-  }
-
-  #claimWait(): WaitMeta {
-    if (!this.#answer || this.#answering || this.#isStopped())
-      throw notWaiting(this.#thread.options);
-    this.#answering = true;
-    return this.#waitMeta();
-  }
-
-  async #commitAnswer(output: RoleOutput): Promise<void> {
-    try {
-      if (this.#isStopped()) throw notWaiting(this.#thread.options);
-      const answer = this.#answer;
-      const { role, content, meta } = output;
-      const step = await this.#append(output, jsonText({ role, content, meta }));
-      if (!this.#generator) this.#thread.steps.push(step);
-      this.#answer = null;
-      answer?.resolve(step);
-    } finally {
-      this.#answering = false;
-    }
-  }
-
-  #waitMeta(): WaitMeta {
-    return this.#lastStep?.meta as WaitMeta;
+  async #commitAnswer({ role, content, meta }: RoleOutput): Promise<Step> {
+    if (this.#isStopped()) throw notWaiting(this.#thread.options.threadId);
+    const output = { role, content, meta };
+    const step = await this.#append(output, jsonText(output));
+    if (!this.#generator) this.#thread.steps.push(step);
+    return step;
   }
 
   async #fail(thrown: unknown): Promise<void> {
@@ -364,7 +297,7 @@ export class ThreadEngine {
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
-    if (this.#released) throw notLive(this.#thread.options);
+    if (this.#released) throw notLive(this.#thread.options.threadId);
     const ending = this.#end(end);
     this.#stop();
     await ending;
