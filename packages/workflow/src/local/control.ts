@@ -11,7 +11,7 @@ import type { Environment, ThreadCommand } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
 import { hasTaken } from "../thread/selection.ts";
-import type { ThreadRef, ThreadView } from "../thread/thread.ts";
+import { corruptError, endedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";
 import { definedEnv } from "./start.ts";
@@ -84,20 +84,8 @@ const toThread = (
 /** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when nothing can be done to the thread. */
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
-  if (view.status === "corrupt") {
-    const { line, offset, reason } = view.broken;
-    throw new WorkflowError({
-      code: "LOG_CORRUPT",
-      message: `${dataPath(root, hash, threadId)}:${line}: ${reason} (byte ${offset})`,
-      hint: "nothing was changed; fork the steps before that line: uncaged-workflow fork --at-step N",
-    });
-  }
-  if (!("result" in view)) return;
-  throw new WorkflowError({
-    code: "THREAD_ENDED",
-    message: `${threadId} has ended (${status}), and an ended log is final`,
-    hint: `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
-  });
+  if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
+  if ("result" in view) throw endedError(threadId, status);
 }
 
 const killTimeoutMs = 5_000;

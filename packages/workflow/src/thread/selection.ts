@@ -37,11 +37,8 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
 
 /** The error that no thread has this id. */
 export function notFound(text: string): WorkflowError {
-  return missingError(
-    "THREAD_NOT_FOUND",
-    text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`,
-    "list them: uncaged-workflow threads",
-  );
+  const message = text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`;
+  return missingError("THREAD_NOT_FOUND", message, "list them: uncaged-workflow threads");
 }
 
 function ambiguous(text: string, ids: string[]): WorkflowError {

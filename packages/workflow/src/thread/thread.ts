@@ -1,4 +1,5 @@
 import { type Step, WAIT } from "../contract/contract.ts";
+import { failedError, type WorkflowError } from "../contract/error.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { Break, LogFacts } from "../log/log.ts";
 import type { EndRecord, FailureRecord } from "../log/record.ts";
@@ -136,3 +137,19 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   }
   return { status: "failed", result, error: meta.error ?? null };
 }
+
+/** The error that nothing more can be done to a thread. `how` is how it has ended. */
+export const endedError = (threadId: string, how: string): WorkflowError =>
+  failedError(
+    "THREAD_ENDED",
+    `${threadId} has ended (${how}), and an ended log is final`,
+    `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+  );
+
+/** The error that a thread's log, the file at this path, is broken. */
+export const corruptError = (path: string, { line, offset, reason }: Break): WorkflowError =>
+  failedError(
+    "LOG_CORRUPT",
+    `${path}:${line}: ${reason} (byte ${offset})`,
+    "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",
+  );

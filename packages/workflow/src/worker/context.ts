@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
+import { isRecord } from "../contract/show.ts";
 import type { StackMapper } from "../bundle/stack.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
@@ -32,11 +33,6 @@ export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
 /** The thread whose code is running, or null. */
 export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
-/** Runs a function in an attempt of the thread whose code is running. */
-function runInAttempt<T>(context: ThreadContext, attempt: string, fn: () => T): T {
-  return contexts.run({ ...context, attempt }, fn);
-}
-
 /** The attempt that the running code belongs to; null when it belongs to none. */
 function currentAttempt(): string | null {
   const context = contexts.getStore();
@@ -61,7 +57,7 @@ export function attemptsIn(context: ThreadContext, stacks: StackMapper): Attempt
       });
     },
     takeBack: (id) => info.takeBack(id),
-    enter: (id, fn) => runInAttempt(context, id, fn),
+    enter: (id, fn) => contexts.run({ ...context, attempt: id }, fn),
     current: currentAttempt,
     now: wallClock,
   };
@@ -80,8 +76,8 @@ export function recordEvents(): void {
 
 function record(message: unknown): void {
   const context = currentContext();
-  if (!context || typeof message !== "object" || message === null) return;
-  const { type, stepID, payload, attempt } = message as Record<string, unknown>;
+  if (!context || !isRecord(message)) return;
+  const { type, stepID, payload, attempt } = message;
   if (typeof type !== "string" || reservedTypes.has(type)) return;
   const isNamed = typeof attempt === "string" && attemptTime(attempt) !== null;
   const id = isNamed ? attempt : currentAttempt();

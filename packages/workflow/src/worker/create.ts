@@ -12,13 +12,20 @@ import {
   type StartRequest,
 } from "../control/control.ts";
 import { lineOffsets } from "../log/line-file.ts";
-import { readLogBytes, type ThreadLog } from "../log/log.ts";
+import { readLog, readLogBytes, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
-import { checkRecordSize, LogWriter, type Writing } from "../log/writer.ts";
+import {
+  checkRecordSize,
+  LogWriter,
+  type TornTail,
+  truncateTail,
+  type Writing,
+} from "../log/writer.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
 import { notFound } from "../thread/selection.ts";
-import { readWhole } from "./take-over.ts";
+import { corruptError, endedError } from "../thread/thread.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };
@@ -55,53 +62,74 @@ export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   existsSync(dataPath(root, hash, checkThreadId(threadId)));
 
+/** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
+export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | null };
+
+/**
+ * Opens the log of a thread that nobody drives, to continue where it ends.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
+ */
+export function takeOver(root: Root, hash: string, threadId: string, writing: Writing): TakenOver {
+  const path = dataPath(root, hash, threadId);
+  const log = readThread(path, threadId, readLog);
+  if (log.kind === "empty") throw notFound(threadId);
+  if (log.kind === "headless") throw corruptError(path, log.broken);
+  if (log.broken) throw corruptError(path, log.broken);
+  if (log.end) {
+    const { returnCode, reason } = log.end.meta;
+    throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
+  }
+  const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
+  return { log, writer: LogWriter.open(path, log.size, writing), cut };
+}
+
+function readThread<T>(path: string, threadId: string, read: (path: string) => T): T {
+  try {
+    return read(path);
+  } catch (error) {
+    throw systemCode(error) === "ENOENT" ? notFound(threadId) : diskError(error, "read", path);
+  }
+}
+
 type Source = { log: ThreadLog; bytes: Uint8Array; keep: number[] };
 type Copied = { steps: Step[]; bytes: Uint8Array[] };
 
 // A bundle shares this process: what it does to Date later must not reach a log.
 const { now: wallClock } = Date;
 
-function readSource(root: Root, fork: ForkRequest): Source {
-  if (!isHash(fork.hash)) throw notFound(fork.threadId);
-  const path = dataPath(root, fork.hash, checkThreadId(fork.threadId));
-  if (!existsSync(path)) throw notFound(fork.threadId);
-  const { log, bytes } = readWhole(path, readLogBytes);
-  const keep = "first" in fork.keep ? count(fork.keep.first) : fork.keep;
-  if (log.kind !== "thread") throw notFound(fork.threadId);
+function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): Source {
+  if (!isHash(hash)) throw notFound(threadId);
+  const path = dataPath(root, hash, checkThreadId(threadId));
+  const { log, bytes } = readThread(path, threadId, readLogBytes);
+  if (log.kind !== "thread") throw notFound(threadId);
+  const keep = "first" in kept ? Array.from({ length: kept.first }, (_, index) => index) : kept;
   const last = keep.at(-1) ?? -1;
   if (last < log.steps.length) return { log, bytes, keep };
-  throw missingError(
-    "NO_SUCH_STEP",
-    `the thread ${fork.threadId} has ${log.steps.length} steps, not ${last + 1}`,
-    `see them: uncaged-workflow thread ${fork.threadId}`,
-  );
+  const message = `the thread ${threadId} has ${log.steps.length} steps, not ${last + 1}`;
+  throw missingError("NO_SUCH_STEP", message, `see them: uncaged-workflow thread ${threadId}`);
 }
-
-const count = (first: number): number[] => Array.from({ length: first }, (_, index) => index);
 
 function startRecord(
   hash: string,
-  request: StartRequest,
+  { workflow: name, threadId, fork, ...given }: StartRequest,
   source: Source | null,
   rounds: number,
 ): StartRecord {
   const before = source?.log.start.parameters;
-  const options = { ...before?.options, ...request.options };
-  const maxRounds = request.maxRounds ?? before?.options.maxRounds ?? rounds;
-  const params = request.params === undefined ? before?.params : request.params;
+  const maxRounds = given.maxRounds ?? before?.options.maxRounds ?? rounds;
+  const params = given.params === undefined ? before?.params : given.params;
   return {
-    name: request.workflow,
+    name,
     hash,
-    threadId: request.threadId,
+    threadId,
     parameters: {
-      prompt: request.prompt ?? before?.prompt ?? "",
-      options: { ...options, maxRounds },
+      prompt: given.prompt ?? before?.prompt ?? "",
+      options: { ...before?.options, ...given.options, maxRounds },
       ...(params === undefined ? {} : { params }),
     },
     timestamp: wallClock(),
-    ...(source && request.fork
-      ? { forkFrom: { threadId: request.fork.threadId, steps: source.keep.length } }
-      : {}),
+    ...(fork && source && { forkFrom: { threadId: fork.threadId, steps: source.keep.length } }),
   };
 }
 
@@ -112,21 +140,17 @@ function firstSteps({ input }: StartRequest): Copied {
 
 function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): Copied {
   const steps = keep.map((index) => log.steps[index] as Step);
-  const last = steps.at(-1);
-  const edited = edit && last ? { ...last, ...definedOf(edit) } : null;
-  const pieces = piecesOf(bytes, edited ? keep.slice(0, -1) : keep);
-  const added = [edited, input ? inputStep(input) : null].filter((step) => step !== null);
-  if (edited) steps.pop();
-  return {
-    steps: [...steps, ...added],
-    bytes: [...pieces, ...added.map(lineOf)],
-  };
+  const added: Step[] = [];
+  const last = edit && steps.pop();
+  if (edit && last) {
+    added.push({ ...last, content: edit.content ?? last.content, meta: edit.meta ?? last.meta });
+  }
+  if (input) added.push(inputStep(input));
+  const copied = piecesOf(bytes, keep.slice(0, steps.length));
+  return { steps: [...steps, ...added], bytes: [...copied, ...added.map(lineOf)] };
 }
 
 const lineOf = (step: Step): Uint8Array => Buffer.from(`${textOf(step)}\n`);
-
-const definedOf = (edit: NonNullable<ForkRequest["edit"]>) =>
-  Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };
@@ -166,11 +190,8 @@ export async function checkParams(bundle: Bundle, request: StartRequest): Promis
   known.set(bundle, validate);
   const problem = (await validate)(params ?? {});
   if (problem === null) return;
-  throw usageError(
-    "PARAMS_INVALID",
-    problem.slice(0, 2000),
-    `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`,
-  );
+  const hint = `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`;
+  throw usageError("PARAMS_INVALID", problem.slice(0, 2000), hint);
 }
 
 // A bundle that was added before this was checked may hold anything there.

@@ -76,11 +76,9 @@ async function prepare(): Promise<Bundle> {
 // A top level that never ends must be an answer too, and come before the one who asked gives up.
 async function lateLoad(): Promise<never> {
   await Bun.sleep(loadTimeoutMs);
-  throw failedError(
-    "BUNDLE_LOAD_FAILED",
-    `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`,
-    "its top level may wait for something: do the work in run",
-  );
+  const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
+  const hint = "its top level may wait for something: do the work in run";
+  throw failedError("BUNDLE_LOAD_FAILED", message, hint);
 }
 
 /** Arms the idle timer anew while there is nothing to run. */

@@ -44,7 +44,8 @@ export function serveControl(
     unix: path,
     maxRequestBodySize: largestBody,
     async fetch(request) {
-      if (closing) return failure(workerClosing());
+      if (closing)
+        return failure(failedError("WORKER_CLOSING", "the worker is closing", "try again"));
       pending += 1;
       try {
         return reply((await answer(request, threads)) ?? {}, 200);
@@ -102,13 +103,6 @@ async function answer(request: Request, threads: Threads): Promise<unknown> {
 }
 
 function noSuchRequest(method: string, path: string): WorkflowError {
-  return usageError(
-    "NO_SUCH_REQUEST",
-    `this worker knows no ${method} ${path}`,
-    "the worker may be of another version: wait until its threads have ended",
-  );
-}
-
-function workerClosing(): WorkflowError {
-  return failedError("WORKER_CLOSING", "the worker is closing", "try again");
+  const hint = "the worker may be of another version: wait until its threads have ended";
+  return usageError("NO_SUCH_REQUEST", `this worker knows no ${method} ${path}`, hint);
 }

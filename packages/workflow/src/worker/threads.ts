@@ -1,13 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { StackMapper } from "../bundle/stack.ts";
-import {
-  type Bundle,
-  type JsonSchema,
-  type Step,
-  WAIT,
-  type WaitMeta,
-} from "../contract/contract.ts";
+import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
@@ -24,7 +18,7 @@ import { isOver, type SchemaJudge } from "../engine/answer.ts";
 import { killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import { InfoLog } from "../log/info.ts";
-import { type StartRecord, textOf } from "../log/record.ts";
+import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
 import { syncDir } from "../storage/files.ts";
 import {
@@ -33,12 +27,20 @@ import {
   infoPath,
   mapPath,
   type Root,
+  threadsDir,
   valuesPath,
 } from "../storage/paths.ts";
 import { hasTaken, notFound } from "../thread/selection.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
-import { checkParams, createLog, isCreated, roundsOf } from "./create.ts";
-import { type TakenOver, takeOver } from "./take-over.ts";
+import {
+  checkParams,
+  type CreatedThread,
+  createLog,
+  isCreated,
+  roundsOf,
+  type TakenOver,
+  takeOver,
+} from "./create.ts";
 
 /** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {
@@ -77,8 +79,10 @@ export class Threads {
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
     const { root, hash } = parts;
-    const paths = { bundle: bundlePath(root, hash), map: mapPath(root, hash) };
-    this.#stacks = new StackMapper(paths, hash);
+    this.#stacks = new StackMapper(
+      { bundle: bundlePath(root, hash), map: mapPath(root, hash) },
+      hash,
+    );
   }
 
   /**
@@ -112,14 +116,8 @@ export class Threads {
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
     if (isCreated(root, hash, threadId)) return { threadId, started: false };
-    const { start, steps, writer } = createLog(
-      root,
-      hash,
-      request,
-      this.#writing(request),
-      roundsOf(bundle),
-    );
-    this.#drive(bundle, start, steps, writer, request);
+    const created = createLog(root, hash, request, this.#writing(request), roundsOf(bundle));
+    this.#drive(bundle, created, request);
     return { threadId, started: true };
   }
 
@@ -140,7 +138,10 @@ export class Threads {
 
   async pause(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (!live) throw notRunning(threadId);
+    if (!live) {
+      const hint = "see what runs: uncaged-workflow ps";
+      throw failedError("NOT_RUNNING", `${threadId} does not run`, hint);
+    }
     live.engine.pause();
     this.#parts.note(threadId, false);
     return { threadId };
@@ -197,9 +198,7 @@ export class Threads {
 
   #drive(
     bundle: Bundle,
-    start: StartRecord,
-    steps: Step[],
-    writer: LogWriter,
+    { start, steps, writer }: CreatedThread,
     surroundings: Surroundings,
   ): InfoLog {
     const { threadId } = start;
@@ -284,7 +283,7 @@ export class Threads {
   }
 
   #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
-    const info = this.#drive(bundle, log.start, log.steps, writer, request);
+    const info = this.#drive(bundle, { ...log, writer }, request);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
   }
 
@@ -309,11 +308,10 @@ export class Threads {
 
   #unlink(threadId: string): void {
     const { root, hash } = this.#parts;
-    const path = dataPath(root, hash, threadId);
-    const folder = dirname(path);
-    rmSync(path, { force: true });
-    rmSync(infoPath(root, hash, threadId), { force: true });
-    rmSync(valuesPath(root, hash, threadId), { force: true });
+    const folder = threadsDir(root, hash);
+    for (const path of [dataPath, infoPath, valuesPath]) {
+      rmSync(path(root, hash, threadId), { force: true });
+    }
     for (const name of readdirSync(folder)) {
       if (name.startsWith(`${threadId}.torn-`)) rmSync(join(folder, name), { force: true });
     }
@@ -343,42 +341,22 @@ function describe(outcome: Outcome): string {
   }
 }
 
-function refuse(code: string, threadId: string, what: string): WorkflowError {
-  const hint = `see its state: uncaged-workflow thread ${threadId}`;
-  const message = `${threadId} ${what}`;
-  return failedError(code, message, hint);
-}
+const refuse = (code: string, threadId: string, what: string): WorkflowError =>
+  failedError(code, `${threadId} ${what}`, `see its state: uncaged-workflow thread ${threadId}`);
 
 function waits(threadId: string): WorkflowError {
-  return failedError(
-    "WAITING",
-    `${threadId} waits for an answer`,
-    `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
-  );
+  const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
+  return failedError("WAITING", `${threadId} waits for an answer`, hint);
 }
 
-function notRunning(threadId: string): WorkflowError {
-  return failedError(
-    "NOT_RUNNING",
-    `${threadId} does not run`,
-    "see what runs: uncaged-workflow ps",
-  );
-}
-
-/** Records in a thread's debug log that an answer was refused, before the step with this number. */
-export function recordRefusal(
-  info: InfoLog,
-  stepID: string | null,
-  reason: string,
-  step: number,
-): void {
+/** Records that an answer was refused, before the step with this number. */
+const recordRefusal = (info: InfoLog, stepID: string | null, reason: string, step: number): void =>
   info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
-}
 
 /** Compiles what a `__wait__` asks for. The library is loaded when the first schema comes. */
-export const compileForAnswer: SchemaJudge = async (schema: JsonSchema) => {
+const compileForAnswer: SchemaJudge = async (schema) => {
   const { compileSchema } = await import("../bundle/schema.ts");
   const compiled = await compileSchema(schema);
-  if ("validate" in compiled) return { validate: compiled.validate };
+  if ("validate" in compiled) return compiled;
   return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
 };
