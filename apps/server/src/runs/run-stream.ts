@@ -2,7 +2,7 @@ import type { EventRecord, Host, ThreadRef } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { type Bytes, type SseMessage, sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
-import { endedOf, type Ending, endingOf, endingSeqOf, lastSeqOf } from "./run.ts";
+import { type Ending, endingOf, endOf, lastSeqOf } from "./run.ts";
 
 const nothing: Bytes = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
@@ -17,8 +17,7 @@ export async function followRun(
   ref: ThreadRef,
   last: number | null,
 ): Promise<Response> {
-  const ended = endedOf(await host.row(ref));
-  const endsAt = ended && (await endingSeqOf(host, ref, ended));
+  const endsAt = (await endOf(host, await host.row(ref)))?.seq ?? null;
   if (last !== null && endsAt !== null && last >= endsAt)
     return new Response(null, { status: 204 });
   connections.checkLimit();

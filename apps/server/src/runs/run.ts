@@ -62,45 +62,39 @@ export class Runs {
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
     // First the number, then what it counts: a client that follows from it misses nothing.
-    const row = await this.#host.row(ref);
-    const ended = endedOf(row);
-    const eventSeq = await (ended
-      ? endingSeqOf(this.#host, ref, ended)
-      : lastSeqOf(this.#host, ref));
+    const end = await endOf(this.#host, await this.#host.row(ref));
+    const eventSeq = end?.seq ?? (await lastSeqOf(this.#host, ref));
     const thread = await this.#host.read(ref);
-    const elapsedMs = (ended?.at ?? Date.now()) - thread.createdAt;
-    const failedStepID =
-      thread.status === "failed" ? await failedStepOf(this.#host, ref) : undefined;
+    const elapsedMs = (end?.at ?? Date.now()) - thread.createdAt;
+    const failedStepID = failedStepIn(end) ?? undefined;
     return recordedSnapshot(documents, thread, { elapsedMs, eventSeq, failedStepID });
   }
 
   /** The state of a run: now, before the last execution of a step, or after its first steps. */
-  async checkpoint(id: string, { before, steps: count }: Point = {}): Promise<Checkpoint> {
+  async checkpoint(id: string, { before, steps }: Point): Promise<Checkpoint> {
     const { documents, thread } = await this.#recorded(id);
-    const first = (length: number): Checkpoint => {
-      const steps = thread.steps.slice(0, length);
-      return recordedCheckpoint(documents, { ...thread, steps, status: "running" });
-    };
-    if (count !== undefined) {
-      if (count > thread.steps.length) throw missing("NO_CHECKPOINT", "no checkpoint");
-      return count === thread.steps.length ? recordedCheckpoint(documents, thread) : first(count);
+    let count = steps ?? thread.steps.length;
+    if (before !== undefined) {
+      const isStep = documents.document.steps.some((step) => step.id === before);
+      count = isStep ? (stepsBefore(thread.steps, before) ?? 0) : Infinity;
     }
-    if (before === undefined) return recordedCheckpoint(documents, thread);
-    const isStep = documents.document.steps.some((step) => step.id === before);
-    if (!isStep) throw missing("NO_CHECKPOINT", "no checkpoint");
-    return first(stepsBefore(thread.steps, before) ?? 0);
+    if (count > thread.steps.length) throw missing("NO_CHECKPOINT", "no checkpoint");
+    if (before === undefined && count === thread.steps.length) {
+      return recordedCheckpoint(documents, thread);
+    }
+    const first = { ...thread, steps: thread.steps.slice(0, count), status: "running" as const };
+    return recordedCheckpoint(documents, first);
   }
 
   /** The values that were in force where the step with this number began. */
   async values(id: string, number: number): Promise<StepValues> {
     const { documents, ref, thread } = await this.#recorded(id);
     const isNext = number === thread.steps.length + 1;
-    const coming =
-      isNext && thread.status === "failed" ? await failedStepOf(this.#host, ref) : null;
+    const end = isNext ? await endOf(this.#host, await this.#host.row(ref)) : null;
     const isThere = isNext || number <= thread.steps.length;
-    const values = isThere ? recordedValues(documents, thread, number, coming) : null;
-    if (!values) throw missing("NO_CHECKPOINT", "no checkpoint");
-    return values;
+    const values = isThere && recordedValues(documents, thread, number, failedStepIn(end));
+    if (values) return values;
+    throw missing("NO_CHECKPOINT", "no checkpoint");
   }
 
   async #recorded(id: string) {
@@ -127,7 +121,7 @@ async function* newestEvents(host: Host, ref: ThreadRef): AsyncGenerator<EventRe
 }
 
 const missing = (code: string, message: string): WorkflowError =>
-  new WorkflowError({ code, kind: "missing", message, hint: "ask for a run that is there" });
+  WorkflowError.missing(code, message, "ask for a run that is there");
 
 export type Ending = {
   type: "workflow_done" | "workflow_failed" | "workflow_cancelled";
@@ -135,65 +129,48 @@ export type Ending = {
   payload: unknown;
 };
 
-type Ended = { at: number; killed: boolean };
+/** The end of a run: its time, the number of the event that ends it, and its own such event. */
+type End = { at: number; seq: number; own: EventRecord | null };
 
-// A run publishes little after its own end.
-const mostLookedAt = 1000;
+/** The end of the run of a row; null when it has not ended. */
+export async function endOf(host: Host, row: ThreadRow | null): Promise<End | null> {
+  const killed = row?.status === "killed";
+  if (!row || !(killed || row.status === "completed" || row.status === "failed")) return null;
+  const { last, own } = await lookBack(host, row, row.updatedAt, killed);
+  return { at: row.updatedAt, seq: own ? last : last + 1, own };
+}
+
+/** The step that a run failed at, by its own end; null when that is not known. */
+function failedStepIn(end: End | null): string | null {
+  if (end?.own?.type !== "workflow_failed") return null;
+  const { failed_step_id: id } = end.own.payload as { failed_step_id?: unknown };
+  return typeof id === "string" ? id : null;
+}
 
 /**
- * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run
- * that was ended from outside has none, and gets the number after its last event.
- *
- * @param startedAt In milliseconds since the epoch.
+ * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run that
+ * was ended from outside has none, and gets the number after its last event.
  */
 export async function endingOf(
   host: Host,
   ref: ThreadRef,
-  end: EndRecord,
+  { meta, content: error, timestamp }: EndRecord,
   startedAt: number,
 ): Promise<Ending> {
-  const type = typeOf(end);
-  const killed = end.meta.reason === "killed";
-  const { last, own } = await lookBack(host, ref, { at: end.timestamp, killed });
+  const type = typeOf(meta);
+  const { last, own } = await lookBack(host, ref, timestamp, meta.reason === "killed");
   if (own?.type === type) return { type, seq: last, payload: own.payload };
-  const duration_ms = end.timestamp - startedAt;
-  const failure = { error: end.content, failed_step_id: null };
-  return {
-    type,
-    seq: last + 1,
-    payload: { ...(type === "workflow_failed" && failure), duration_ms },
-  };
+  const failure = type === "workflow_failed" && { error, failed_step_id: null };
+  return { type, seq: last + 1, payload: { ...failure, duration_ms: timestamp - startedAt } };
 }
 
-/** The number of the event that ends a run that has ended. */
-export async function endingSeqOf(host: Host, ref: ThreadRef, ended: Ended): Promise<number> {
-  const { last, own } = await lookBack(host, ref, ended);
-  return own ? last : last + 1;
-}
-
-/** The step that a run failed at, by its events; null when that is not known. */
-async function failedStepOf(host: Host, ref: ThreadRef): Promise<string | null> {
-  let looked = 0;
-  for await (const { payload, type } of newestEvents(host, ref)) {
-    if (type === "workflow_failed") {
-      const { failed_step_id: id } = payload as { failed_step_id?: unknown };
-      return typeof id === "string" ? id : null;
-    }
-    if (type === "workflow_start" || (looked += 1) > mostLookedAt) break;
-  }
-  return null;
-}
-
-export function endedOf(row: ThreadRow | null): Ended | null {
-  if (row?.status === "killed") return { at: row.updatedAt, killed: true };
-  const hasEnded = row?.status === "completed" || row?.status === "failed";
-  return hasEnded ? { at: row.updatedAt, killed: false } : null;
-}
-
-function typeOf({ meta: { reason, returnCode } }: EndRecord): Ending["type"] {
+function typeOf({ reason, returnCode }: EndRecord["meta"]): Ending["type"] {
   if (reason === "killed") return "workflow_cancelled";
   return reason === "returned" && returnCode === 0 ? "workflow_done" : "workflow_failed";
 }
+
+// A run publishes little after its own end.
+const mostLookedAt = 1000;
 
 /**
  * The number of a run's last event, and that event if it is the run's own end. What killed steps publish
@@ -202,7 +179,8 @@ function typeOf({ meta: { reason, returnCode } }: EndRecord): Ending["type"] {
 async function lookBack(
   host: Host,
   ref: ThreadRef,
-  { at, killed }: Ended,
+  endedAt: number,
+  killed: boolean,
 ): Promise<{ last: number; own: EventRecord | null }> {
   let last: number | null = null;
   let looked = 0;
@@ -211,7 +189,7 @@ async function lookBack(
     if (!killed && (type === "workflow_done" || type === "workflow_failed")) {
       return { last: seq, own: event };
     }
-    const isLate = killed ? timestamp >= at : timestamp > at;
+    const isLate = killed ? timestamp >= endedAt : timestamp > endedAt;
     if (!isLate) last ??= seq;
     if (type === "workflow_start" || (last !== null && killed)) break;
     if ((looked += 1) > mostLookedAt) break;
