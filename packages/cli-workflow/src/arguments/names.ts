@@ -18,12 +18,7 @@ export async function forEachThread<Result>(
   act: (ref: ThreadRef) => Promise<Result>,
   text: (result: Result) => string,
 ): Promise<number> {
-  const [only, ...others] = ids;
-  if (only !== undefined && others.length === 0) {
-    const result = await act(await session.host.find(only));
-    session.show(result, () => `${text(result)}\n`);
-    return 0;
-  }
+  const isOne = ids.length === 1;
   const results: unknown[] = [];
   let exitCode = 0;
   for (const id of ids) {
@@ -33,13 +28,13 @@ export async function forEachThread<Result>(
       if (!session.json) session.write(`${text(result)}\n`);
     } catch (thrown) {
       const error = recordOf(thrown);
-      if (error.code === "INTERNAL") throw thrown;
+      if (isOne || error.code === "INTERNAL") throw thrown;
       results.push({ id, ...errorEnvelope(error) });
       if (!session.json) session.output.notes.write(errorText(error));
       exitCode ||= exitCodeOf(error);
     }
   }
-  if (session.json) session.show(results, () => "");
+  if (session.json) session.show(isOne ? results[0] : results, () => "");
   return exitCode;
 }
 

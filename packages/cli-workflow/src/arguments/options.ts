@@ -1,9 +1,9 @@
-import { defaultMaxRounds, mostRounds, show, type WorkflowError } from "@uncaged/workflow/host";
+import { defaultMaxRounds, mostRounds } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
-import { grouped } from "../output/text.ts";
-import { wrongUse } from "../session/failure.ts";
+import { grouped, unitMs } from "../output/text.ts";
+import { badOption } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
-import { promptOf } from "./text.ts";
+import { promptOf } from "./values.ts";
 
 /**
  * A parser for an option that takes a whole number within bounds, both included. It throws `BAD_OPTION`
@@ -17,15 +17,13 @@ export function wholeNumber(option: string, least: number, most: number): (text:
   };
 }
 
-const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /**
  * The time that an option names, in milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`,
  * `1d`) or an ISO 8601 date or time.
  */
 export function timeOf(option: string, text: string, now: number): number {
   const [, amount, unit = ""] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
-  if (amount !== undefined) return now - Number(amount) * (units[unit] ?? 0);
+  if (amount !== undefined) return now - Number(amount) * unitMs(unit);
   const time = /^[0-9]{4}-[0-9]{2}-[0-9]{2}/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(time)) return time;
   throw badOption(option, text, "give a span (30s, 5m, 2h, 1d) or a time (2026-05-06T12:00:00Z)");
@@ -112,6 +110,3 @@ export async function changesOf(session: Session, options: ForkOptions) {
   const prompt = await promptOf(options);
   return { env: session.env, prompt, maxRounds, options: limits, durability, on };
 }
-
-export const badOption = (option: string, value: string, hint: string): WorkflowError =>
-  wrongUse(`${option} can't be ${show(value)}`, hint);

@@ -7,7 +7,7 @@ import {
   type StepRun,
   type WorkflowDocument,
 } from "@uncaged/workflow-steps";
-import { badOption } from "./options.ts";
+import { badOption } from "../session/failure.ts";
 import { looseJson } from "./values.ts";
 
 /* What only step workflows have: it is loaded for them alone. */

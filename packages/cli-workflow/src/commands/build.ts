@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { buildSource, show, WorkflowError } from "@uncaged/workflow/host";
 import { sourcesFor } from "../arguments/names.ts";
-import { badOption } from "../arguments/options.ts";
 import { codeOf } from "../output/output.ts";
 import { defineCommand } from "../session/command.ts";
+import { badOption } from "../session/failure.ts";
 
 const ending = ".esm.js";
 

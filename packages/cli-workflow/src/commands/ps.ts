@@ -1,7 +1,7 @@
 import type { Attempt, LiveRow } from "@uncaged/workflow/host";
 import { addTally, type Ledger, noTally, tallyOf } from "@uncaged/workflow-agents/ledger";
 import { costCell } from "../output/ledger.ts";
-import { type Column, idAndStatus, versionColumn } from "../output/table.ts";
+import { type Column, threadColumns } from "../output/table.ts";
 import { elapsed, grouped, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -12,15 +12,14 @@ export default defineCommand({
   async run(session) {
     const rows = await session.host.live();
     if (rows.length === 0) session.note("no thread runs now; see all: uncaged-workflow threads");
-    session.list(rows, ({ threadId }) => threadId, [
-      ...idAndStatus(rows, session.look),
+    const columns = threadColumns(rows, session.look, [
       { title: "PID", cell: ({ pid }) => String(pid), right: true },
       { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
       { title: "LAST ROLE", cell: ({ role }) => oneLine(role ?? "-") },
       { title: "ELAPSED", cell: ({ elapsedMs }) => elapsed(elapsedMs), right: true },
       ...(session.json || session.quiet ? [] : await spentColumns(session, rows)),
-      versionColumn(session.look),
     ]);
+    session.list(rows, ({ threadId }) => threadId, columns);
   },
 });
 

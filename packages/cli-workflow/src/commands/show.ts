@@ -1,7 +1,7 @@
 import type { WorkflowView } from "@uncaged/workflow/host";
 import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
-import { ago, count, isoTime, oneLine, plain } from "../output/text.ts";
+import { ago, count, isoTime, oneLine, padded, plain } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
@@ -38,10 +38,9 @@ function text({ paint }: Session, view: WorkflowView, params: readonly string[])
   const roles = Object.entries(descriptor?.roles ?? {});
   if (roles.length === 0) return head;
   const width = Math.max(...roles.map(([role]) => Bun.stringWidth(oneLine(role))));
-  const lines = roles.map(([role, { description }]) => {
-    const shown = oneLine(role);
-    const space = " ".repeat(width - Bun.stringWidth(shown));
-    return `  ${paint("cyan", shown)}${space}  ${oneLine(description)}\n`;
-  });
+  const lines = roles.map(
+    ([role, { description }]) =>
+      `  ${paint("cyan", padded(oneLine(role), width))}  ${oneLine(description)}\n`,
+  );
   return `${head}\n${count(roles.length, "role")}\n${lines.join("")}`;
 }

@@ -2,7 +2,7 @@ import { type Status, statuses } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
-import { idAndStatus, versionColumn } from "../output/table.ts";
+import { threadColumns } from "../output/table.ts";
 import { ago } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
@@ -44,13 +44,12 @@ export default defineCommand({
       );
     }
     const now = Date.now();
-    session.list(rows, ({ threadId }) => threadId, [
-      ...idAndStatus(rows, session.look),
+    const columns = threadColumns(rows, session.look, [
       { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
       { title: "STARTED", cell: ({ createdAt }) => ago(createdAt, now) },
       { title: "UPDATED", cell: ({ updatedAt }) => ago(updatedAt, now) },
-      versionColumn(session.look),
     ]);
+    session.list(rows, ({ threadId }) => threadId, columns);
   },
 });
 

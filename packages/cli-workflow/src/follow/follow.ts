@@ -91,8 +91,7 @@ export async function waitForThread(
   if (signal.aborted && isMoving(status)) return leave(session, ref);
   if (session.json) session.show({ ...started, status, result: resultOf(view) }, () => "");
   else {
-    const { notes } = session.output;
-    session.note(outcomeText(view, session.notePaint, notes.terminal).trimEnd());
+    session.note(outcomeText(view, session.lookOf(session.output.notes)).trimEnd());
     noteRemedies(session, ref, view);
   }
   return outcomeExitCode(view);
@@ -105,8 +104,7 @@ function leave(session: Session, { threadId }: ThreadRef): number {
 }
 
 async function endView(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
-  const { paint, terminal } = session.look;
-  session.write(outcomeText(state, paint, terminal));
+  session.write(outcomeText(state, session.look));
   // A thread that was removed since is reported without what it spent.
   const whole = await readWhole(session.host, ref).catch(() => null);
   const spent = whole && ledgerLine(whole.ledger);

@@ -16,7 +16,7 @@ import {
 } from "../output/attempt.ts";
 import type { Look } from "../output/style.ts";
 import { contentText } from "../output/thread.ts";
-import { elapsed, firstLine, oneLine, plain, truncate } from "../output/text.ts";
+import { elapsed, firstLine, oneLine, padded, plain, truncate } from "../output/text.ts";
 
 const indent = "     ";
 const longestThought = 500;
@@ -101,10 +101,9 @@ export class View {
     }
     const width = Math.max(...named.map(([, label]) => Bun.stringWidth(label)));
     const lines = named.slice(0, mostLive).map(([attempt, label]) => {
-      const room = " ".repeat(width - Bun.stringWidth(label));
       const span = durationText(attempt, now).padStart(6);
       const facts = [span, attemptSpent(attempt), activityText(attempt)].filter(Boolean);
-      return `${label}${room}  ${facts.join("  ")}`;
+      return [padded(label, width), ...facts].join("  ");
     });
     const more = named.length - lines.length;
     return more > 0 ? [...lines, `and ${more} more`] : lines;
@@ -124,11 +123,9 @@ export class View {
 
   #stepLine(number: number, name: string, step: Step, attempt: Attempt): string {
     const { paint, columns } = this.#look;
-    const width = Bun.stringWidth(name);
-    this.#roleWidth = Math.min(widestRole, Math.max(this.#roleWidth, width));
-    const room = " ".repeat(Math.max(0, this.#roleWidth - width));
+    this.#roleWidth = Math.min(widestRole, Math.max(this.#roleWidth, Bun.stringWidth(name)));
     const span = attempt.saved ? "kept" : durationText(attempt);
-    const cells = [String(number).padStart(3), name + room, span.padStart(6)];
+    const cells = [String(number).padStart(3), padded(name, this.#roleWidth), span.padStart(6)];
     const spent = attemptSpent(attempt);
     if (spent !== "") cells.push(spent);
     const head = `${cells.join("  ")}  `;

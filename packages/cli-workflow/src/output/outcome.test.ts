@@ -32,10 +32,12 @@ test("a thread that nobody drives on has failed", () => {
 });
 
 test("the last line has the status, the return code and the summary", () => {
-  expect(outcomeText(ended("failed", 7), noPaint, false)).toBe(
+  expect(outcomeText(ended("failed", 7), { paint: noPaint, terminal: false, columns: 80 })).toBe(
     "failed (return code 7): it is over\n",
   );
-  expect(outcomeText(waiting, noPaint, true)).toBe("? waiting: Go on?\n");
+  expect(outcomeText(waiting, { paint: noPaint, terminal: true, columns: 80 })).toBe(
+    "? waiting: Go on?\n",
+  );
 });
 
 test("what a person can do is a command to type", () => {

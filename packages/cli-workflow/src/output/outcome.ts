@@ -1,5 +1,5 @@
 import type { Status, Step, ThreadResult, ThreadStatus } from "@uncaged/workflow/host";
-import { type Paint, statusStyle, statusText } from "./style.ts";
+import { type Look, statusStyle, statusText } from "./style.ts";
 import { isoTime, plain } from "./text.ts";
 
 /** The exit code for a thread that waits for an answer: it is neither done nor failed. */
@@ -24,7 +24,7 @@ export function outcomeExitCode(state: ThreadStatus): number {
 }
 
 /** The last line of a live view: the status with the summary, or with the question. */
-export function outcomeText(state: ThreadStatus, paint: Paint, terminal: boolean): string {
+export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): string {
   const { status } = state;
   const result = resultOf(state);
   const code = result && result.returnCode !== 0 ? ` (return code ${result.returnCode})` : "";

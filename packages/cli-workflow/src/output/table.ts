@@ -49,9 +49,11 @@ export function table<Row>(
 
 type Thread = { threadId: string; status: Status; workflow: string; hash: string };
 
-export function idAndStatus<Row extends Thread>(
+/** The columns of a list of threads: `own` are those between its status and its workflow. */
+export function threadColumns<Row extends Thread>(
   rows: readonly Row[],
   { terminal }: Look,
+  own: Column<Row>[],
 ): Column<Row>[] {
   const idText = terminal ? shortIds(rows.map(({ threadId }) => threadId)) : (id: string) => id;
   return [
@@ -61,13 +63,10 @@ export function idAndStatus<Row extends Thread>(
       cell: ({ status }) => statusText(status, terminal),
       style: ({ status }) => statusStyle(status),
     },
+    ...own,
+    { title: "WORKFLOW", cell: ({ workflow, hash }) => versionText(workflow, hash, terminal) },
   ];
 }
-
-export const versionColumn = <Row extends Thread>({ terminal }: Look): Column<Row> => ({
-  title: "WORKFLOW",
-  cell: ({ workflow, hash }) => versionText(workflow, hash, terminal),
-});
 
 /** Pairs of a name and a text, the texts aligned; a text of several lines hangs under its first. */
 export function pairs(entries: [name: string, text: string][], paint: Paint): string {

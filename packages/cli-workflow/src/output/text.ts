@@ -36,6 +36,10 @@ export function truncate(text: string, columns: number): string {
   return `${kept}…`;
 }
 
+/** The text, filled up to a width in columns. */
+export const padded = (text: string, columns: number): string =>
+  text + " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));
+
 /** `1 step`, `3,000 steps`. */
 export const count = (number: number, noun: string): string =>
   `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;

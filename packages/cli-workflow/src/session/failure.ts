@@ -2,6 +2,7 @@ import { CommanderError } from "commander";
 import {
   type ErrorRecord,
   isWorkflowError,
+  show,
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
@@ -14,6 +15,9 @@ const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
 /** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
   WorkflowError.usage("BAD_OPTION", message, hint);
+
+export const badOption = (option: string, value: string, hint: string): WorkflowError =>
+  wrongUse(`${option} can't be ${show(value)}`, hint);
 
 export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
 

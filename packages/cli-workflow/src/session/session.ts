@@ -8,7 +8,7 @@ import {
   startSpinner,
 } from "../output/output.ts";
 import { type Column, table } from "../output/table.ts";
-import { type Look, noPaint, type Paint, paintFor } from "../output/style.ts";
+import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
@@ -30,20 +30,18 @@ export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; co
 /** Declares the arguments and options of a command that is known by its name alone. */
 export type Load = (command: Command) => Promise<void>;
 
-type Called = { command: Command; load: Load };
-
 /** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly output: Output;
   /** The command as the parser knows it, and how it gets to know the others. */
-  readonly called: Called;
+  readonly called: { command: Command; load: Load };
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
 
-  constructor(world: World, options: CommonOptions, called: Called) {
+  constructor(world: World, options: CommonOptions, called: Session["called"]) {
     this.called = called;
     this.#world = world;
     this.#options = options;
@@ -52,22 +50,18 @@ export class Session {
     this.quiet = options.quiet === true;
   }
 
-  /** Paints for stdout; either stream may be a pipe while the other is a terminal. */
-  get paint(): Paint {
-    return this.json ? noPaint : this.#paintFor(this.output.results);
-  }
-
-  get notePaint(): Paint {
-    return this.#paintFor(this.output.notes);
+  /** How a stream is shown to people: either may be a pipe while the other is a terminal. */
+  lookOf({ terminal, columns }: Sink): Look {
+    const paint = paintFor(this.#options.color !== false, terminal, this.#world.env);
+    return { paint, terminal, columns };
   }
 
   get look(): Look {
-    const { terminal, columns } = this.output.results;
-    return { paint: this.paint, terminal, columns };
+    return this.lookOf(this.output.results);
   }
 
-  #paintFor({ terminal }: Sink): Paint {
-    return paintFor(this.#options.color !== false, terminal, this.#world.env);
+  get paint(): Paint {
+    return this.look.paint;
   }
 
   /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
