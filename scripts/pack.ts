@@ -48,7 +48,7 @@ type Entry = { source: string; as: string };
 const apart: Bun.BunPlugin = {
   name: "apart",
   setup: (builder) => {
-    builder.onResolve({ filter: /^\.\/program\/main\.ts$/ }, () => ({
+    builder.onResolve({ filter: /^\.\/program\/program\.ts$/ }, () => ({
       path: "./program.js",
       external: true,
     }));
@@ -215,7 +215,7 @@ async function packCli(): Promise<string> {
   const dist = join(staged, "dist");
   const inputs = [
     ...(await buildOne("src/main.ts", "main", dist)),
-    ...(await buildOne("src/program/main.ts", "program", dist)),
+    ...(await buildOne("src/program/program.ts", "program", dist)),
     ...(await buildProcesses(dist)),
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));

@@ -3,7 +3,6 @@ import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { parseAccept } from "hono/utils/accept";
-import { notBuilt } from "./plain-page.ts";
 
 const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
 
@@ -111,4 +110,43 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
     `the console can't be built: ${last.slice(0, 300)}`,
     `see what is wrong: bun run build, in ${sources}`,
   );
+}
+
+/** Whether a path is the console's: all but those of the API and of runs. */
+export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
+
+/** Whether a request is a browser's, for a page. */
+export const wantsPage = ({ headers, method, url }: Request): boolean =>
+  method === "GET" &&
+  (headers.get("accept") ?? "").includes("text/html") &&
+  isPagePath(new URL(url).pathname);
+
+const notBuilt = (): Response =>
+  plainPage(200, [
+    "The server runs. The console is not built here, so there is no page to show.",
+    'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
+  ]);
+
+export const noToken = (): Response =>
+  plainPage(401, [
+    "This server requires its token, and this browser does not have it, or no longer.",
+    "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
+  ]);
+
+/** A page without the console. The paragraphs are HTML. */
+function plainPage(status: number, paragraphs: string[]): Response {
+  const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>uncaged-workflow</title>
+  </head>
+  <body>
+    <h1>uncaged-workflow</h1>
+    ${paragraphs.map((text) => `<p>${text}</p>`).join("\n    ")}
+  </body>
+</html>
+`;
+  return new Response(page, { status, headers: { "Content-Type": "text/html; charset=utf-8" } });
 }

@@ -58,17 +58,13 @@ export function eventRoutes({ host, threadFeeds, changes, connections }: Context
       const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
       // A browser reconnects whenever a stream ends, unless the answer is 204.
       if (isAll && last !== undefined) return new Response(null, { status: 204 });
-      connections.checkLimit();
-      return connections.send(threadFeeds.listen(ref, threadSerializer, { cursor }));
+      return connections.send(() => threadFeeds.listen(ref, threadSerializer, { cursor }));
     },
   });
   routes.add("GET /events", {
     summary: "Watch what changes: threads that are new or changed, removals, workflows",
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
-    run() {
-      connections.checkLimit();
-      return connections.send(changes.listen());
-    },
+    run: () => connections.send(() => changes.listen()),
   });
   routes.add("GET /threads/{id}/values/{at}", {
     summary: "A value that was too long for its event, in full",

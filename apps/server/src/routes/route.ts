@@ -7,7 +7,7 @@ import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
 import type { ChangeFeed } from "../stream/changes.ts";
 import type { Connections } from "../stream/connections.ts";
-import type { ThreadFeeds } from "../stream/listener.ts";
+import type { ThreadFeeds } from "../stream/thread-feed.ts";
 import type { Spendings } from "./spent.ts";
 
 /** What the routes share. All of it is a view of the storage root. */

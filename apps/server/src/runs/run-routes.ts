@@ -86,26 +86,19 @@ export function runRoutes(context: Context): OpenAPIHono {
     answer: ["Its path, and the values in force there.", valuesSchema],
     run: ({ params, query }) => runs.values(params.runID, query.step),
   });
-  routes.add("POST /{runID}/abort", {
-    summary: "End a run now",
-    params: runPath,
-    answer: ["It has ended, by this or before.", runStateSchema],
-    async run({ params }) {
-      const run = await runs.get(params.runID);
-      await abortRun(context, run.ref);
-      return statusOf(run);
-    },
-  });
-  routes.add("POST /{runID}/pause", {
-    summary: "Hold a run before its next step",
-    params: runPath,
-    answer: ["It will, unless it has ended.", runStateSchema],
-    async run({ params }) {
-      const run = await runs.get(params.runID);
-      await pauseRun(context, run.ref);
-      return statusOf(run);
-    },
-  });
+  const act = (verb: string, summary: string, done: string, run: typeof abortRun) =>
+    routes.add(`POST /{runID}/${verb}`, {
+      summary,
+      params: runPath,
+      answer: [done, runStateSchema],
+      async run({ params }) {
+        const found = await runs.get(params.runID);
+        await run(context, found.ref);
+        return statusOf(found);
+      },
+    });
+  act("abort", "End a run now", "It has ended, by this or before.", abortRun);
+  act("pause", "Hold a run before its next step", "It will, unless it has ended.", pauseRun);
   routes.add("POST /{runID}/resume", {
     summary: "Answer the Pause that a run waits at",
     params: runPath,

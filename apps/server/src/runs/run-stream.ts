@@ -20,11 +20,10 @@ export async function followRun(
   const endsAt = (await endOf(host, await host.row(ref)))?.seq ?? null;
   if (last !== null && endsAt !== null && last >= endsAt)
     return new Response(null, { status: 204 });
-  connections.checkLimit();
   // A number above the end is of another run, or another time: such a client is sent what comes.
   const after = last === null ? 0 : Math.min(last, await lastSeqOf(host, ref));
   const serializer = new RunSerializer(host, ref, endsAt);
-  const response = connections.send(threadFeeds.listen(ref, serializer, { after }));
+  const response = connections.send(() => threadFeeds.listen(ref, serializer, { after }));
   response.headers.set("Connection", "keep-alive");
   return response;
 }

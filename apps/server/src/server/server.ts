@@ -1,3 +1,4 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
 import {
   type Host,
   readServerAddress,
@@ -5,16 +6,29 @@ import {
   WorkflowError,
   writeServerAddress,
 } from "@uncaged/workflow/host";
-import { ConsoleFiles, consoleFolder } from "../console/console.ts";
-import { noToken, wantsPage } from "../console/plain-page.ts";
+import { ConsoleFiles, consoleFolder, isPagePath, noToken, wantsPage } from "../console/console.ts";
+import { limitBody, untypedAsJson } from "../guard/body.ts";
 import { errorResponseTo } from "../guard/error-response.ts";
-import { checkRequest, bracketed, type Access, ownHosts, protect } from "../guard/guard.ts";
-import { EntryCodes, newToken } from "../guard/token.ts";
+import {
+  type Access,
+  bracketed,
+  checkRequest,
+  EntryCodes,
+  newToken,
+  ownHosts,
+  protect,
+} from "../guard/guard.ts";
+import { controlRoutes } from "../routes/control.ts";
+import { eventRoutes } from "../routes/events.ts";
+import { type Context, Routes } from "../routes/route.ts";
 import { Spendings } from "../routes/spent.ts";
+import { threadRoutes } from "../routes/threads.ts";
+import { workflowRoutes } from "../routes/workflows.ts";
+import { runRoutes } from "../runs/run-routes.ts";
+import { serverSchema } from "../schema/server.ts";
 import { ChangeFeed } from "../stream/changes.ts";
 import { Connections, type StreamLimits } from "../stream/connections.ts";
-import { ThreadFeeds } from "../stream/listener.ts";
-import { makeApp } from "./app.ts";
+import { ThreadFeeds } from "../stream/thread-feed.ts";
 
 export type ServerOptions = {
   host: Host;
@@ -67,13 +81,14 @@ export function startServer(options: ServerOptions): RunningServer {
     },
     new ConsoleFiles(options.console ?? consoleFolder()),
   );
-  let access: Access | null = null;
+  const codes = new EntryCodes();
+  const access: Access = { hosts: new Set(), token, port: 0, codes };
   const server = listen(options, async (request, own) => {
     try {
-      if (!access) throw new Error("not ready");
       const redirect = checkRequest(request, access);
       const response = redirect ?? (await app.fetch(request));
-      if (isStream(response)) own.timeout(request, 0);
+      const isStream = response.headers.get("Content-Type") === "text/event-stream";
+      if (isStream) own.timeout(request, 0);
       return protect(response);
     } catch (error) {
       const { status, body } = errorResponseTo(request, error, root);
@@ -83,8 +98,7 @@ export function startServer(options: ServerOptions): RunningServer {
     }
   });
   const port = server.port ?? options.port;
-  const codes = new EntryCodes();
-  access = { hosts: ownHosts(hostname, port), token, port, codes };
+  Object.assign(access, { hosts: ownHosts(hostname, port), port });
   const url = `http://${bracketed(shownHost(hostname))}:${port}`;
   try {
     writeServerAddress(root, { url, token, pid: process.pid });
@@ -104,8 +118,49 @@ export function startServer(options: ServerOptions): RunningServer {
   };
 }
 
-const isStream = ({ headers }: Response): boolean =>
-  headers.get("Content-Type") === "text/event-stream";
+const info = {
+  title: "uncaged-workflow",
+  description:
+    "Workflows and their threads, over one storage root. Every request needs the token: " +
+    "Authorization: Bearer, or the cookie that the printed URL sets.",
+};
+
+/** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
+function makeApp(context: Context, files: ConsoleFiles) {
+  const { version, startedAt } = context;
+  const own = new Routes("Server");
+  own.add("GET /server", {
+    summary: "Which server this is, and since when it runs",
+    answer: ["The server.", serverSchema],
+    run: () => ({ name: "uncaged-workflow" as const, version, startedAt }),
+  });
+  const api = new OpenAPIHono();
+  api.use(limitBody);
+  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  for (const routes of [own.app, ...groups.map((group) => group(context))]) api.route("/", routes);
+
+  const app = new OpenAPIHono();
+  const scheme = { type: "http", scheme: "bearer" } as const;
+  app.openAPIRegistry.registerComponent("securitySchemes", "token", scheme);
+  app.route("/api", api);
+  app.use("/workflow/*", limitBody, untypedAsJson);
+  app.route("/workflow", runRoutes(context));
+  const document = { openapi: "3.1.0", info: { ...info, version }, security: [{ token: [] }] };
+  app.doc31("/api/openapi.json", document);
+  app.get("*", (c, next) => {
+    const { path } = c.req;
+    return isPagePath(path) ? files.answer(path, c.req.raw.headers) : next();
+  });
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const message = `there is no ${method} ${path.slice(0, 200)}`;
+    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for what there is");
+  });
+  app.onError((error) => {
+    throw error;
+  });
+  return app;
+}
 
 // Nobody can open a page at the address that means all addresses.
 const shownHost = (host: string): string =>

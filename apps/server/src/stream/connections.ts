@@ -28,17 +28,15 @@ export class Connections {
     this.#limits = limits;
   }
 
-  checkLimit(): void {
-    const { most } = this.#limits;
-    if (this.#open.size < most) return;
-    const message = `${most} streams are open, which is the limit`;
-    throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
-  }
-
-  send(source: Source): Response {
-    const connection = new Connection(source, (closed) => this.#forget(closed));
+  /** The response that sends what a source has, unless too many are open. */
+  send(open: () => Source): Response {
+    const { most, patienceMs, heartbeatMs } = this.#limits;
+    if (this.#open.size >= most) {
+      const message = `${most} streams are open, which is the limit`;
+      throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
+    }
+    const connection = new Connection(open(), (closed) => this.#forget(closed));
     this.#open.add(connection);
-    const { patienceMs, heartbeatMs } = this.#limits;
     const everyMs = Math.min(lookEveryMs, patienceMs, heartbeatMs);
     this.#timer ??= setInterval(() => this.#look(), everyMs);
     return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {

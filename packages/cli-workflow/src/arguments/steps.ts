@@ -47,9 +47,6 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
   return WorkflowError.missing("NOT_DECLARED", `the workflow declares no ${show(name)}`, hint);
 }
 
-/** Where a rerun starts: the step, how many steps of the thread come before its run, and its path. */
-export type RerunStart = { stepID: string; kept: number; path: StepRun["path"] };
-
 /**
  * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of the
  * workflow's steps.
@@ -58,7 +55,7 @@ export function rerunStart(
   text: string,
   ids: readonly string[],
   steps: readonly Step[],
-): RerunStart {
+): { stepID: string; kept: number; path: StepRun["path"] } {
   const [, named = text, nth] = ids.includes(text)
     ? []
     : (/^(.+)#([1-9]\d{0,8})$/.exec(text) ?? []);

@@ -27,7 +27,15 @@ export default defineCommand({
     const resume = (ref: ThreadRef) =>
       host.control(ref, input ? { kind: "answer", input, ...given } : { kind: "resume", ...given });
     if (options.wait || options.follow) {
-      const ref = await host.find(onlyOf(ids));
+      const [id = "", ...others] = ids;
+      if (others.length > 0) {
+        throw WorkflowError.usage(
+          "ONE_THREAD_ONLY",
+          "--wait and --follow take one thread",
+          "resume them without, and follow each: uncaged-workflow follow <id>",
+        );
+      }
+      const ref = await host.find(id);
       await resume(ref);
       const { threadId, workflow, hash } = await host.read(ref);
       return await afterStart(session, options, { threadId, workflow, hash });
@@ -50,12 +58,3 @@ export default defineCommand({
     );
   },
 });
-
-function onlyOf([id = "", ...others]: string[]): string {
-  if (others.length === 0) return id;
-  throw WorkflowError.usage(
-    "ONE_THREAD_ONLY",
-    "--wait and --follow take one thread",
-    "resume them without, and follow each: uncaged-workflow follow <id>",
-  );
-}

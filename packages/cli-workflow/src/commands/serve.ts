@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { ServerOptions } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
 import { wholeNumber } from "../arguments/options.ts";
@@ -44,27 +44,22 @@ export default defineCommand({
   },
 });
 
+/** Where this storage root's own server holds the port, the error has its URL. */
 async function started(session: Session, options: ServerOptions) {
   const { startServer } = await import("@uncaged/workflow-server");
   try {
     return startServer(options);
   } catch (error) {
-    throw (await alreadyServed(session, options.port, error)) ?? error;
+    if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
+    const { url = "", token } = readServerAddress(session.host.root) ?? {};
+    if (!url.endsWith(`:${options.port}`)) throw error;
+    const headers = { Authorization: `Bearer ${token}` };
+    const signal = AbortSignal.timeout(2_000);
+    const reply = await fetch(`${url}/api/server`, { headers, signal }).catch(() => null);
+    if (!reply?.ok) throw error;
+    const hint = `this storage root is served there already: ${url}/?token=${token}`;
+    throw WorkflowError.failed(error.code, error.message, hint);
   }
-}
-
-/** The same error, when what holds the port is this storage root's own server: with its URL. */
-async function alreadyServed(session: Session, port: number, error: unknown) {
-  if (!(error instanceof WorkflowError) || error.code !== "PORT_IN_USE") return null;
-  const address = readServerAddress(session.host.root);
-  if (!address || !address.url.endsWith(`:${port}`)) return null;
-  const { url, token } = address;
-  const headers = { Authorization: `Bearer ${token}` };
-  const signal = AbortSignal.timeout(2_000);
-  const reply = await fetch(`${url}/api/server`, { headers, signal }).catch(() => null);
-  if (!reply?.ok) return null;
-  const hint = `this storage root is served there already: ${url}/?token=${token}`;
-  return WorkflowError.failed(error.code, error.message, hint);
 }
 
 const openers: Partial<Record<NodeJS.Platform, string[]>> = {

@@ -79,25 +79,21 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   __complete: () => import("../commands/complete.ts"),
 };
 
-/** Those that take `-q`: ids or names alone, one a line. */
-const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);
-
-export type Entry = {
+type Entry = {
   name: string;
   group: string;
   summary: string;
   load: () => Promise<CommandFile>;
-  quiet: boolean;
   hidden: boolean;
 };
 
 export const entries: Entry[] = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([name, summary]) => ({
-    name,
-    group,
-    summary,
+    ...{ name, group, summary },
     load: files[name as Name],
-    quiet: quiet.has(name),
     hidden: name.startsWith("__"),
   })),
 );
+
+/** Those that take `-q`: ids or names alone, one a line. */
+export const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);

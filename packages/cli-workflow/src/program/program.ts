@@ -1,12 +1,78 @@
+import type { Prewarmed } from "@uncaged/workflow/host";
 import { Command } from "commander";
+import { processOutput, ReaderGone } from "../output/output.ts";
 import { declareCommand } from "../session/command.ts";
+import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.ts";
 import type { World } from "../session/session.ts";
-import { entries } from "./catalogue.ts";
+import { entries, quiet } from "./catalogue.ts";
+
+/** The exit code that a shell reports for a program that SIGPIPE has ended. */
+const brokenPipe = 141;
+
+/** Runs the command that this process was called for, and gives its exit code. */
+export async function main(umask: number, prewarmed: Prewarmed | null): Promise<number> {
+  const world = processWorld(umask, prewarmed);
+  try {
+    const program = makeProgram(world);
+    if (world.argv.length === 0) {
+      world.output.notes.write(program.command.helpInformation());
+      return 2;
+    }
+    await program.command.parseAsync(wordsOf(world.argv), { from: "user" });
+    return program.exitCode();
+  } catch (thrown) {
+    return failed(thrown, world);
+  }
+}
+
+function failed(thrown: unknown, world: World): number {
+  if (isHelp(thrown)) return 0;
+  if (thrown instanceof ReaderGone) return brokenPipe;
+  try {
+    const command = entries.find(({ name }) => world.argv.includes(name))?.name;
+    return reportFailure(thrown, world, command);
+  } catch (error) {
+    if (error instanceof ReaderGone) return brokenPipe;
+    // The stdout that takes no result takes no `--json` error either.
+    world.output.notes.write(errorText(recordOf(error)));
+    return 1;
+  }
+}
+
+// `--version` and `help <command>` are written as the command is that does the work: commander would
+// answer before that command's file is loaded.
+function wordsOf(argv: readonly string[]): string[] {
+  const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
+  const [word, next] = [argv[at], argv[at + 1]];
+  if (word?.startsWith("-")) return argv.with(at, "version");
+  if (word === "help" && next !== undefined) return [...argv.slice(at + 1), "--help"];
+  return [...argv];
+}
+
+function processWorld(umask: number, prewarmed: Prewarmed | null): World {
+  let interruption: AbortController | null = null;
+  return {
+    argv: process.argv.slice(2),
+    env: process.env as Record<string, string>,
+    cwd: () => process.cwd(),
+    output: processOutput(),
+    umask,
+    prewarmed,
+    interruption() {
+      if (!interruption) {
+        const controller = new AbortController();
+        process.once("SIGINT", () => controller.abort());
+        interruption = controller;
+      }
+      return interruption.signal;
+    },
+  };
+}
 
 const about = "Run, watch, stop, resume, fork and roll back workflows.";
 
 /** A program that can be parsed once, the exit code that its command returned, and all of its options. */
-export type Program = {
+type Program = {
   command: Command;
   exitCode: () => number;
   /** Loads the files of all commands, for a caller that must know every option. */
@@ -46,7 +112,7 @@ export function makeProgram(world: World): Program {
     for (const each of [command, ...command.commands]) {
       each.copyInheritedSettings(each.parent ?? each);
       if (each.commands.length > 0) each.enablePositionalOptions();
-      addCommonOptions(each, entry.quiet);
+      addCommonOptions(each, quiet.has(entry.name));
     }
   };
   program.hook("preSubcommand", (_program, command) => load(command));
@@ -56,10 +122,10 @@ export function makeProgram(world: World): Program {
   return { command: program, exitCode: () => exitCode, loadAll };
 }
 
-function addCommonOptions(command: Command, quiet: boolean): void {
+function addCommonOptions(command: Command, isQuiet: boolean): void {
   if (command.parent) command.optionsGroup("Common options:");
   command.option("--json", "print one JSON document, for programs");
-  if (quiet) command.option("-q, --quiet", "print ids or names alone, one a line");
+  if (isQuiet) command.option("-q, --quiet", "print ids or names alone, one a line");
   command
     .option("--root <dir>", "the storage root (else $UNCAGED_WORKFLOW_STORAGE_ROOT)")
     .option("--no-color", "no colour; NO_COLOR=1 does the same");
