@@ -7,10 +7,12 @@ export default defineCommand({
     command.argument("<a>", "a thread, or @last").argument("<b>", "another thread"),
   examples: ["uncaged-workflow diff 01KQXKW1 @last"],
   async run(session, _options, a: string, b: string) {
-    const { host, json, paint } = session;
-    const refs = [await host.find(a), await host.find(b)] as const;
-    const found = threadDiff(await host.read(refs[0]), await host.read(refs[1]));
-    const text = json ? "" : await diffText(found, [refs[0].threadId, refs[1].threadId], paint);
-    session.show(found, () => text);
+    const { host, paint } = session;
+    const views = [
+      await host.read(await host.find(a)),
+      await host.read(await host.find(b)),
+    ] as const;
+    const found = threadDiff(...views);
+    session.show(found, () => diffText(found, [views[0].threadId, views[1].threadId], paint));
   },
 });

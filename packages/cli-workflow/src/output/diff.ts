@@ -1,4 +1,5 @@
 import type { Step, ThreadDiff } from "@uncaged/workflow/host";
+import { createPatch, OMIT_HEADERS } from "diff";
 import type { Paint, Style } from "./style.ts";
 import { count, oneLine, plain } from "./text.ts";
 
@@ -6,43 +7,35 @@ const context = 3;
 const styles: Record<string, Style> = { "+": "green", "-": "red", "@": "cyan" };
 
 /** Two threads compared: the first difference, then each step that differs as a unified diff. */
-export async function diffText(
+export function diffText(
   { same, firstDifference, prompt, steps }: ThreadDiff,
   [a, b]: [string, string],
   paint: Paint,
-): Promise<string> {
+): string {
   if (same) return `${a} and ${b} are the same: ${count(steps.length, "step")}\n`;
   const head = `${paint("red", `- ${a}`)}\n${paint("green", `+ ${b}`)}\n`;
   const first =
     firstDifference === null ? "the prompts differ" : `first difference: step ${firstDifference}`;
   const parts = [`${head}${first}\n`];
-  if (!prompt.same) parts.push(await block("prompt", prompt.a, prompt.b, paint));
-  for (const step of steps) parts.push(await stepBlock(step, paint));
-  return parts.join("\n");
+  if (!prompt.same) parts.push(block("prompt", prompt.a, prompt.b, paint));
+  return [...parts, ...steps.map((step) => stepBlock(step, paint))].join("\n");
 }
 
-async function stepBlock(
-  { number, a, b, same }: ThreadDiff["steps"][number],
-  paint: Paint,
-): Promise<string> {
+function stepBlock({ number, a, b, same }: ThreadDiff["steps"][number], paint: Paint): string {
   const roles = [...new Set([a, b].flatMap((step) => (step ? [oneLine(step.role)] : [])))];
   const title = `step ${number}  ${roles.join(" / ")}`;
   if (same) return `${paint("dim", `${title}  same`)}\n`;
-  return await block(title, textOf(a), textOf(b), paint);
+  return block(title, textOf(a), textOf(b), paint);
 }
 
-async function block(title: string, a: string, b: string, paint: Paint): Promise<string> {
-  const { structuredPatch } = await import("diff");
-  const patch = structuredPatch("a", "b", ended(a), ended(b), undefined, undefined, { context });
-  const lines = patch.hunks.flatMap((hunk) => [
-    `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
-    ...hunk.lines,
-  ]);
-  const shown = lines.map((line) => {
+function block(title: string, a: string, b: string, paint: Paint): string {
+  const options = { context, headerOptions: OMIT_HEADERS };
+  const patch = createPatch("", ended(a), ended(b), undefined, undefined, options);
+  const lines = patch.replace(/\n$/, "").split("\n").map((line) => {
     const style = styles[line[0] ?? ""];
     return style ? paint(style, line) : line;
   });
-  return `${paint("bold", title)}\n${shown.join("\n")}\n`;
+  return `${paint("bold", title)}\n${lines.join("\n")}\n`;
 }
 
 // The role and the meta come before the content: a step may differ in any of the three.

@@ -1,5 +1,5 @@
 import type { Ledger, Tally } from "@uncaged/workflow-agents/ledger";
-import type { Paint } from "./style.ts";
+import type { Paint, Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 import { count, grouped, oneLine } from "./text.ts";
 
@@ -21,10 +21,14 @@ export function spentText({ tokens, cost, unpriced }: Omit<Tally, "usage">): str
   return parts.join(", ");
 }
 
-type Row = Tally & { name: string; kind: "role" | "model" | "sum" };
+type Row = Tally & { name: string; style: Style | null };
 
 const columnsOf = (several: boolean): Column<Row>[] => [
-  { title: several ? "ROLE, MODEL" : "ROLE", cell: ({ name }) => oneLine(name), style: styleOf },
+  {
+    title: several ? "ROLE, MODEL" : "ROLE",
+    cell: ({ name }) => oneLine(name),
+    style: ({ style }) => style,
+  },
   { title: "INPUT", cell: ({ usage }) => grouped(usage.input_tokens), right: true },
   { title: "CACHED", cell: ({ usage }) => grouped(cachedOf(usage)), right: true },
   { title: "OUTPUT", cell: ({ usage }) => grouped(usage.output_tokens), right: true },
@@ -53,23 +57,18 @@ export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number
   }
   const several = Object.keys(models).length > 1;
   const rows: Row[] = [
-    ...rowsOf(roles, "role"),
-    ...(several ? rowsOf(models, "model") : []),
-    { ...total, name: "all", kind: "sum" },
+    ...rowsOf(roles, "cyan"),
+    ...(several ? rowsOf(models, null) : []),
+    ...rowsOf({ all: total }, "bold"),
+    ...(lost.tokens + lost.cost > 0 ? rowsOf({ "of it lost": lost }, "bold") : []),
+    ...(saved.tokens + saved.cost > 0 ? rowsOf({ "saved by the fork": saved }, "bold") : []),
   ];
-  if (lost.tokens + lost.cost > 0) rows.push({ ...lost, name: "of it lost", kind: "sum" });
-  if (saved.tokens + saved.cost > 0)
-    rows.push({ ...saved, name: "saved by the fork", kind: "sum" });
   const rest = unknown === 0 ? "" : `without ${unknownText(unknown)}\n`;
   return `${table(columnsOf(several), rows, look)}${rest}`;
 }
 
-const rowsOf = (tallies: Record<string, Tally>, kind: Row["kind"]): Row[] =>
-  Object.entries(tallies).map(([name, tally]) => ({ ...tally, name, kind }));
+const rowsOf = (tallies: Record<string, Tally>, style: Row["style"]): Row[] =>
+  Object.entries(tallies).map(([name, tally]) => ({ ...tally, name, style }));
 
 const cachedOf = (usage: Tally["usage"]): number =>
   usage.cache_read_tokens + usage.cache_write_tokens;
-
-function styleOf({ kind }: Row) {
-  return kind === "role" ? ("cyan" as const) : kind === "sum" ? ("bold" as const) : null;
-}
