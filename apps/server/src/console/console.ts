@@ -30,7 +30,6 @@ export class ConsoleFiles {
     this.#paths = filesOf(folder);
   }
 
-  /** The file at a path; for any other path the page, which has its own routes. */
   answer(path: string, headers: Headers): Response {
     const found = this.#paths.has(path) ? path : "/index.html";
     const asset = this.#assetOf(found);
@@ -115,7 +114,6 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
 /** Whether a path is the console's: all but those of the API and of runs. */
 export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
 
-/** Whether a request is a browser's, for a page. */
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
   method === "GET" &&
   (headers.get("accept") ?? "").includes("text/html") &&
@@ -133,7 +131,6 @@ export const noToken = (): Response =>
     "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
   ]);
 
-/** A page without the console. The paragraphs are HTML. */
 function plainPage(status: number, paragraphs: string[]): Response {
   const page = `<!doctype html>
 <html lang="en">

@@ -40,7 +40,6 @@ const invalid: ReadonlySet<string> = new Set([
   "WORKFLOW_INVALID",
 ]);
 
-/** Those whose text the documented API of runs fixes. */
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**

@@ -74,7 +74,6 @@ export function protect(response: Response): Response {
 const loopback = ["127.0.0.1", "localhost", "[::1]"];
 const everywhere = new Set(["0.0.0.0", "::", "[::]"]);
 
-/** Whether only this machine reaches an address. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 

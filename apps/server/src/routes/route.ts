@@ -46,7 +46,6 @@ const usualRefusals = refusals(failureSchema, {
   429: "Too many at once.",
 });
 
-/** The further response of a path that streams. */
 export const allRead: Responses = {
   204: { description: "All up to the end was read: there is nothing to reconnect for." },
 };
@@ -65,9 +64,7 @@ type Endpoint<Params, Query, Body, Answer> = {
   /** What the answer is, its schema, and its type where that is not JSON. */
   answer: [description: string, schema: Answer, type?: string];
   answerHeaders?: z.ZodObject;
-  /** The status of the answer: 201 for a path that creates something. */
   status?: 200 | 201;
-  /** Responses beside the answer and the errors. */
   others?: Responses;
   run(
     given: { params: z.output<Params>; query: z.output<Query>; body: z.output<Body> },

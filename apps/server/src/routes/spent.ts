@@ -1,7 +1,6 @@
 import { ledgerOf, ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { type Host, isMoving, type ThreadRow } from "@uncaged/workflow/host";
 
-/** What a list shows beside a thread's row: the role at work, else that of its last step, and its spending. */
 export type Spending = {
   role: string | null;
   spent: { tokens: number; cost: number; unpriced: number };
@@ -20,7 +19,6 @@ export class Spendings {
     this.#host = host;
   }
 
-  /** What the thread of a row spent, up to that row. */
   async of(row: ThreadRow): Promise<Spending> {
     const { threadId, steps, updatedAt } = row;
     let known = this.#known.get(threadId);

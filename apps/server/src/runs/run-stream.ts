@@ -28,7 +28,6 @@ export async function followRun(
   return response;
 }
 
-/** The stream of an unknown run: it ends at once. */
 export const noStream = (): Response =>
   new Response("", {
     headers: {
@@ -38,7 +37,6 @@ export const noStream = (): Response =>
     },
   });
 
-/** The number that a `Last-Event-ID` is; null for none, and for what is no number. */
 export const seqIn = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 

@@ -86,7 +86,6 @@ export class Runs {
     return recordedCheckpoint(documents, first);
   }
 
-  /** The values that were in force where the step with this number began. */
   async values(id: string, number: number): Promise<StepValues> {
     const { documents, ref, thread } = await this.#recorded(id);
     const isNext = number === thread.steps.length + 1;
@@ -148,8 +147,8 @@ function failedStepIn(end: End | null): string | null {
 }
 
 /**
- * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run that
- * was ended from outside has none, and gets the number after its last event.
+ * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run
+ * that was ended from outside has none, and gets the number after its last event.
  */
 export async function endingOf(
   host: Host,

@@ -4,10 +4,6 @@ import { type Bytes, greeting, heartbeat } from "./sse.ts";
 /** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
 
-/**
- * How many streams may be open, how long a client may take nothing before it is disconnected, and after
- * which silence a comment is sent.
- */
 export type StreamLimits = { most: number; patienceMs: number; heartbeatMs: number };
 
 // As long as a connection is open its buffer stays as large as the largest piece that could not go out
@@ -67,9 +63,7 @@ export class Connections {
 
 /** One open stream: it is asked for a piece when its client has taken the one before. */
 class Connection {
-  /** Whether its client has taken all that there was. */
   waits = false;
-  /** When something was sent or taken last. */
   at = performance.now();
   readonly #source: Source;
   readonly #onClose: (connection: Connection) => void;

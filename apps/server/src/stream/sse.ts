@@ -27,7 +27,6 @@ export function sseBytes(name: string, data: unknown, id?: string | number): Byt
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n${end}\n`);
 }
 
-/** What a listener is sent at once, when there is more. */
 const pieceBytes = 64 * 1024;
 const leastBytes = 64;
 
@@ -72,7 +71,6 @@ export class PieceBuilder {
 /** The newest messages of a feed, numbered from 0 on, for all of its listeners. */
 export class Ring {
   readonly #limit: number;
-  /** The cursor before the first message that is still here. */
   #from: string;
   #messages: SseMessage[] = [];
   #bytes = 0;

@@ -41,7 +41,6 @@ class ThreadFeed {
   readonly ring: Ring;
   /** The thread's newest status; "removed" without its log, null until known. */
   state: ThreadStatus | "removed" | null = null;
-  /** Whether the observation has ended; `failed` when it could not be continued. */
   over = false;
   failed = false;
   readonly #items: AsyncGenerator<Observed>;

@@ -95,7 +95,6 @@ function badFile(why: string): WorkflowError {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The text as a person has left it in `$VISUAL` or `$EDITOR`. */
 async function editText(session: Session, name: string, text: string): Promise<string> {
   const editor = session.env.VISUAL || session.env.EDITOR;
   if (!editor) {

@@ -34,7 +34,6 @@ export const collect = (value: string, values: string[] | undefined): string[] =
   value,
 ];
 
-/** Adds `--max-rounds`, with the default that it has when it is left out. */
 export function maxRoundsOption(
   command: Command,
   without = `default: the workflow's own, else ${defaultMaxRounds}`,
@@ -50,7 +49,6 @@ type LimitOptions = { maxCost?: number; maxTokens?: number };
 
 const mostTokens = 1_000_000_000_000;
 
-/** Adds `--max-cost` and `--max-tokens`; `without` is the default that help names. */
 export function limitOptions(command: Command, without = "default: no limit"): Command {
   return command
     .option(
@@ -71,7 +69,6 @@ function dollars(text: string): number {
   throw badOption("--max-cost", text, "give US dollars: --max-cost 2.50");
 }
 
-/** The options of every command that starts a thread or continues one. */
 export type StartOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };
 
 export function startOptions(command: Command): Command {
@@ -89,7 +86,6 @@ export function startOptions(command: Command): Command {
 export type ForkOptions = StartOptions &
   LimitOptions & { prompt?: string; promptFile?: string; maxRounds?: number; on?: string };
 
-/** Adds what a fork may change: prompt, rounds, version, limits; and {@link startOptions}. */
 export function forkOptions(command: Command): Command {
   command
     .option("--prompt <text>", "another prompt; - reads it from stdin")

@@ -58,6 +58,5 @@ function spentSoFar({ attempts, ledger }: WholeThread): Spent {
   return { total: running.reduce(addTally, ledger.total), unknown: ledger.unknown };
 }
 
-/** Tokens in a table; `?` is what calls that broke off had not reported. */
 const tokensCell = ({ total, unknown }: Spent): string =>
   `${grouped(total.tokens)}${unknown > 0 ? " + ?" : ""}`;

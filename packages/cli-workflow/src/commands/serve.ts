@@ -67,7 +67,6 @@ const openers: Partial<Record<NodeJS.Platform, string[]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** Opens a URL in the user's browser. False when there is no program for that. */
 function openBrowser(url: string): boolean {
   const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
   if (!Bun.which(program)) return false;

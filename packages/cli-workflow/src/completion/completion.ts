@@ -1,6 +1,5 @@
 import type { Command, Option } from "commander";
 
-/** A word that may come next, and what it means. */
 export type Candidate = { value: string; about: string };
 
 /** What the program itself doesn't know: the names and ids that are stored. Steps are those of a named thread. */
@@ -66,7 +65,6 @@ function optionsOf(command: Command): Candidate[] {
   return [...list, { value: "--help", about: "show the help" }];
 }
 
-/** A command's own commands, and what its next argument can be. */
 async function operandsOf(command: Command, before: number, stored: Stored): Promise<Candidate[]> {
   const { registeredArguments: declared, commands } = command;
   const last = declared.at(-1);

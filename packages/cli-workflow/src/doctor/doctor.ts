@@ -5,7 +5,6 @@ import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import manifest from "../../package.json" with { type: "json" };
 import { count } from "../output/text.ts";
 
-/** Something that prevents threads from running, and what to do about it. */
 export type Problem = { code: string; message: string; hint: string };
 
 const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
@@ -35,7 +34,6 @@ function problemOf(error: unknown): Problem {
   return { code, message, hint };
 }
 
-/** Whether this Bun is at least the one that the package was built with. */
 function* checkBun(version: string): Generator<Problem> {
   const needed = manifest.dependencies.bun;
   if (Bun.semver.order(version, needed) >= 0) return;
@@ -48,7 +46,6 @@ function* checkBun(version: string): Generator<Problem> {
 
 const leastFree = 100 * 1024 * 1024;
 
-/** Whether the storage root, or the folder that it would be created in, can be written and has room. */
 function* checkDisk({ root }: Host): Generator<Problem> {
   let folder = root;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
@@ -88,7 +85,6 @@ function* checkSocketPath({ root }: Host): Generator<Problem> {
   };
 }
 
-/** Whether the registry can be read, and each name's bundle is there. */
 async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
   for (const { name, hash } of await host.workflows()) {
     const found = await host.resolve(name).catch(() => null);
@@ -101,7 +97,6 @@ async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
   }
 }
 
-/** Workers that do not answer, and sockets that dead workers have left. */
 async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
   for (const { hash, state } of await host.workers()) {
     if (state === "silent") {
@@ -121,7 +116,6 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
   }
 }
 
-/** Threads that nobody drives: they were interrupted, or their log is broken. */
 async function* checkThreads(host: Host): AsyncGenerator<Problem> {
   const limit = Number.POSITIVE_INFINITY;
   const { rows } = await host.threads({ status: ["interrupted", "corrupt"], limit });

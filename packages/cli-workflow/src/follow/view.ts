@@ -286,7 +286,6 @@ export class View {
   }
 }
 
-/** What an attempt is called while it runs: its title in place of its role. */
 const labelOf = ({ title, role }: Attempt, name: string): string =>
   title === null ? name : `${oneLine(title)}${name.slice(oneLine(role ?? "").length)}`;
 

@@ -31,10 +31,13 @@ function stepBlock({ number, a, b, same }: ThreadDiff["steps"][number], paint: P
 function block(title: string, a: string, b: string, paint: Paint): string {
   const options = { context, headerOptions: OMIT_HEADERS };
   const patch = createPatch("", ended(a), ended(b), undefined, undefined, options);
-  const lines = patch.replace(/\n$/, "").split("\n").map((line) => {
-    const style = styles[line[0] ?? ""];
-    return style ? paint(style, line) : line;
-  });
+  const lines = patch
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => {
+      const style = styles[line[0] ?? ""];
+      return style ? paint(style, line) : line;
+    });
   return `${paint("bold", title)}\n${lines.join("\n")}\n`;
 }
 

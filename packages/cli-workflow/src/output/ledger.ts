@@ -6,7 +6,6 @@ import { count, grouped, oneLine } from "./text.ts";
 /** An amount of dollars: four decimals below one dollar, two above. */
 export const costText = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 
-/** A cost in a table; `?` is a price that is not known. */
 export function costCell({ cost, unpriced }: Tally): string {
   if (unpriced === 0) return costText(cost);
   return cost > 0 ? `${costText(cost)} + ?` : "?";
@@ -36,7 +35,6 @@ const columnsOf = (several: boolean): Column<Row>[] => [
   { title: "COST", cell: costCell, right: true },
 ];
 
-/** What a thread spent, in a few words; "" for nothing. */
 export const ledgerLine = ({ total, unknown }: Ledger): string =>
   [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
 

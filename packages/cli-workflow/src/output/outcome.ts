@@ -7,7 +7,6 @@ export const waitingExitCode = 6;
 
 export const interruptedExitCode = 130;
 
-// Of a Date, in milliseconds since the epoch.
 const latestTime = 8.64e15;
 
 export const resultOf = (state: ThreadStatus): ThreadResult | null =>
@@ -23,7 +22,6 @@ export function outcomeExitCode(state: ThreadStatus): number {
   return Number.isInteger(returnCode) && returnCode > 0 && returnCode < 256 ? returnCode : 1;
 }
 
-/** The last line of a live view: the status with the summary, or with the question. */
 export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): string {
   const { status } = state;
   const result = resultOf(state);

@@ -101,7 +101,6 @@ export type Spinner = {
   stop(): void;
 };
 
-/** Starts a spinner; `lines` gives its texts for each tick, none for nothing now. */
 export function startSpinner(sink: Sink, dumb: boolean, lines: () => string[]): Spinner {
   if (!sink.terminal || dumb) return { clear: () => {}, stop: () => {} };
   let tick = 0;

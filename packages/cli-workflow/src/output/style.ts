@@ -33,7 +33,6 @@ const looks: Record<Status, { glyph: string; style: Style }> = {
   corrupt: { glyph: "✘", style: "magenta" },
 };
 
-/** A status with its glyph, or the word alone in a pipe. */
 export const statusText = (status: Status, terminal: boolean): string =>
   terminal ? `${looks[status].glyph} ${status}` : status;
 

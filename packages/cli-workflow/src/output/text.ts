@@ -72,7 +72,6 @@ export function shortIds(ids: readonly string[]): (id: string) => string {
 
 export const shortHash = (hash: string): string => hash.slice(0, hashDigits);
 
-/** A workflow's name and its hash: `review (C9NMV6V)` on a terminal, whole in a pipe. */
 export const versionText = (name: string, hash: string, terminal: boolean): string =>
   `${name} (${terminal ? shortHash(hash) : hash})`;
 

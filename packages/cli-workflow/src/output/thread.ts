@@ -15,7 +15,6 @@ import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
 import { ago, count, hanging, isoTime, oneLine, plain, versionText } from "./text.ts";
 
-/** A thread with its attempts and what they spent. */
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
 export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread> {
@@ -63,7 +62,6 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** How many attempts no step came of; "" for none. */
 function uncommittedText(attempts: readonly Attempt[]): string {
   const parts = (["failed", "lost"] as const).flatMap((status) => {
     const number = attempts.filter((each) => each.status === status && each.step === null).length;
@@ -72,7 +70,6 @@ function uncommittedText(attempts: readonly Attempt[]): string {
   return parts.length === 0 ? "" : `${parts.join(", ")}, without a step (--attempts)`;
 }
 
-/** What to do about a failure, and an agent's reply that could not be parsed. */
 function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): [string, string][] {
   return [
     ["error", oneLine(code ?? "")],
@@ -81,7 +78,6 @@ function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): 
   ];
 }
 
-/** A thread's steps, each under its number, role, duration and what it spent. */
 export function stepsText({ view, attempts }: Omit<WholeThread, "ledger">, look: ThreadLook) {
   const byStep = new Map(attempts.map((attempt) => [attempt.step, attempt]));
   return view.steps

@@ -47,7 +47,6 @@ const groups = {
 type Names<Group> = Group extends unknown ? keyof Group : never;
 type Name = Names<(typeof groups)[keyof typeof groups]>;
 
-/** Each command's file, loaded when the command is called. */
 const files: Record<Name, () => Promise<CommandFile>> = {
   add: () => import("../commands/add.ts"),
   list: () => import("../commands/list.ts"),

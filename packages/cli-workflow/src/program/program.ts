@@ -9,7 +9,6 @@ import { entries, quiet } from "./catalogue.ts";
 /** The exit code that a shell reports for a program that SIGPIPE has ended. */
 const brokenPipe = 141;
 
-/** Runs the command that this process was called for, and gives its exit code. */
 export async function main(umask: number, prewarmed: Prewarmed | null): Promise<number> {
   const world = processWorld(umask, prewarmed);
   try {

@@ -88,7 +88,6 @@ function filled(template: string, values: Record<string, string>): string {
   return template.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
 }
 
-/** The folder of a package of ours that is installed beside this program; null where none is. */
 function folderOf(name: string): string | null {
   try {
     let folder = dirname(Bun.resolveSync(name, import.meta.dir));

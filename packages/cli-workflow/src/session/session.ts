@@ -27,7 +27,6 @@ export type World = {
 /** The options that every command has, each from the command or from before it. */
 export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
 
-/** Declares the arguments and options of a command that is known by its name alone. */
 export type Load = (command: Command) => Promise<void>;
 
 /** One call of a command: what surrounds it, as its common options want it. */
@@ -127,7 +126,6 @@ export class Session {
     this.output.results.write(text);
   }
 
-  /** Lines of progress on stderr; none for programs. */
   spinner(lines: () => string[]): Spinner {
     return startSpinner(this.output.notes, this.json || this.#world.env.TERM === "dumb", lines);
   }
