@@ -18,47 +18,41 @@ export function consoleFolder(): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
+/** The file at a path; for any other path the page, which has its own routes. */
+export type ConsoleFiles = (path: string, headers: Headers) => Response;
+
 /**
  * The built console: the files of a folder, each by its path in it. Only what was listed there can be
  * requested: no path of a request ever reaches the disk. Each is read when it is first requested.
  */
-export class ConsoleFiles {
-  readonly #paths: ReadonlyMap<string, string>;
-  readonly #assets = new Map<string, Asset>();
-
-  constructor(folder: string) {
-    this.#paths = filesOf(folder);
-  }
-
-  answer(path: string, headers: Headers): Response {
-    const found = this.#paths.has(path) ? path : "/index.html";
-    const asset = this.#assetOf(found);
-    if (!asset) return notBuilt();
-    // A file with its own hash in its name never changes.
-    const caching = found.startsWith("/assets/")
-      ? "private, max-age=31536000, immutable"
-      : "no-cache";
-    const unpacked = {
-      "Content-Type": asset.type,
-      "Cache-Control": caching,
-      Vary: "Accept-Encoding",
-    };
-    if (!asset.packed || !takesPacked(headers)) {
-      return new Response(asset.plain, { headers: unpacked });
-    }
-    return new Response(asset.packed, { headers: { ...unpacked, "Content-Encoding": "gzip" } });
-  }
-
-  #assetOf(name: string): Asset | null {
-    const known = this.#assets.get(name);
-    const path = this.#paths.get(name);
+export function consoleFiles(folder: string): ConsoleFiles {
+  const paths = filesOf(folder);
+  const assets = new Map<string, Asset>();
+  const assetOf = (name: string): Asset | null => {
+    const known = assets.get(name);
+    const path = paths.get(name);
     if (known || path === undefined) return known ?? null;
     const plain = new Uint8Array(readFileSync(path));
     const packed = compressible.test(name) ? Bun.gzipSync(plain) : null;
     const asset = { plain, packed, type: Bun.file(path).type };
-    this.#assets.set(name, asset);
+    assets.set(name, asset);
     return asset;
-  }
+  };
+  return (path, requested) => {
+    const found = paths.has(path) ? path : "/index.html";
+    const asset = assetOf(found);
+    if (!asset) return notBuilt();
+    // A file with its own hash in its name never changes.
+    const isFixed = found.startsWith("/assets/");
+    const headers = new Headers({
+      "Content-Type": asset.type,
+      "Cache-Control": isFixed ? "private, max-age=31536000, immutable" : "no-cache",
+      Vary: "Accept-Encoding",
+    });
+    if (!asset.packed || !takesPacked(requested)) return new Response(asset.plain, { headers });
+    headers.set("Content-Encoding", "gzip");
+    return new Response(asset.packed, { headers });
+  };
 }
 
 function takesPacked(headers: Headers): boolean {

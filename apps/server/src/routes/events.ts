@@ -3,6 +3,7 @@ import type { Host, LogLine, ThreadRef, ThreadStatus } from "@uncaged/workflow/h
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { count, optionalText } from "../schema/value.ts";
+import { ChangeFeed } from "../stream/changes.ts";
 import { sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { allRead, type Context, Routes } from "./route.ts";
@@ -17,7 +18,8 @@ const valuePath = idPath.extend({
 });
 
 /** The routes that stream, and those that read the same page by page and value by value. */
-export function eventRoutes({ host, threadFeeds, changes, connections }: Context) {
+export function eventRoutes({ host, threadFeeds, connections }: Context) {
+  const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
   routes.add("GET /threads/{id}/log", {
     summary: "A page of a thread's debug log, its events among it",

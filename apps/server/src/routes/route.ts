@@ -5,10 +5,8 @@ import type { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
-import type { ChangeFeed } from "../stream/changes.ts";
 import type { Connections } from "../stream/connections.ts";
 import type { ThreadFeeds } from "../stream/thread-feed.ts";
-import type { Spendings } from "./spent.ts";
 
 /** What the routes share. All of it is a view of the storage root. */
 export type Context = {
@@ -16,12 +14,8 @@ export type Context = {
   /** The environment and the folder of threads that are started here: the server's own. */
   env: Record<string, string>;
   cwd: string;
-  version: string;
-  startedAt: number;
   threadFeeds: ThreadFeeds;
-  changes: ChangeFeed;
   connections: Connections;
-  spendings: Spendings;
 };
 
 type Responses = RouteConfig["responses"];

@@ -1,6 +1,13 @@
-import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { ledgerOf, ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
-import { attemptJson, threadDiff, threadJson } from "@uncaged/workflow/host";
+import {
+  attemptJson,
+  type Host,
+  isMoving,
+  threadDiff,
+  threadJson,
+  type ThreadRow,
+} from "@uncaged/workflow/host";
 import { attemptsSchema } from "../schema/attempt.ts";
 import { idPath, threadsQuery } from "../schema/request.ts";
 import {
@@ -34,7 +41,8 @@ function linkToNext(url: string, before: string): string {
   return `<${pathname}?${searchParams.toString()}>; rel="next"`;
 }
 
-export function threadRoutes({ host, spendings }: Context) {
+export function threadRoutes({ host }: Context) {
+  const shownBeside = spendings(host);
   const routes = new Routes("Threads");
   routes.add("GET /threads", {
     summary: "List threads, newest first",
@@ -46,7 +54,7 @@ export function threadRoutes({ host, spendings }: Context) {
       if (total !== null) call.header("X-Total-Count", String(total));
       if (next !== null) call.header("Link", linkToNext(call.req.url, next));
       if (details !== "true") return rows;
-      return Promise.all(rows.map(async (row) => ({ ...row, ...(await spendings.of(row)) })));
+      return Promise.all(rows.map(async (row) => ({ ...row, ...(await shownBeside(row)) })));
     },
   });
   routes.add("GET /live", {
@@ -118,4 +126,48 @@ export function threadRoutes({ host, spendings }: Context) {
     },
   });
   return routes.app;
+}
+
+/** The role at work, else that of the last step, and what was spent. */
+type Spending = {
+  role: string | null;
+  spent: { tokens: number; cost: number; unpriced: number };
+};
+
+const mostKnown = 10_000;
+
+/** What a list shows beside a thread's row. What was spent is read again only when there are new steps. */
+function spendings(host: Host): (row: ThreadRow) => Promise<Spending> {
+  const known = new Map<string, { steps: number; updatedAt: number; spending: Spending }>();
+  return async (row) => {
+    const { threadId, steps, updatedAt } = row;
+    let entry = known.get(threadId);
+    if (entry?.steps !== steps || entry.updatedAt !== updatedAt) {
+      entry = { steps, updatedAt, spending: await spendingOf(host, row) };
+      if (known.size >= mostKnown) known.clear();
+      known.set(threadId, entry);
+    }
+    return { ...entry.spending, ...(await atWork(host, row)) };
+  };
+}
+
+async function atWork(host: Host, row: ThreadRow): Promise<{ role?: string }> {
+  if (row.status !== "running") return {};
+  for await (const { record } of host.log(row, { backward: true })) {
+    const { stepID, step = 0 } = record;
+    if (step <= row.steps) break;
+    if (typeof stepID === "string") return { role: stepID };
+  }
+  return {};
+}
+
+async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
+  // Removed since the row was read, or not readable: it is still a row of the list.
+  const thread = await host.read(row).catch(() => null);
+  if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
+  // What no step records is in the debug log, which is read when nothing more comes.
+  const { tokens, cost, unpriced } = isMoving(thread.status)
+    ? ledgerOfSteps(thread.steps, thread.forkFrom?.steps).total
+    : ledgerOf(await host.attempts(row)).total;
+  return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };
 }

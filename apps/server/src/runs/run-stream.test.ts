@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { type EventRecord, openLocalHost } from "@uncaged/workflow/host";
-import { RunSerializer } from "./run-stream.ts";
+import { runSerializer } from "./run-stream.ts";
 
 const ref = { hash: "AAAA000000001", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
-const serializer = () => new RunSerializer(openLocalHost({ path: "/nowhere" }), ref, null);
+const serializer = () => runSerializer(openLocalHost({ path: "/nowhere" }), ref, null);
 const record = (event: Partial<EventRecord>) => ({
   ...{ tag: "QK4DX8TM", content: "", timestamp: 1, type: "step_start", stepID: "Set_A" },
   ...{ payload: {}, seq: 1, step: 1, ...event },
 });
 
 async function sent(event: Partial<EventRecord>, by = serializer()): Promise<string> {
-  const { bytes } = await by.message({ kind: "event", cursor: "c", event: record(event) });
+  const { bytes } = await by.message({ kind: "event", cursor: "c", event: record(event) }, ref);
   return new TextDecoder().decode(bytes);
 }
 

@@ -1,7 +1,7 @@
 import type { EventRecord, Host, ThreadRef } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
-import { type Bytes, type SseMessage, sseBytes } from "../stream/sse.ts";
-import type { LogItem, Serializer } from "../stream/thread-feed.ts";
+import { type Bytes, sseBytes } from "../stream/sse.ts";
+import type { Serializer } from "../stream/thread-feed.ts";
 import { type Ending, endingOf, endOf, lastSeqOf } from "./run.ts";
 
 const nothing: Bytes = new Uint8Array();
@@ -22,7 +22,7 @@ export async function followRun(
     return new Response(null, { status: 204 });
   // A number above the end is of another run, or another time: such a client is sent what comes.
   const after = last === null ? 0 : Math.min(last, await lastSeqOf(host, ref));
-  const serializer = new RunSerializer(host, ref, endsAt);
+  const serializer = runSerializer(host, ref, endsAt);
   const response = connections.send(() => threadFeeds.listen(ref, serializer, { after }));
   response.headers.set("Connection", "keep-alive");
   return response;
@@ -45,65 +45,52 @@ export const seqIn = (text: string | undefined): number | null =>
  * that it belongs to and that attempt's `path`. The event that ends the run is sent once, when the thread's
  * log has its end, and nothing after it.
  */
-export class RunSerializer implements Serializer {
-  readonly name = "run";
-  readonly #host: Host;
-  readonly #ref: ThreadRef;
-  /** The number of the event that ends the run; null where it had not ended when the stream began. */
-  readonly #endsAt: number | null;
-  readonly #paths = new Map<string, unknown>();
-  #lastSeq = 0;
-  #startedAt = 0;
-  #token: object = {};
-
-  constructor(host: Host, ref: ThreadRef, endsAt: number | null) {
-    this.#host = host;
-    this.#ref = ref;
-    this.#endsAt = endsAt;
-  }
-
-  async message(item: LogItem): Promise<SseMessage> {
-    const { cursor } = item;
-    if (item.kind === "start") {
-      const { clientRunToken } = item.start.parameters.options;
-      this.#startedAt = item.start.timestamp;
-      if (typeof clientRunToken === "string") this.#token = { clientRunToken };
-    }
-    if (item.kind === "event") return { cursor, ...this.#event(item.event) };
-    if (item.kind !== "end") return { cursor, bytes: nothing };
-    const ending = await endingOf(this.#host, this.#ref, item.end, this.#startedAt);
-    const seq = Math.max(ending.seq, this.#lastSeq + 1);
-    return { cursor, bytes: endingBytes({ ...ending, seq }), last: true, seq };
-  }
-
-  status = (): null => null;
-
-  async over(state: { status: string } | "removed"): Promise<Bytes | null> {
-    if (state === "removed" || state.status !== "corrupt") return null;
-    const error = "the thread's log is corrupt";
-    const payload = { error, failed_step_id: null, duration_ms: null };
-    const seq = (await lastSeqOf(this.#host, this.#ref)) + 1;
-    return endingBytes({ type: "workflow_failed", seq, payload });
-  }
-
-  #event({ type, stepID, payload, seq, attempt }: EventRecord): { bytes: Bytes; seq?: number } {
+export function runSerializer(host: Host, ref: ThreadRef, endsAt: number | null): Serializer {
+  const paths = new Map<string, unknown>();
+  let lastSeq = 0;
+  let startedAt = 0;
+  let token: object = {};
+  const bytesOf = ({ type, stepID, payload, seq, attempt }: EventRecord): Bytes => {
     if (type === "attempt_start" && attempt !== undefined) {
-      this.#paths.set(attempt, (payload as { path?: unknown }).path ?? []);
+      paths.set(attempt, (payload as { path?: unknown }).path ?? []);
     }
-    const isPast = endings.has(type) || seq >= (this.#endsAt ?? Infinity);
-    if (isPast || internal.has(type)) return { bytes: nothing };
-    this.#lastSeq = Math.max(this.#lastSeq, seq);
-    const path = attempt === undefined ? undefined : this.#paths.get(attempt);
+    const isPast = endings.has(type) || seq >= (endsAt ?? Infinity);
+    if (isPast || internal.has(type)) return nothing;
+    lastSeq = Math.max(lastSeq, seq);
     const data = {
       stepID,
-      ...(type.startsWith("tool_") && { runID: this.#ref.threadId, ...this.#token }),
+      ...(type.startsWith("tool_") && { runID: ref.threadId, ...token }),
       ...(payload as object),
       // Left out where they are undefined.
       attempt,
-      path,
+      path: attempt === undefined ? undefined : paths.get(attempt),
     };
-    return { bytes: sseBytes(type, data, seq), seq };
-  }
+    return sseBytes(type, data, seq);
+  };
+  return {
+    name: "run",
+    async message(item) {
+      const { cursor } = item;
+      if (item.kind === "start") {
+        const { clientRunToken } = item.start.parameters.options;
+        startedAt = item.start.timestamp;
+        if (typeof clientRunToken === "string") token = { clientRunToken };
+      }
+      if (item.kind === "event") return { cursor, bytes: bytesOf(item.event), seq: item.event.seq };
+      if (item.kind !== "end") return { cursor, bytes: nothing };
+      const ending = await endingOf(host, ref, item.end, startedAt);
+      const seq = Math.max(ending.seq, lastSeq + 1);
+      return { cursor, bytes: endingBytes({ ...ending, seq }), last: true, seq };
+    },
+    status: () => null,
+    async over(state) {
+      if (state === "removed" || state.status !== "corrupt") return null;
+      const error = "the thread's log is corrupt";
+      const payload = { error, failed_step_id: null, duration_ms: null };
+      const seq = (await lastSeqOf(host, ref)) + 1;
+      return endingBytes({ type: "workflow_failed", seq, payload });
+    },
+  };
 }
 
 const endingBytes = ({ type, seq, payload }: Ending): Bytes =>

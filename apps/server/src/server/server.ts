@@ -6,7 +6,14 @@ import {
   WorkflowError,
   writeServerAddress,
 } from "@uncaged/workflow/host";
-import { ConsoleFiles, consoleFolder, isPagePath, noToken, wantsPage } from "../console/console.ts";
+import {
+  type ConsoleFiles,
+  consoleFiles,
+  consoleFolder,
+  isPagePath,
+  noToken,
+  wantsPage,
+} from "../console/console.ts";
 import { limitBody, untypedAsJson } from "../guard/body.ts";
 import { errorResponseTo } from "../guard/error-response.ts";
 import {
@@ -21,12 +28,10 @@ import {
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
-import { Spendings } from "../routes/spent.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
-import { ChangeFeed } from "../stream/changes.ts";
 import { Connections, type StreamLimits } from "../stream/connections.ts";
 import { ThreadFeeds } from "../stream/thread-feed.ts";
 
@@ -71,16 +76,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
-  const app = makeApp(
-    {
-      ...{ host, env, cwd, version, connections },
-      startedAt: Date.now(),
-      threadFeeds: new ThreadFeeds(host),
-      changes: new ChangeFeed(host),
-      spendings: new Spendings(host),
-    },
-    new ConsoleFiles(options.console ?? consoleFolder()),
-  );
+  const context = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const app = makeApp(context, version, consoleFiles(options.console ?? consoleFolder()));
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), token, port: 0, codes };
   const server = listen(options, async (request, own) => {
@@ -126,8 +123,8 @@ const info = {
 };
 
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
-function makeApp(context: Context, files: ConsoleFiles) {
-  const { version, startedAt } = context;
+function makeApp(context: Context, version: string, files: ConsoleFiles) {
+  const startedAt = Date.now();
   const own = new Routes("Server");
   own.add("GET /server", {
     summary: "Which server this is, and since when it runs",
@@ -149,7 +146,7 @@ function makeApp(context: Context, files: ConsoleFiles) {
   app.doc31("/api/openapi.json", document);
   app.get("*", (c, next) => {
     const { path } = c.req;
-    return isPagePath(path) ? files.answer(path, c.req.raw.headers) : next();
+    return isPagePath(path) ? files(path, c.req.raw.headers) : next();
   });
   app.notFound((c) => {
     const { method, path } = c.req;
