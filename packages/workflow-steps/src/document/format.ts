@@ -163,15 +163,12 @@ export const documentForm = {
   required: ["name", "registry", "steps"],
 } as const satisfies Form;
 
-const namesByType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  [...all].map((type) => [
-    type,
-    new Set(fields.filter(({ on }) => on.has(type)).map(({ name }) => name)),
-  ]),
+const namesOnTypes: ReadonlySet<string> = new Set(
+  fields.flatMap(({ name, on }) => [...on].map((type) => `${type}.${name}`)),
 );
 
 export const hasField = (type: string, name: string): boolean =>
-  namesByType.get(type)?.has(name) ?? false;
+  namesOnTypes.has(`${type}.${name}`);
 
 export const isField = (name: string): boolean => fields.some((field) => field.name === name);
 

@@ -27,8 +27,9 @@ async function adaptersFor(
   ...steps: { id: string; [field: string]: unknown }[]
 ): Promise<string[]> {
   const code = await codeOf(flow(...steps));
-  const [, names] = /import \{ (.*) \} from "@uncaged\/workflow-steps\/adapters"/.exec(code) ?? [];
-  return names?.split(", ") ?? [];
+  const names = [...code.matchAll(/\badapters\.(\w+)\(/g)].map(([, name = ""]) => name);
+  expect(code.includes("@uncaged/workflow-steps/adapters")).toBe(names.length > 0);
+  return [...new Set(names)].toSorted();
 }
 
 describe("the code that a step workflow becomes", () => {

@@ -69,22 +69,20 @@ function ownFiles(): Record<string, string> {
 
 /** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
 function moduleCode({ document, subflows }: Gathered): string {
-  const adapters = adaptersFor([...subflows.values(), document]);
+  const made = adaptersFor([...subflows.values(), document]);
   const children = [...subflows].map(
     ([path, child]) => `[${JSON.stringify(path)}, ${parsed(canonicalText(child))}]`,
   );
-  const made = adapters.map(({ text }) => text).join(", ");
   const options = [
     "isChecked: true",
     children.length > 0 && `subflows: Object.fromEntries([${children.join(", ")}])`,
     // What needs a directory is there when the thread has one.
-    adapters.length > 0 &&
-      `adapters: (options, steps) => { const { cwd, env } = options; return { ${made} }; }`,
+    made.length > 0 &&
+      `adapters: (options, steps) => { const { cwd, env } = options; return { ${made.join(", ")} }; }`,
   ];
-  const names = [...new Set(adapters.flatMap(({ uses }) => uses))].toSorted().join(", ");
   return [
     `import { stepsBundle } from ${JSON.stringify(packageName)};`,
-    ...(names === "" ? [] : [`import { ${names} } from ${JSON.stringify(adaptersName)};`]),
+    ...(made.length > 0 ? [`import * as adapters from ${JSON.stringify(adaptersName)};`] : []),
     `const document = ${parsed(canonicalText(document))};`,
     `export const { run, descriptor } = stepsBundle(document, { ${options.filter(Boolean).join(", ")} });`,
     "",
@@ -94,47 +92,30 @@ function moduleCode({ document, subflows }: Gathered): string {
 // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
 const parsed = (json: string): string => `JSON.parse(${JSON.stringify(json)})`;
 
-/**
- * The default adapters that workflows use, each as a property of an object literal with the names that
- * it imports. What a step computes may be anything.
- */
-function adaptersFor(documents: readonly WorkflowDocument[]): { text: string; uses: string[] }[] {
+/** The default adapters that workflows use, each as the code of a property. */
+function adaptersFor(documents: readonly WorkflowDocument[]): string[] {
   const steps = documents.flatMap((document) => document.steps);
   const calls = steps.filter((step) => !runsWorkflow(step));
-  const typed = (type: StepType) => calls.filter((step) => getStepType(step) === type);
-  const asking = typed("LLM");
+  const calling = (...types: StepType[]) =>
+    calls.filter((step) => types.some((type) => type === getStepType(step)));
+  const asking = calling("LLM");
   const gives = (name: string) => asking.some((step) => inputsOf(step)[name] !== undefined);
-  const providers = new Set(asking.flatMap(providersOf));
-  const models = ["anthropic", "openai"].filter((name) => providers.has(name));
-  const modelUses = models.map((name) => `${name}Models`);
-  const modelTools = gives("tools") ? ", tools: stepTools()" : "";
+  const models = [...new Set(asking.flatMap(providersOf))].toSorted();
+  const providers = models.map((name) => `adapters.${name}Models()`).join(", ");
+  const tools = gives("tools") ? ", tools: adapters.stepTools()" : "";
   const docs = JSON.stringify(Object.assign({}, ...documents.map((one) => one.registry.docs)));
-  const inFolder = (name: string, call: string) => `...(cwd !== undefined && { ${name}: ${call} })`;
+  const inFolder = (name: string, call: string) =>
+    `...(cwd !== undefined && { ${name}: adapters.${call} })`;
   return [
-    ...when(models.length > 0, {
-      text: `llm: modelAdapter({ models: [${modelUses.map((name) => `${name}()`).join(", ")}], options, steps${modelTools} })`,
-      uses: ["modelAdapter", ...modelUses, ...when(modelTools, "stepTools")],
-    }),
-    ...when(steps.some(usesFiles), {
-      text: inFolder("file", "fileAdapter({ cwd })"),
-      uses: ["fileAdapter"],
-    }),
-    ...when(gives("docs"), {
-      text: inFolder("doc", `docAdapter({ cwd, docs: ${parsed(docs)} })`),
-      uses: ["docAdapter"],
-    }),
-    ...when([...typed("API"), ...typed("Download")].length > 0, {
-      text: "api: apiAdapter()",
-      uses: ["apiAdapter"],
-    }),
-    ...when(typed("Tool").length > 0, {
-      text: inFolder("tool", "toolAdapter(stepTools(), { cwd, env })"),
-      uses: ["toolAdapter", "stepTools"],
-    }),
-  ];
+    models.length > 0 &&
+      `llm: adapters.modelAdapter({ models: [${providers}], options, steps${tools} })`,
+    steps.some(usesFiles) && inFolder("file", "fileAdapter({ cwd })"),
+    gives("docs") && inFolder("doc", `docAdapter({ cwd, docs: ${parsed(docs)} })`),
+    calling("API", "Download").length > 0 && "api: adapters.apiAdapter()",
+    calling("Tool").length > 0 &&
+      inFolder("tool", "toolAdapter(adapters.stepTools(), { cwd, env })"),
+  ].filter((code) => code !== false);
 }
-
-const when = <T>(condition: unknown, value: T): T[] => (condition ? [value] : []);
 
 const fileTypes = new Set<string | null>(["Write", "Download", "Unzip"]);
 
