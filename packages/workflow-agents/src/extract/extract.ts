@@ -1,7 +1,7 @@
 import type { $ZodObject, output } from "zod/v4/core";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { type Form, checkReading, type Reading } from "./form.ts";
+import type { Checked, Form } from "./form.ts";
 
 /**
  * Reads an agent's text into a value that fits `schema`. `problem` is what did not fit the last
@@ -31,34 +31,29 @@ const longestAnswer = 4_000;
 export async function extract<S extends $ZodObject>(
   text: string,
   form: Form<S>,
-  extraction: Extraction,
+  { extractor, repairs }: Extraction,
   ctx: ThreadContext,
 ): Promise<output<S>> {
   const given = form.empty ? {} : jsonIn(text);
   const direct = given === undefined ? null : await form.check(given);
   if (direct?.ok) return direct.value;
   if (text.trim() === "") throw emptyAnswer(ctx);
-  const { extractor, repairs } = extraction;
-  if (extractor === null) throw failed(direct?.problems ?? [noJson], ctx);
-  if (text.length > longestText) throw failed([tooLong(text.length)], ctx);
-  return await readBy(extractor, repairs, text, form, ctx);
-}
-
-async function readBy<S extends $ZodObject>(
-  extractor: Extractor,
-  repairs: number,
-  text: string,
-  form: Form<S>,
-  ctx: ThreadContext,
-): Promise<output<S>> {
+  let problems = direct?.problems ?? [
+    "the answer is no JSON and has not exactly one JSON code block",
+  ];
+  if (extractor === null) throw failed(problems, ctx);
+  if (text.length > longestText) {
+    const many = `the answer has ${text.length} characters, too many to have the fields read from it`;
+    throw failed([many], ctx);
+  }
   const schema = form.readingSchema();
-  let problems: string[] = [];
   let problem: string | null = null;
   for (let attempt = 0; attempt <= repairs; attempt += 1) {
     ctx.signal?.throwIfAborted();
     const answer: unknown = await extractor(text, schema, problem, ctx);
-    const reading = await checkReading(answer);
-    if (reading.ok && isMissing(reading.value)) throw failed(missingIn(reading.value), ctx);
+    const reading = readingIn(answer);
+    // A second request would only make it up.
+    if (reading.ok && reading.value.isMissing) throw failed(missingIn(reading.value), ctx);
     const checked = reading.ok ? await form.check(reading.value.fields) : reading;
     if (checked.ok) return checked.value;
     problems = checked.problems;
@@ -67,24 +62,28 @@ async function readBy<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-// A second request would only make it up.
-const isMissing = ({ missing, fields }: Reading): boolean =>
-  missing.length > 0 || fields === null || fields === undefined;
+/** What a model has read out of a text: the fields, or which of them the text does not state. */
+type Reading = { missing: string[]; fields: unknown; isMissing: boolean };
 
-const missingIn = ({ missing }: Reading): string[] => [
-  missing.length > 0
-    ? `the text does not state: ${missing.slice(0, 20).join(", ").slice(0, 1000)}`
-    : "the text does not state the fields",
-];
+function readingIn(answer: unknown): Checked<Reading> {
+  const { missing, fields } = Object(answer) as { missing?: unknown; fields?: unknown };
+  if (!Array.isArray(missing) || !missing.every((name) => typeof name === "string")) {
+    const form = "{missing: a list of names, fields: an object or null}";
+    return { ok: false, problems: [`the answer is not ${form}`] };
+  }
+  const isMissing = missing.length > 0 || fields === null || fields === undefined;
+  return { ok: true, value: { missing, fields, isMissing } };
+}
+
+const missingIn = ({ missing }: Reading): string[] => {
+  const names = missing.slice(0, 20).join(", ").slice(0, 1000);
+  return [`the text does not state${names ? `: ${names}` : " the fields"}`];
+};
 
 function shown(answer: unknown): string {
   const json = JSON.stringify(answer) ?? String(answer);
   return json.length > longestAnswer ? `${json.slice(0, longestAnswer)}…` : json;
 }
-
-const noJson = "the answer is no JSON and has not exactly one JSON code block";
-const tooLong = (length: number): string =>
-  `the answer has ${length} characters, too many to have the fields read from it`;
 
 function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
   const [first = "it does not fit", ...more] = problems;

@@ -1,28 +1,19 @@
 import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
-import type { Spent } from "../run/run.ts";
+import type { RoleRun, Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
-import { mostCostOf, type Prices, rounded, withCost } from "./prices.ts";
+import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 
-/** A thread's limits, from its options `maxCost` (US dollars) and `maxTokens`. */
-export type Limits = { maxCost?: number; maxTokens?: number };
+type Limits = { maxCost?: number; maxTokens?: number };
 
-/**
- * What one running role spends and may spend. `reserve` is called before each model call with the most
- * that it may use, which is reserved until the function that it returns is called; `close` is called when
- * the role is over: `isRecorded` when its step records what it spent.
- */
-export type Account = {
-  spent: Spent[];
-  reserve: (most: Spent) => () => void;
-  /** What remains of `maxCost`, in US dollars; null without one. */
-  remaining: () => number | null;
-  isLimited: boolean;
-  withCost: (spent: Spent) => Spent;
+/** What one running role spends and may spend. */
+type Account = Required<
+  Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost">
+> & {
+  /** Called when the role is over: `isRecorded` when its step records what it spent. */
   close: (isRecorded: boolean) => void;
 };
 
-/** `reserved` is what the calls in flight may spend. */
 type Open = { spent: Spent[]; reserved: Set<Tally> };
 
 // By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
@@ -30,49 +21,60 @@ type Open = { spent: Spent[]; reserved: Set<Tally> };
 const open = new WeakMap<object, Set<Open>>();
 
 /**
- * Opens the account of a role that begins to run. What a fork has copied is not counted: another
- * thread has paid for it.
+ * Opens the account of a role that begins to run, within the thread's options `maxCost` (US dollars) and
+ * `maxTokens`. What a fork has copied is not counted: another thread has paid for it.
  *
- * @throws WorkflowError `BAD_BUDGET` when a limit is no positive number. From `reserve`:
+ * @throws WorkflowError `BAD_PRICES`; `BAD_BUDGET` when a limit is no positive number. From `reserve`:
  *   `BUDGET_EXCEEDED` when the call could pass a limit, `PRICE_UNKNOWN` when the thread has a
  *   `maxCost` and the model no known price.
  */
-export function openAccount(ctx: ThreadContext, prices: Prices): Account {
+export function openAccount(ctx: ThreadContext): Account {
+  const prices = ownPrices(ctx);
   const limits = limitsOf(ctx);
+  const { maxCost } = limits;
   const mine: Open = { spent: [], reserved: new Set() };
   const accounts = open.get(ctx.steps) ?? new Set();
   open.set(ctx.steps, accounts.add(mine));
+  const priced = (one: Spent): Tally => {
+    const { usage, cost } = withCost(one, prices);
+    return tallyOf(usage, cost);
+  };
   const spentSoFar = (): Tally =>
-    [...accounts].map((one) => runningOf(one, prices)).reduce(addTally, spentBefore(ctx));
-  const remaining = (): number | null => {
-    const { maxCost } = limits;
-    return maxCost === undefined ? null : Math.max(0, floored(maxCost - spentSoFar().cost));
-  };
-  const reserve = (most: Spent): (() => void) => {
-    const tally = { ...mostOf(most, prices, limits) };
-    check(ctx.threadId, limits, spentSoFar(), tally, most.model);
-    mine.reserved.add(tally);
-    return () => void mine.reserved.delete(tally);
-  };
-  const close = (isRecorded: boolean): void => {
-    mine.reserved.clear();
-    if (isRecorded) accounts.delete(mine);
-  };
+    [...accounts]
+      .flatMap(({ spent, reserved }) => [...spent.map(priced), ...reserved])
+      .reduce(addTally, spentBefore(ctx));
   return {
-    ...{ spent: mine.spent, reserve, remaining, close },
-    isLimited: limits.maxCost !== undefined || limits.maxTokens !== undefined,
+    spent: mine.spent,
+    isLimited: maxCost !== undefined || limits.maxTokens !== undefined,
     withCost: (spent) => withCost(spent, prices),
+    // In millionths: what a command takes, and no more than there is.
+    remaining: () =>
+      maxCost === undefined
+        ? null
+        : Math.max(0, Math.floor((maxCost - spentSoFar().cost) * 1e6) / 1e6),
+    reserve({ model, usage, cost }) {
+      const most = cost ?? mostCostOf(model, usage, prices);
+      if (most === null && maxCost !== undefined) throw priceUnknown(model);
+      const tally = tallyOf(usage, most);
+      check(ctx.threadId, limits, spentSoFar(), tally, model);
+      mine.reserved.add(tally);
+      return () => void mine.reserved.delete(tally);
+    },
+    close(isRecorded) {
+      mine.reserved.clear();
+      if (isRecorded) accounts.delete(mine);
+    },
   };
 }
-
-// In millionths: what a command takes, and no more than there is.
-const floored = (cost: number): number => Math.floor(cost * 1e6) / 1e6;
 
 function limitsOf({ options = {} }: ThreadContext): Limits {
   const { maxCost, maxTokens } = options;
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
-    const sound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
-    if (limit !== undefined && !sound) throw badBudget(name, limit);
+    const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
+    if (limit === undefined || isSound) continue;
+    const message = `${name} is ${JSON.stringify(limit)}, not a positive number`;
+    const example = name === "maxCost" ? "US dollars, as 2.5" : "a number of tokens, as 200000";
+    throw misuse("BAD_BUDGET", message, `give ${example}`);
   }
   return { maxCost, maxTokens } as Limits;
 }
@@ -85,20 +87,6 @@ function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally
     .flatMap(({ meta }) => Object.values(spendingOf(meta)?.models ?? {}))
     .map(({ usage, cost }) => tallyOf(usage, cost))
     .reduce(addTally, noTally);
-}
-
-function mostOf(most: Spent, prices: Prices, { maxCost }: Limits): Tally {
-  const cost = most.cost ?? mostCostOf(most.model, most.usage, prices);
-  if (cost === null && maxCost !== undefined) throw priceUnknown(most.model);
-  return tallyOf(most.usage, cost);
-}
-
-function runningOf({ spent, reserved }: Open, prices: Prices): Tally {
-  const answered = spent.map((one) => {
-    const { usage, cost } = withCost(one, prices);
-    return tallyOf(usage, cost);
-  });
-  return [...answered, ...reserved].reduce(addTally, noTally);
 }
 
 function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {
@@ -128,11 +116,4 @@ const priceUnknown = (model: string): WorkflowError =>
     "PRICE_UNKNOWN",
     `the thread has a maxCost, and the price of model ${model} is not known`,
     `set it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
-  );
-
-const badBudget = (name: string, limit: unknown): WorkflowError =>
-  misuse(
-    "BAD_BUDGET",
-    `${name} is ${JSON.stringify(limit)}, not a positive number`,
-    name === "maxCost" ? "give US dollars, as 2.5" : "give a number of tokens, as 200000",
   );

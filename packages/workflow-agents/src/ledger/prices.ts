@@ -1,6 +1,6 @@
-import type { Spent } from "../run/run.ts";
-import type { ThreadContext, Usage, WorkflowError } from "@uncaged/workflow";
+import type { ThreadContext, Usage } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
+import type { Spent } from "../run/run.ts";
 
 /**
  * US dollars per million tokens. Without `cacheRead` or `cacheWrite` the price of a call that read or
@@ -8,23 +8,21 @@ import { misuse } from "../run/error.ts";
  */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
-/**
- * A model's price. `long` holds for the whole of a call whose input, cached or not, is longer than
- * `above` tokens.
- */
+/** A model's price. `long` holds for the whole of a call with more than `above` tokens of input, cached or not. */
 export type Price = Rates & { long?: Rates & { above: number } };
 
 /** Prices by model name. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** A price as `[input, cacheRead, cacheWrite, output]`. */
 type Row = readonly [input: number, cacheRead: number, cacheWrite: number | null, output: number];
+type Long = { above: number; input: number; output: number };
 
-const ratesOf = ([input, cacheRead, cacheWrite, output]: Row): Rates =>
-  cacheWrite === null ? { input, cacheRead, output } : { input, cacheRead, cacheWrite, output };
-
-// Cache writes are those that live 5 minutes: the ones that the agents ask for.
-const anthropic: Record<string, Row> = {
+/**
+ * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
+ * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
+ * Cache writes are those that live 5 minutes: the ones that the agents ask for.
+ */
+const flat: Record<string, Row> = {
   "claude-fable-5-2": [8, 0.2, 10, 40],
   "claude-fable-5-1": [10, 0.25, 12.5, 50],
   "claude-fable-5": [10, 1, 12.5, 50],
@@ -40,11 +38,7 @@ const anthropic: Record<string, Row> = {
   "claude-sonnet-5": [2, 0.2, 2.5, 10],
   "claude-sonnet-4-6": [3, 0.3, 3.75, 15],
   "claude-sonnet-4-5": [3, 0.3, 3.75, 15],
-  "claude-haiku-5-5": [0.1, 0.01, 0.125, 0.5],
   "claude-haiku-4-5": [1, 0.1, 1.25, 5],
-};
-
-const openai: Record<string, Row> = {
   "gpt-5.2": [1.75, 0.175, null, 14],
   "gpt-5.1": [1.25, 0.125, null, 10],
   "gpt-5": [1.25, 0.125, null, 10],
@@ -60,38 +54,42 @@ const openai: Record<string, Row> = {
   o3: [2, 0.5, null, 8],
   "o4-mini": [1.1, 0.275, null, 4.4],
 };
+/** Models whose long calls cost a multiple. */
+const withLong: [Record<string, Row>, Long][] = [
+  [{ "claude-haiku-5-5": [0.1, 0.01, 0.125, 0.5] }, { above: 100_000, input: 5, output: 5 }],
+  [
+    {
+      "gpt-6-astra": [10, 1, 12.5, 50],
+      "gpt-6.1-sol": [2, 0.1, 2.5, 10],
+      "gpt-6.1-terra": [1, 0.05, 1.25, 5],
+      "gpt-6-sol": [2, 0.2, 2.5, 10],
+      "gpt-6-luna": [0.1, 0.01, 0.125, 0.5],
+      "gpt-5.5": [5, 0.5, null, 30],
+      "gpt-5.4": [2.5, 0.25, null, 15],
+    },
+    { above: 272_000, input: 2, output: 1.5 },
+  ],
+];
 
-// Above 272,000 tokens of input: twice the input's price and one and a half times the output's.
-const openaiLong: Record<string, Row> = {
-  "gpt-6-astra": [10, 1, 12.5, 50],
-  "gpt-6.1-sol": [2, 0.1, 2.5, 10],
-  "gpt-6.1-terra": [1, 0.05, 1.25, 5],
-  "gpt-6-sol": [2, 0.2, 2.5, 10],
-  "gpt-6-luna": [0.1, 0.01, 0.125, 0.5],
-  "gpt-5.5": [5, 0.5, null, 30],
-  "gpt-5.4": [2.5, 0.25, null, 15],
-};
+const ratesOf = (
+  [input, cacheRead, cacheWrite, output]: Row,
+  of = { input: 1, output: 1 },
+): Rates => ({
+  input: of.input * input,
+  cacheRead: of.input * cacheRead,
+  ...(cacheWrite !== null && { cacheWrite: of.input * cacheWrite }),
+  output: of.output * output,
+});
 
-/**
- * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
- * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
- */
 function listPrices(): Prices {
-  const flat = Object.entries({ ...anthropic, ...openai });
-  const table: Record<string, Price> = Object.fromEntries(
-    flat.map(([model, row]) => [model, ratesOf(row)]),
-  );
-  for (const [model, row] of Object.entries(openaiLong)) {
-    const [input, read, write, output] = row;
-    const dear = ratesOf([2 * input, 2 * read, write === null ? null : 2 * write, 1.5 * output]);
-    table[model] = { ...ratesOf(row), long: { above: 272_000, ...dear } };
+  const table = new Map<string, Price>();
+  for (const [model, row] of Object.entries(flat)) table.set(model, ratesOf(row));
+  for (const [rows, long] of withLong) {
+    for (const [model, row] of Object.entries(rows)) {
+      table.set(model, { ...ratesOf(row), long: { above: long.above, ...ratesOf(row, long) } });
+    }
   }
-  const haiku = ratesOf([0.5, 0.05, 0.625, 2.5]);
-  table["claude-haiku-5-5"] = {
-    ...ratesOf([0.1, 0.01, 0.125, 0.5]),
-    long: { above: 100_000, ...haiku },
-  };
-  return table;
+  return Object.fromEntries(table);
 }
 
 let known: Prices | null = null;
@@ -113,26 +111,23 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
 
 /**
  * What one call cost in US dollars, null when a price that it needs is not known: nothing is guessed.
- * A sum of several calls can't be withCost: a long call has another price.
+ * The sum of several calls has no price: a long call has another one.
  */
 export function costOf(model: string, usage: Usage, own?: Prices): number | null {
-  const price = priceOf(model, own);
-  if (price === null) return null;
-  const { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens } = usage;
-  const { input, output, cacheRead, cacheWrite } = ratesFor(price, usage);
+  const rates = ratesFor(model, usage, own);
+  if (rates === null) return null;
   const parts = [
-    [input_tokens, input],
-    [output_tokens, output],
-    [cache_read_tokens, cacheRead],
-    [cache_write_tokens, cacheWrite],
+    [usage.input_tokens, rates.input],
+    [usage.output_tokens, rates.output],
+    [usage.cache_read_tokens, rates.cacheRead],
+    [usage.cache_write_tokens, rates.cacheWrite],
   ] as const;
   let cost = 0;
   for (const [tokens, rate] of parts) {
-    if (tokens === 0) continue;
-    if (rate === undefined) return null;
-    cost += tokens * rate;
+    if (tokens > 0 && rate === undefined) return null;
+    cost += tokens * (rate ?? 0);
   }
-  return rounded(cost / 1_000_000);
+  return rounded(cost / 1e6);
 }
 
 /** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
@@ -143,28 +138,22 @@ export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
 
 /** The most that a call of so many tokens can cost: its input may also be written to the cache. */
 export function mostCostOf(model: string, usage: Usage, own?: Prices): number | null {
-  const { input_tokens, cache_write_tokens } = usage;
-  const price = priceOf(model, own);
   const plain = costOf(model, usage, own);
-  if (price === null || ratesFor(price, usage).cacheWrite === undefined) return plain;
-  const written = {
-    ...usage,
-    input_tokens: 0,
-    cache_write_tokens: input_tokens + cache_write_tokens,
-  };
-  return Math.max(plain ?? 0, costOf(model, written, own) ?? 0);
+  const cache_write_tokens = usage.cache_write_tokens + usage.input_tokens;
+  const written = costOf(model, { ...usage, input_tokens: 0, cache_write_tokens }, own);
+  return plain === null ? null : Math.max(plain, written ?? 0);
 }
 
 /** A sum of costs without what binary fractions add to it. */
 export const rounded = (cost: number): number => Math.round(cost * 1e10) / 1e10;
 
-function ratesFor({ long, ...short }: Price, usage: Usage): Rates {
+function ratesFor(model: string, usage: Usage, own?: Prices): Rates | null {
+  const price = priceOf(model, own);
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-  return long !== undefined && input > long.above ? long : short;
+  return price?.long && input > price.long.above ? price.long : price;
 }
 
-/** The variable of the thread's environment that holds prices as JSON. */
-export const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
+const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
 
 /**
  * The prices that come before the built-in ones: those of the thread's option `prices`, and those of
@@ -191,36 +180,37 @@ function checked(value: unknown, name: string): Prices {
   if (!isObject(value)) throw badPrices(`${name} is no object of prices by model`);
   for (const [model, price] of Object.entries(value)) {
     const violation = violationOf(price);
-    if (violation !== null)
-      throw badPrices(`${name}: the price of ${JSON.stringify(model)} ${violation}`);
+    if (violation === null) continue;
+    throw badPrices(`${name}: the price of ${JSON.stringify(model)} ${violation}`);
   }
   return value as Record<string, Price>;
 }
 
+const rateNames = ["input", "output", "cacheRead", "cacheWrite"];
+
 function violationOf(price: unknown): string | null {
   if (!isObject(price)) return "is no object";
   const { long, ...rates } = price;
-  for (const name of ["input", "output"]) {
-    if (!(name in rates)) return `has no ${name}`;
-  }
+  const missing = ["input", "output"].find((name) => !(name in rates));
+  if (missing !== undefined) return `has no ${missing}`;
   for (const [name, rate] of Object.entries(rates)) {
-    if (!["input", "output", "cacheRead", "cacheWrite"].includes(name)) return `has a ${name}`;
+    if (!rateNames.includes(name)) return `has a ${name}`;
     if (!isAmount(rate)) return `has a ${name} that is no number of dollars`;
   }
   if (long === undefined) return null;
   if (!isObject(long) || !isAmount(long.above)) return "has a long without above";
   const { above: _, ...longRates } = long;
   const violation = violationOf(longRates);
-  return violation === null ? null : `has a long that ${violation}`;
+  return violation && `has a long that ${violation}`;
 }
 
-const isAmount = (value: unknown): value is number =>
+const isAmount = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const badPrices = (message: string): WorkflowError =>
+const badPrices = (message: string) =>
   misuse(
     "BAD_PRICES",
     message,

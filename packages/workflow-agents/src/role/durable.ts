@@ -5,7 +5,6 @@ import {
   START,
   type Step,
   type StepCall,
-  type ThreadContext,
   type ThreadInput,
   usesAttempt,
   type WorkflowOptions,
@@ -36,34 +35,18 @@ export function roleSteps(
   input: ThreadInput,
   options: WorkflowOptions,
 ): RoleSteps {
-  const {
-    threadId,
-    maxRounds,
-    signal: _,
-    cwd: _cwd,
-    env: _env,
-    attempts: _attempts,
-    ...rest
-  } = options;
+  const { threadId, maxRounds, signal: _, cwd: __, env: ___, attempts: ____, ...rest } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
   return (name, role, prompt = input.prompt) =>
     step(name, async ({ signal, cwd, env, attempt, attempts }) => {
-      const context: ThreadContext = {
-        threadId,
-        start,
-        steps,
-        allSteps: steps,
-        role: name,
-        ...{ signal, cwd, env, attempts },
+      const result = await role({
+        ...{ threadId, steps, allSteps: steps, role: name, signal, cwd, env, attempts },
+        start: { ...start, content: prompt },
         // Any other role may play several that each take an attempt over.
         ...(usesAttempt in role && { attempt }),
-        params: input.params,
-        options: rest,
-      };
-      const asked =
-        prompt === start.content ? context : { ...context, start: { ...start, content: prompt } };
-      const result = await role(asked);
+        ...{ params: input.params, options: rest },
+      });
       const meta = result.meta as Record<string, unknown>;
       steps.push({ role: name, content: result.content, meta, timestamp: Date.now() });
       return result;

@@ -13,10 +13,10 @@ import {
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
-import { ownPrices, type Prices, withCost } from "../ledger/prices.ts";
 import { failure } from "../run/error.ts";
 import { inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
+  attach,
   checkFields,
   runSpending,
   type Spending,
@@ -92,12 +92,14 @@ async function execute<S extends $ZodObject>(
   path: Path | null,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
   const { description, agent, extract: extractor = null, repairs = 2 } = spec;
-  const { role: stepID = "agent" } = ctx;
-  const prices = ownPrices(ctx);
-  const { close, ...account } = openAccount(ctx, prices);
+  const { close, ...account } = openAccount(ctx);
   const outer = outerRun();
-  const agents = { started: 0, running: 0 };
-  const run: RoleRun = { stepID, ...account, ...memoryOf(ctx, path), agents };
+  const run: RoleRun = {
+    stepID: ctx.role ?? "agent",
+    ...account,
+    ...memoryOf(ctx, path),
+    agents: { started: 0, running: 0 },
+  };
   let raw: string | null = null;
   let isRecorded = false;
   try {
@@ -105,28 +107,23 @@ async function execute<S extends $ZodObject>(
       try {
         const systemPrompt = systemPromptOf(spec, form, ctx);
         const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
-        publish("step_start", {
-          type: "Role",
-          meta: { title: ctx.role, description },
-          resolvedInputs,
-        });
+        const meta = { title: ctx.role, description };
+        publish("step_start", { type: "Role", meta, resolvedInputs });
         raw = textOf(await agent(ctx, systemPrompt));
         const fields = await extract(raw, form, { extractor, repairs }, ctx);
-        const { agent: kept, ...spent } = runSpending(run, prices);
-        const meta = { ...fields, ...spent, ...(kept && { agent: kept }) };
-        publish("step_done", {
-          outputs: { content: truncated(raw), meta: truncated(meta) },
-          spent,
-        });
+        const whole = { ...fields, ...runSpending(run) };
+        const outputs = { content: truncated(raw), meta: truncated(whole) };
+        publish("step_done", { outputs, spent: spentBy(run) });
         isRecorded = path !== null;
-        return { content: raw, meta };
+        return { content: raw, meta: whole };
       } catch (error) {
-        throw withKept(error, raw, ctx, run, prices);
+        if (!ctx.signal?.aborted) failWith(error, raw, run);
+        throw error;
       }
     });
   } finally {
     // The step of the role that plays this one records what both have spent.
-    outer?.spent.push(...run.spent.map((spent) => withCost(spent, prices)));
+    outer?.spent.push(...run.spent.map(account.withCost));
     close(isRecorded || outer !== null);
   }
 }
@@ -152,34 +149,26 @@ function textOf(answer: unknown): string {
   );
 }
 
+function spentBy(run: RoleRun): Omit<Spending, "agent"> {
+  const { agent: _, ...spent } = runSpending(run);
+  return spent;
+}
+
 const longestRaw = 64 * 1024;
 
 /** Publishes what went wrong, and has the end record keep what was answered and spent until then. */
-function withKept(
-  error: unknown,
-  text: string | null,
-  ctx: ThreadContext,
-  run: RoleRun,
-  prices: Prices,
-): unknown {
-  if (ctx.signal?.aborted) return error;
+function failWith(error: unknown, text: string | null, run: RoleRun): void {
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
-  const message = error instanceof Error ? error.message : String(error);
-  const { agent: _, ...spent } = runSpending(run, prices);
   publish("step_error", {
-    error: message,
+    error: error instanceof Error ? error.message : String(error),
     code: known?.code ?? null,
     ...(known?.details && { problems: known.details }),
     ...(raw !== null && { raw }),
-    spent,
+    spent: spentBy(run),
   });
-  if (typeof error !== "object" || error === null) return error;
-  const paid = run.spent.length > 0 ? runSpending(run, prices) : {};
-  const kept = { role: run.stepID, ...(raw !== null && { raw }), ...paid };
-  // Not every object lets itself be written to: then the message alone is kept.
-  Reflect.defineProperty(error, "kept", { value: kept, configurable: true, writable: true });
-  return error;
+  const paid = run.spent.length > 0 ? runSpending(run) : {};
+  attach(error, "kept", { role: run.stepID, ...(raw !== null && { raw }), ...paid });
 }
 
 /**
@@ -191,9 +180,10 @@ function memoryOf(
   path: Path | null,
 ): Pick<RoleRun, "memory" | "remembered" | "path"> {
   if (path === null) return { memory: {} };
-  const pathOf = (memory: unknown) => (isObject(memory) ? (memory.path ?? []) : []);
+  const isHere = (memory: unknown) =>
+    JSON.stringify((isObject(memory) && memory.path) || []) === JSON.stringify(path);
   const remembered = steps.findLastIndex(({ role: other, meta }) => {
-    return other === name && JSON.stringify(pathOf(meta.agent)) === JSON.stringify(path);
+    return other === name && isHere(meta.agent);
   });
   const kept = steps[remembered]?.meta.agent;
   if (!isObject(kept)) return { memory: {}, path };

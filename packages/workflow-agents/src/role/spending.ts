@@ -6,26 +6,22 @@ import {
   type Usage,
 } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
-import { ownPrices, type Prices, rounded, withCost } from "../ledger/prices.ts";
+import { rounded } from "../ledger/prices.ts";
 import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
+
+type Sum = { usage: Usage; cost: number | null };
 
 /**
  * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
  * in US dollars, null when a price is not known. `models` has each when there were several.
  * `agent` is what agents keep for the role's later steps.
  */
-export type Spending = {
-  usage: Usage;
+export type Spending = Sum & {
   model: string | null;
-  cost: number | null;
-  models?: Record<string, { usage: Usage; cost: number | null }>;
+  models?: Record<string, Sum>;
   agent?: Record<string, unknown>;
 };
-
-type Sum = { usage: Usage; cost: number | null };
-
-const nothing: Sum = { usage: noUsage, cost: 0 };
 
 const add = (a: Sum, b: Sum): Sum => ({
   usage: addUsage(a.usage, b.usage),
@@ -33,39 +29,36 @@ const add = (a: Sum, b: Sum): Sum => ({
 });
 
 /** What a run has spent so far. */
-export function runSpending({ spent, memory, path = [] }: RoleRun, prices: Prices): Spending {
+export function runSpending({ spent, withCost, memory, path = [] }: RoleRun): Spending {
   const models = new Map<string, Sum>();
+  const nothing: Sum = { usage: noUsage, cost: 0 };
   let sum = nothing;
-  for (const { model, ...one } of spent.map((each) => withCost(each, prices))) {
+  for (const { model, ...one } of spent.map((each) => withCost?.(each) ?? each)) {
     models.set(model, add(models.get(model) ?? nothing, one));
     sum = add(sum, one);
   }
+  const agent = { ...memory, ...(path.length > 0 && { path }) };
   return {
-    usage: sum.usage,
+    ...sum,
     model: spent.at(-1)?.model ?? null,
-    cost: sum.cost,
     ...(models.size > 1 && { models: Object.fromEntries(models) }),
-    ...(Object.keys(memory).length > 0 && {
-      agent: { ...memory, ...(path.length > 0 && { path }) },
-    }),
+    ...(Object.keys(memory).length > 0 && { agent }),
   };
 }
 
-const count = { type: "integer", minimum: 0 };
+const counts = Object.keys(noUsage);
 const usage = {
   type: "object",
-  properties: Object.fromEntries(Object.keys(noUsage).map((name) => [name, count])),
-  required: Object.keys(noUsage),
+  properties: Object.fromEntries(counts.map((name) => [name, { type: "integer", minimum: 0 }])),
+  required: counts,
 };
-const cost = { type: ["number", "null"], minimum: 0, description: "US dollars" };
 const spending = {
   usage,
   model: { type: ["string", "null"] },
-  cost,
+  cost: { type: ["number", "null"], minimum: 0, description: "US dollars" },
   models: { type: "object" },
   agent: { type: "object" },
 };
-const always = ["usage", "model", "cost"];
 
 /** The schema of a step's meta: that of its fields, and what it spent. */
 export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSchema {
@@ -73,7 +66,7 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
   return {
     ...fields,
     properties: { ...properties, ...spending },
-    required: [...required, ...always],
+    required: [...required, "usage", "model", "cost"],
   };
 }
 
@@ -101,28 +94,29 @@ export type Paid<T> = { result: T; spending: Spending };
  *
  * When the work fails its error has what was spent until then: `error.spent`.
  *
- * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and what the
- *   work throws.
+ * @throws WorkflowError those of {@link openAccount}, and what the work throws.
  */
 export async function paid<T>(
   ctx: ThreadContext,
   { stepID, intercept }: Pick<RoleRun, "stepID" | "intercept">,
   work: () => Promise<T>,
 ): Promise<Paid<T>> {
-  const prices = ownPrices(ctx);
-  const { close, ...account } = openAccount(ctx, prices);
+  const { close, ...account } = openAccount(ctx);
   const run: RoleRun = { stepID, intercept, memory: {}, ...account };
   try {
     const result = await withRun(run, work);
-    return { result, spending: runSpending(run, prices) };
+    return { result, spending: runSpending(run) };
   } catch (error) {
-    if (typeof error === "object" && error !== null && run.spent.length > 0) {
-      const value = runSpending(run, prices);
-      Reflect.defineProperty(error, "spent", { value, configurable: true, writable: true });
-    }
+    if (run.spent.length > 0) attach(error, "spent", runSpending(run));
     throw error;
   } finally {
     // No step of `ctx.steps` will ever record it.
     close(false);
   }
+}
+
+/** Gives an error a field. Not every object lets itself be written to: then it stays as it is. */
+export function attach(error: unknown, name: string, value: unknown): void {
+  if (typeof error !== "object" || error === null) return;
+  Reflect.defineProperty(error, name, { value, configurable: true, writable: true });
 }
