@@ -218,13 +218,13 @@ describe("the exported names of the agents", () => {
       codex
       commandAgent
       confinedPath
+      converse
       currentRun
       cursor
       describe
       editFile
       listFiles
       mcpTools
-      modelClient
       modelExtractor
       openaiAgent
       openaiProvider
@@ -250,6 +250,8 @@ describe("the exported names of the agents", () => {
       type Block
       type CommandOptions
       type ConfinedPath
+      type Conversation
+      type Conversed
       type Effort
       type Extractor
       type Format
@@ -258,14 +260,10 @@ describe("the exported names of the agents", () => {
       type Message
       type ModelAnswer
       type ModelCallbacks
-      type ModelClient
-      type ModelClientOptions
       type ModelExtractorOptions
       type ModelOptions
-      type ModelParams
       type ModelProvider
       type ModelRequest
-      type ModelResult
       type ModelSink
       type OpenAIOptions
       type Paid
@@ -299,6 +297,7 @@ describe("the exported names of the agents", () => {
       type ToolRunner
       type ToolSource
       type ToolUse
+      type Toolbox
       type WriteOptions
       withRun
       writeConfined

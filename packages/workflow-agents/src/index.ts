@@ -35,13 +35,12 @@ export { type Script, type ScriptedAnswer, scriptedAgent } from "./scripted/scri
 export { type AnthropicAccess, anthropicProvider } from "./anthropic/anthropic.ts";
 export { openaiProvider } from "./openai/openai.ts";
 export {
-  modelClient,
-  type ModelClient,
-  type ModelClientOptions,
-  type ModelParams,
-  type ModelResult,
-} from "./llm/client.ts";
-export type { ModelCallbacks } from "./llm/converse.ts";
+  type Conversation,
+  converse,
+  type Conversed,
+  type ModelCallbacks,
+  type Toolbox,
+} from "./llm/converse.ts";
 export type { ModelOptions } from "./llm/agent.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
 export type {

@@ -40,6 +40,8 @@ export type Conversed = ModelAnswer & { hasToolUse: boolean };
  *
  * The text is that of the last turn; of the last one that had any, when a model that worked with
  * tools ends without any.
+ *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
+ *
  * @throws ProviderError what the provider throws; `LLM_TRUNCATED`, `LLM_TOOL_TRUNCATED`, `LLM_REFUSED`,
  *   `LLM_CONTEXT_FULL`, `LLM_EMPTY`, `LLM_TOO_MANY_TURNS`. The signal's reason when it is aborted.
  */

@@ -38,7 +38,6 @@ const kinds = {
   LLM_UNREACHABLE: again("connection_error", "check the base URL and the network, then retry"),
   LLM_CUT_OFF: again("connection_error", "retry the thread: the answer did not arrive whole"),
   LLM_BAD_STREAM: again("json_parse_error", "check that the base URL is that of a model's API"),
-  LLM_BAD_OUTPUT: again("json_parse_error", "retry the thread, or ask for a simpler form"),
   LLM_EMPTY: again("unknown_error", "retry the thread, or ask for an answer in the prompt"),
   LLM_TRUNCATED: once("bad_request", "raise maxTokens, or allow it with allowTruncated"),
   LLM_TOOL_TRUNCATED: once("bad_request", "raise maxTokens: the tool call was not run"),

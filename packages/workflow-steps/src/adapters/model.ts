@@ -3,12 +3,14 @@ import {
   type Access,
   type AnthropicAccess,
   anthropicProvider,
+  converse,
   type Message,
-  modelClient,
-  type ModelParams,
+  type ModelCallbacks,
   type ModelProvider,
   openaiProvider,
+  type ModelRequest,
   paid,
+  type Toolbox,
   type ToolContext,
   type ToolRegistry,
   type ToolRunner,
@@ -74,18 +76,37 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
     async call(params, onToken, callbacks, around) {
       const { name, provider } = chosen(models, params);
       const signal = around?.signal ?? options.signal;
-      const runner = await toolsOf(params.tools, tools, { env, cwd, signal });
-      const llm = modelClient(provider, { env, cwd, signal, tools: runner, maxTurns });
+      const toolbox = await toolboxOf(params.tools, tools, { env, cwd, signal });
+      const own = (await toolbox?.runner.definitions(toolbox.context)) ?? params.tools ?? [];
+      const request = requestOf(params, own);
+      const all: ModelCallbacks = callbacks ?? { onToken };
+      const { onToolUse, onToolResult, ...deltas } = all;
+      const streamed = params.stream === true ? deltas : {};
       const stepID = around?.stepID ?? "llm";
       // The step's own events have a model's tools.
       const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
-        llm.call(asked(params, runner !== undefined), onToken, callbacks),
+        converse(provider, request, {
+          ...{ env, signal, toolbox, maxTurns },
+          callbacks: { ...streamed, onToolUse, onToolResult },
+        }),
       );
       const { usage, cost } = spending;
       const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
       const total_tokens = input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
-      return { ...result, usage: { ...usage, total_tokens }, cost, provider: name };
+      const { id, model, text, thinking, finishReason } = result;
+      const uses = result.toolUses.map(({ id: use, name: tool, input }) => ({
+        id: use,
+        name: tool,
+        input,
+      }));
+      return {
+        ...{ id, model, content: text, cost, provider: name },
+        ...{ finish_reason: finishReason, stop_reason: finishReason },
+        usage: { ...usage, total_tokens },
+        ...(uses.length > 0 && { tool_calls: uses, tool_use: uses }),
+        ...(thinking && { thinking }),
+      };
     },
   };
 }
@@ -110,26 +131,24 @@ function chosen(models: readonly Models[], { provider, model }: LLMParams): Mode
   throw new LLMError("bad_request", message, { code: "PROVIDER_UNKNOWN" });
 }
 
-function asked(params: LLMParams, runsTools: boolean): ModelParams {
-  const { model, system, messages, stream, tools, output_config, max_tokens, temperature } = params;
-  const own = runsTools ? [] : (tools ?? []);
+function requestOf(params: LLMParams, tools: readonly LLMTool[]): ModelRequest {
+  const { model, system = "", messages, output_config: form, max_tokens, temperature } = params;
+  const thinking = params.thinking as { type: "adaptive" | "disabled" } | Budget | undefined;
   return {
-    model,
-    system,
+    ...{ model, system, temperature, maxTokens: max_tokens },
     messages: messages.map(messageOf),
-    stream: stream === true,
-    tools: own.map(({ name, description = "", input_schema }) => {
+    tools: tools.map(({ name, description = "", input_schema }) => {
       return { name, description, input_schema: input_schema as Record<string, unknown> };
     }),
-    max_tokens,
-    temperature,
-    thinking: params.thinking as ModelParams["thinking"],
-    output_config:
-      output_config && output_config.type !== "text"
-        ? { type: output_config.type, schema: output_config.schema }
-        : undefined,
+    thinking:
+      thinking?.type === "enabled" ? { budgetTokens: thinking.budget_tokens } : thinking?.type,
+    ...(form?.type === "json_object" && { format: { type: form.type } }),
+    ...(form?.type === "json_schema" &&
+      form.schema && { format: { type: form.type, schema: form.schema } }),
   };
 }
+
+type Budget = { type: "enabled"; budget_tokens: number };
 
 function messageOf({ role, content }: LLMParams["messages"][number]): Message {
   if (typeof content === "string") return { role, content };
@@ -141,7 +160,7 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
  * What runs the tools that a step names for its model; undefined when it names none. A tool with an
  * `input_schema` is the step's own and not run here.
  */
-async function toolsOf(
+async function toolboxOf(
   tools: readonly LLMTool[] | undefined,
   registry: ToolRegistry | undefined,
   {
@@ -149,7 +168,7 @@ async function toolsOf(
     env,
     signal = new AbortController().signal,
   }: Partial<ToolContext> & Pick<ToolContext, "env">,
-): Promise<ToolRunner | undefined> {
+): Promise<Toolbox | undefined> {
   const named = (tools ?? []).filter(({ input_schema }) => input_schema === undefined);
   if (named.length === 0) return undefined;
   if (named.length !== tools?.length) {
@@ -160,11 +179,12 @@ async function toolsOf(
     const message = "the run has no working directory, and the model's tools need one";
     throw failure("NO_CWD", message, "give cwd in the options of the run");
   }
-  const known = (await registry.all({ cwd, env, signal })).map(({ name }) => name);
+  const context = { cwd, env, signal };
+  const known = (await registry.all(context)).map(({ name }) => name);
   const names = new Set(named.map(({ name }) => houseName(name, known)));
   const lost = [...names].find((name) => !known.includes(name));
   if (lost !== undefined) throw bad(`there is no tool ${lost}; tools: ${known.join(", ")}`);
-  return {
+  const runner: ToolRunner = {
     definitions: async (at) =>
       (await registry.definitions(at)).filter(({ name }) => names.has(name)),
     async run(name, input, at) {
@@ -173,6 +193,7 @@ async function toolsOf(
       return { content, is_error: true };
     },
   };
+  return { runner, context };
 }
 
 const bad = (message: string): LLMError =>
