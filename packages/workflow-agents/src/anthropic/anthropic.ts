@@ -12,18 +12,16 @@ import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provi
 import { callClient, type ClientCall, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { bodyOf, countBodyOf, MessageAccumulator } from "./message.ts";
 
-/** The options of an Anthropic agent. */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
 /**
  * An agent that asks a model of the Anthropic API with the official SDK: streaming, with thinking, and
- * with tools until the model ends its turn.
+ * with tools until the model ends its turn. `maxTokens` is 32,000 when not given.
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
- * The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of the thread's environment;
- * the address `baseUrl`, or its `ANTHROPIC_BASE_URL`. `maxTokens` is 32,000 when not given.
+ * Key and address are those of {@link anthropicProvider}.
  * @throws ProviderError from the running agent.
  */
 export function anthropicAgent(options: AnthropicOptions): AgentFn {
@@ -40,9 +38,9 @@ const provider = "Anthropic";
 const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
 
 /**
- * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or
- * `ANTHROPIC_AUTH_TOKEN` of the environment that a request comes with; `ANTHROPIC_CUSTOM_HEADERS` adds
- * headers.
+ * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of
+ * the thread's environment, the address `baseUrl` or its `ANTHROPIC_BASE_URL`; `ANTHROPIC_CUSTOM_HEADERS`
+ * adds headers.
  */
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);

@@ -65,7 +65,7 @@ export function bodyOf(request: ModelRequest, cache: boolean): MessageCreatePara
   };
 }
 
-/** The same request to be counted: without what has no part in its input. */
+// Without what has no part in its input.
 export function countBodyOf(request: ModelRequest): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, ...input } = body;
@@ -100,7 +100,6 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
 
 type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
 
-/** A message of the Messages API as it is streamed. */
 export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
   readonly #parts: Part[] = [];
   #stopReason: StopReason | null = null;

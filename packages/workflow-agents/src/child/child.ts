@@ -104,13 +104,9 @@ function guardGroup(pid: number, graceMs: number): { release: () => void } {
   return { release: () => void guard.kill("SIGKILL") };
 }
 
-/** What every command gets of the thread's environment: nothing of it is a secret. */
 const always = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ)$/;
 
-/**
- * The part of an environment that a command gets: what every one does, and the variables of an
- * allow-list. A name that ends in `*` allows all with that prefix.
- */
+/** The variables that hold no secret, and those of a list. A name that ends in `*` is all with that prefix. */
 export function allowed(
   env: Readonly<Record<string, string>>,
   list: readonly string[],
@@ -122,8 +118,8 @@ export function allowed(
 }
 
 /**
- * A command to run. `argv[0]` is looked up in the `PATH` of `env`. Chunks are given as they come and kept
- * nowhere. At a timeout or an abort its group gets SIGTERM, and SIGKILL after `graceMs`.
+ * `argv[0]` is looked up in the `PATH` of `env`. At a timeout or an abort the group gets SIGTERM, later
+ * SIGKILL.
  */
 type ChildRequest = GroupRequest & {
   input?: string;
@@ -133,7 +129,6 @@ type ChildRequest = GroupRequest & {
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: it exited, or was ended by its timeout or an abort. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "abort";
   exitCode: number | null;
@@ -145,7 +140,6 @@ const longestTimer = 2 ** 31 - 1;
 
 /**
  * Runs a command to its end, and ends what it left running. What a callback throws ends it too.
- *
  * @throws WorkflowError `COMMAND_MISSING`, `COMMAND_REFUSED` when it can't be started.
  */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {

@@ -1,9 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/**
- * Cuts bytes that come in chunks into lines, without their ends. A line longer than `most` characters
- * is given to `onLong` instead, which throws or is called once.
- */
+/** Cuts bytes that come in chunks into lines. One longer than `most` characters calls `onLong` instead. */
 export class Lines {
   readonly #decoder = new StringDecoder("utf8");
   readonly #onLine: (line: string) => void;
@@ -55,7 +52,6 @@ export class Lines {
 
 /** Keeps the beginning and the end of bytes that come in chunks, and counts all: `most` bytes at most. */
 export class HeadAndTail {
-  /** All that came, in bytes. */
   length = 0;
   readonly #half: number;
   #head: Buffer = Buffer.alloc(0);

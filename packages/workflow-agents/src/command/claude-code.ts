@@ -12,13 +12,12 @@ import {
 } from "./reader.ts";
 
 /**
- * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what
- * else it may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings.
+ * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what else it
+ * may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. In a thread with a
+ * `maxCost` it ends its work after the call that uses up what is left.
  *
- * A later step of the role resumes a copy of the session, so that a step's own session stays what it was:
- * forks and retries start where that step ended. It keeps the first step's system prompt.
- *
- * In a thread with a `maxCost` it ends its work after the call that uses up what is left.
+ * A later step of the role resumes a copy of the session, with the first step's system prompt: forks and
+ * retries start where that step ended.
  *
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
@@ -63,7 +62,7 @@ export const readClaudeCode: LineReader = () => {
   };
 };
 
-/** What the API counts of each answer while it is streamed; those of subagents are streamed in parallel. */
+/** What the API counts of each answer while it is streamed; those of subagents come in between. */
 class Answers {
   readonly #open = new Map<unknown, { id: string; spent: Spent }>();
 

@@ -14,13 +14,15 @@ import { currentRun, cwdOf, inAttempt, publish, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
-/** How a command is run as an agent. */
 export type CommandOptions = {
   /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
   argv: Template;
   /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
   output?: "text" | LineReader;
-  /** The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all with that prefix. */
+  /**
+   * The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all with
+   * that prefix.
+   */
   env?: readonly string[];
   /** Variables of its own, whatever the thread's are. */
   set?: Readonly<Record<string, string>>;
@@ -35,15 +37,11 @@ export type CommandOptions = {
   message?: (ctx: ThreadContext, known: number) => string;
 };
 
-/**
- * Options of the agents that are known commands. `command` is the program, `args` what it gets
- * besides; the others are {@link CommandOptions}'.
- */
+/** Options of the agents that are known commands: the program, and what it gets besides its own. */
 export type PresetOptions = Pick<CommandOptions, "set" | "timeoutMs" | "graceMs" | "message"> & {
   command?: string;
   model?: string;
   args?: readonly string[];
-  /** Variables that it gets besides its own. */
   env?: readonly string[];
 };
 
@@ -71,18 +69,15 @@ type Settings = Required<CommandOptions>;
 
 /**
  * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
- * answer.
+ * answer, with the secrets of its environment masked.
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
- * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader
- * finds is kept in the step's `meta.agent`, and a later step of the same role resumes it where argv has
- * `{session}`. The command's whole process group is ended at a timeout and with the thread. Secrets of its
- * environment are masked in all that it puts out.
+ * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is
+ * kept in the step's `meta.agent`; a later step of the role resumes it where argv has `{session}`.
  *
- * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_MISSING`,
- *   `COMMAND_REFUSED`, `COMMAND_FAILED`, `COMMAND_TIMEOUT`, `COMMAND_SAID_NOTHING`,
- *   `COMMAND_SAID_TOO_MUCH`, `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
+ * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`,
+ *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
  */
 export function commandAgent(options: CommandOptions): AgentFn {
   const settings: Settings = {
@@ -133,10 +128,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
 /** A command's session, and how many of the thread's steps it had when its last run began. */
 type Session = { command: string; session: string; steps: number };
 
-/**
- * The session that the same agent of the role's last step had: the first that it ran, the second, … Each
- * of several that ran concurrently resumes its own.
- */
+/** The session that the same agent of the role's last step had: the first that it ran, the second, … */
 function sessionOf(command: string, index: number): Session | null {
   const { memory, remembered = -1 } = currentRun();
   const { sessions } = memory as { sessions?: (Session | null)[] };
@@ -270,7 +262,6 @@ type Placeholder = "prompt" | "system" | "session" | "budget";
 
 const placeholder = /\{(prompt|system|session|budget)\}/g;
 
-/** Whether a template has a placeholder. */
 const has = (template: Template, name: Placeholder): boolean =>
   template.flat().some((part) => part.includes(`{${name}}`));
 
@@ -285,10 +276,7 @@ function filled(template: Template, values: Record<Placeholder, string | null>):
   });
 }
 
-/**
- * A thread for a command: the user's prompt and what each role wrote. One that resumes a session has the
- * first `known` steps already and gets the others.
- */
+/** The prompt and what each role wrote; for a session, which has the first `known` steps, the others. */
 function threadText(ctx: ThreadContext, known: number): string {
   const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));
   const prompt = known === 0 ? [ctx.start.content.trim() || "(no prompt)"] : [];

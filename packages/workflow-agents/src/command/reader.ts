@@ -17,16 +17,12 @@ export type AgentOutput =
   /** The command reports that it failed; `overBudget` when it has used up its `{budget}`. */
   | { kind: "failed"; message: string; overBudget?: boolean };
 
-/**
- * Reads one run's JSON lines, in order. A line is any JSON value; an unknown one reports nothing. A reader
- * is created for each run, so it may remember earlier lines.
- */
+/** Reads one run's JSON lines, in order: any JSON values, of which unknown ones report nothing. */
 export type LineReader = () => (line: unknown) => AgentOutput[];
 
-/** Properties of a JSON value, which may be anything at all. */
+/** Properties of a JSON value, which may be anything at all: none when it is no object. */
 export type Fields = Record<string, unknown>;
 
-/** A value as an object: an empty one when it is none. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 

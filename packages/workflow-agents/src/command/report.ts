@@ -93,7 +93,6 @@ export class CommandReport {
     if (this.#errors <= mostNotes) this.note("info", line);
   }
 
-  /** A line of the output that is no JSON. */
   addStray(line: string): void {
     this.#lastStray = line;
     this.note("warn", line);
@@ -132,10 +131,7 @@ export class CommandReport {
   }
 }
 
-/**
- * Counts what one run of a command spends: what it reports of each answer of its models while it runs,
- * until it reports what all of them used.
- */
+/** Counts what one run of a command spends: each answer as it is reported, until the sums of all are. */
 class CommandSpending {
   readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
@@ -147,13 +143,11 @@ class CommandSpending {
     this.#first = new Meter(name);
   }
 
-  /** What was counted so far of one answer. */
   update(id: string, spent: Spent): void {
     this.#answers.set(id, spent);
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
   }
 
-  /** What a model used in the whole run. */
   add(spent: Spent): void {
     this.#isComplete = true;
     this.#run.spent.push(spent);
@@ -161,13 +155,12 @@ class CommandSpending {
     this.#meters.delete(spent.model);
   }
 
-  /** The run is over, and has reported all. */
   end(): void {
     this.#first?.free();
     for (const meter of this.#meters.values()) meter.free();
   }
 
-  /** The run broke off: what it reported of its answers is all that is known, unless it has reported all. */
+  /** What it reported of its answers is all that is known, unless it has reported all. */
   breakOff(): void {
     if (this.#isComplete) return this.end();
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
@@ -189,10 +182,8 @@ class CommandSpending {
   }
 }
 
-/** Reads bytes that come in chunks. */
 export type ByteReader = { add: (chunk: Uint8Array) => void; end: () => void };
 
-/** Takes all output for the answer. */
 export function readText(maxOutput: number, report: CommandReport): ByteReader {
   const decoder = new StringDecoder("utf8");
   const pieces: string[] = [];
@@ -214,7 +205,6 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
 
 const longestLine = 64 * 1024 * 1024;
 
-/** Has a reader understand each line. */
 export function readLines(reader: LineReader, report: CommandReport): ByteReader {
   const read = reader();
   const takeLine = (line: string): void => {

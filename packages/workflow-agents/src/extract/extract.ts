@@ -14,19 +14,17 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-/** How a text is understood: by whom, and how often what does not fit is sent back. */
 export type Extraction = { extractor: Extractor | null; repairs: number };
 
-/** The longest text that an extractor is given, in characters: more fits no model. */
+// More fits no model.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
 /**
- * The fields that an agent's text holds. A text that is JSON, or has exactly one JSON code block, and
- * fits needs no model. Nothing is filled in: what does not fit is an error.
- *
- * @throws WorkflowError `EXTRACTION_FAILED` when the text does not fit, in `details` a line for each
- *   problem; `EMPTY_ANSWER`; what the extractor throws; the signal's reason when it is aborted.
+ * The fields that an agent's text holds. A text that is JSON, or has exactly one JSON code block, and fits
+ * needs no model. Nothing is filled in: what does not fit is an error.
+ * @throws WorkflowError `EXTRACTION_FAILED` with a line for each problem; `EMPTY_ANSWER`; what the
+ *   extractor throws.
  */
 export async function extract<S extends $ZodObject>(
   text: string,
@@ -62,7 +60,6 @@ export async function extract<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-/** What a model has read out of a text: the fields, or which of them the text does not state. */
 type Reading = { missing: string[]; fields: unknown; isMissing: boolean };
 
 function readingIn(answer: unknown): Checked<Reading> {
@@ -106,9 +103,8 @@ const emptyAnswer = ({ threadId }: ThreadContext): WorkflowError =>
 type Fence = { mark: string; label: string; lines: string[] };
 
 /**
- * The JSON value that a text is, or that its one JSON code block holds; undefined when there is none,
- * or more than one and so a choice. A block is JSON when it is labelled `json`, or not labelled and
- * parses; one that is labelled so and does not parse counts too.
+ * The JSON value that a text is, or that its one JSON code block holds: one labelled `json`, or not
+ * labelled and JSON. Undefined when there is none, or more than one and so a choice.
  */
 export function jsonIn(text: string): unknown {
   const whole = parsed(text);

@@ -13,11 +13,9 @@ import { misuse } from "../run/error.ts";
 /** A value that fits, or what does not, a line each. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
 
-/** A role's schema in all that is made of it. */
 export type Form<S extends $ZodObject = $ZodObject> = {
   /** Whether there is no field, so that every text will do. */
   empty: boolean;
-  /** What a fitting value is, for people and for an agent. */
   schema: { [keyword: string]: unknown };
   /** What an extractor must answer with: `{missing, fields}`. */
   readingSchema: () => JsonSchema;
@@ -27,11 +25,8 @@ export type Form<S extends $ZodObject = $ZodObject> = {
 const mostProblems = 20;
 
 /**
- * The form of a Zod schema. A fitting value has none of the `reserved` keys, also where the schema
- * lets unknown ones pass.
- *
- * @throws WorkflowError `BAD_SCHEMA` when it is no object's, or has no JSON Schema: a transform, a
- *   date, a function.
+ * The form of a Zod schema. A fitting value has none of the `reserved` keys.
+ * @throws WorkflowError `BAD_SCHEMA` when it is no object's, or has no JSON Schema: a transform, a date.
  */
 export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[] = []): Form<S> {
   const def = (zod as Partial<S>)?._zod?.def;

@@ -17,7 +17,7 @@ Otherwise "missing" is empty and "fields" has them all.`;
  *
  *     const planner = role({ …, extract: modelExtractor(anthropicProvider(), { model: "claude-haiku-5-5" }) });
  *
- * What it spends is part of the step. It publishes `llm_done` or `llm_error`, and no tokens.
+ * What it spends is part of the step.
  */
 export function modelExtractor(provider: ModelProvider, options: ModelExtractorOptions): Extractor {
   const { model, maxTokens = 8_192 } = options;

@@ -6,7 +6,6 @@ import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 
 type Limits = { maxCost?: number; maxTokens?: number };
 
-/** What one running role spends and may spend. */
 type Account = Required<
   Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost">
 > & {
@@ -22,11 +21,9 @@ const open = new WeakMap<object, Set<Open>>();
 
 /**
  * Opens the account of a role that begins to run, within the thread's options `maxCost` (US dollars) and
- * `maxTokens`. What a fork has copied is not counted: another thread has paid for it.
- *
- * @throws WorkflowError `BAD_PRICES`; `BAD_BUDGET` when a limit is no positive number. From `reserve`:
- *   `BUDGET_EXCEEDED` when the call could pass a limit, `PRICE_UNKNOWN` when the thread has a
- *   `maxCost` and the model no known price.
+ * `maxTokens`. What a fork has copied is not counted.
+ * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` when the call could
+ *   pass a limit, `PRICE_UNKNOWN` when the thread has a `maxCost` and the model no known price.
  */
 export function openAccount(ctx: ThreadContext): Account {
   const prices = ownPrices(ctx);

@@ -9,15 +9,12 @@ import {
 import { rounded } from "./prices.ts";
 
 /**
- * What was spent. `tokens` are all of `usage`, `cost` is what is known of the price in US dollars, and
- * `unpriced` counts the attempts (each of their models, if one has several) whose price is not known.
+ * What was spent. `cost` is what is known of it in US dollars; `unpriced` counts the attempts (each of
+ * their models, if one has several) whose price is not known.
  */
 export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
 
-/**
- * What one attempt spent. `model` is the last that it called. `saved` attempts were copied from another
- * thread, which paid for them; of `lost` ones, which failed or broke off, no step came.
- */
+/** What one attempt spent, its last `model`. `saved` was copied from another thread; of `lost` no step came. */
 export type AttemptTally = Tally & {
   attempt: string;
   step: number | null;
@@ -27,10 +24,8 @@ export type AttemptTally = Tally & {
 };
 
 /**
- * What a thread spent, `total`, by role and by model; what a fork copied is in `saved` alone, and `lost` is
- * the part of `total` that no step came of. `attempts` are those that spent anything. `unknown` counts the
- * model calls that broke off before their provider had reported all of their tokens: what it had reported
- * is counted, the rest is not.
+ * What a thread spent: `total`, of which `lost` led to no step, and `saved`, which a fork copied. `unknown`
+ * counts the model calls that broke off before all of their tokens were reported: the reported ones count.
  */
 export type Ledger = {
   total: Tally;
@@ -44,7 +39,6 @@ export type Ledger = {
 
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
-/** The sum of two tallies. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,
@@ -59,8 +53,8 @@ export function tallyOf(usage: Usage, cost: number | null): Tally {
 }
 
 /**
- * The ledger of a thread: a view of its attempts. One that runs counts when it has ended. A step that
- * records what it spent has recorded it for its attempt's children, too.
+ * The ledger of a thread. An attempt counts when it has ended; a step that records what it spent has
+ * recorded it for its attempt's children, too.
  */
 export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
@@ -98,9 +92,8 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
 }
 
 /**
- * The ledger of steps alone, by what each records. What no step came of is not in it.
- *
- * @param saved How many of the first steps a fork has copied.
+ * The ledger of steps alone, of which a fork has copied the first `saved`. What no step came of is not in
+ * it.
  */
 export function ledgerOfSteps(steps: readonly RecordedStep[], saved = 0): Ledger {
   const log = new AttemptLog({ saved });

@@ -2,13 +2,13 @@ import type { ThreadContext, Usage } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
-/**
- * US dollars per million tokens. Without `cacheRead` or `cacheWrite` the price of a call that read or
- * wrote the provider's cache is not known.
- */
+/** US dollars per million tokens. A call that read or wrote the cache has no price without those two. */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
-/** A model's price. `long` holds for the whole of a call with more than `above` tokens of input, cached or not. */
+/**
+ * A model's price. `long` holds for the whole of a call with more than `above` tokens of input, cached or
+ * not.
+ */
 export type Price = Rates & { long?: Rates & { above: number } };
 
 /** Prices by model name. */
@@ -95,8 +95,8 @@ function listPrices(): Prices {
 let known: Prices | null = null;
 
 /**
- * The price of a model, null when it is not known. A dated snapshot has the price of its model
- * (`claude-haiku-4-5-20251001`, `gpt-5-2025-08-07`); `own` prices come before the built-in ones.
+ * The price of a model or of its dated snapshot (`gpt-5-2025-08-07`), null when it is not known; `own`
+ * prices come before the built-in ones.
  */
 export function priceOf(model: string, own: Prices = {}): Price | null {
   known ??= listPrices();
@@ -110,8 +110,8 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
 }
 
 /**
- * What one call cost in US dollars, null when a price that it needs is not known: nothing is guessed.
- * The sum of several calls has no price: a long call has another one.
+ * What one call cost in US dollars, null when a price that it needs is not known. The sum of several calls
+ * has no price: a long call has another one.
  */
 export function costOf(model: string, usage: Usage, own?: Prices): number | null {
   const rates = ratesFor(model, usage, own);
@@ -156,9 +156,7 @@ function ratesFor(model: string, usage: Usage, own?: Prices): Rates | null {
 const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
 
 /**
- * The prices that come before the built-in ones: those of the thread's option `prices`, and those of
- * `UNCAGED_WORKFLOW_PRICES` in its environment, a JSON text: `{"my-model": {"input": 1, "output": 2}}`.
- *
+ * The prices of the thread's option `prices`, and of `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON.
  * @throws WorkflowError `BAD_PRICES` when they are not of that form.
  */
 export function ownPrices({ options, env }: ThreadContext): Prices {

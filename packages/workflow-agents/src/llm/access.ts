@@ -14,10 +14,8 @@ export type Access = {
   maxAnswerLength?: number;
 };
 
-/** The bounds of one answer. */
 export type Patience = Required<Omit<Access, "apiKey" | "baseUrl">>;
 
-/** The bounds with their defaults. */
 export const patienceOf = (access: Access): Patience => ({
   timeoutMs: access.timeoutMs ?? 600_000,
   silenceMs: access.silenceMs ?? 240_000,
@@ -25,7 +23,6 @@ export const patienceOf = (access: Access): Patience => ({
   maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
-/** The error of a provider's key that the thread's environment does not have. */
 export const noKey = (provider: string, variable: string): ProviderError =>
   new ProviderError("LLM_NO_KEY", `there is no key for ${provider}`, {
     hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
@@ -33,7 +30,6 @@ export const noKey = (provider: string, variable: string): ProviderError =>
 
 /**
  * Checks an address and a key before they are used: a client's own error is no help.
- *
  * @throws ProviderError `LLM_BAD_REQUEST` when the base URL is none, `LLM_AUTH` when a key can't be one.
  */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
@@ -51,9 +47,7 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
 /**
- * The headers that a variable of the thread's environment adds to each request: a line each, as the
- * providers' own clients read it (`X-Gateway: blue`).
- *
+ * The headers that a variable of the thread's environment adds, a line each (`X-Gateway: blue`).
  * @throws ProviderError `LLM_BAD_REQUEST` when a line is no header.
  */
 export function headersIn(
@@ -73,8 +67,8 @@ export function headersIn(
 }
 
 /**
- * Creates a provider's client. A client reads what it is not given from its process's environment, which
- * is that of another shell than the thread's: the environment is empty meanwhile.
+ * Creates a provider's client in an empty environment: it would read what it is not given from its
+ * process's, which is that of another shell than the thread's.
  */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;

@@ -3,10 +3,7 @@ import type { ModelAnswer, ModelSink, PartialUsage } from "./provider.ts";
 
 const piecesPerBlock = 1024;
 
-/**
- * A text that is streamed in small pieces. They are joined now and then, so that a long answer takes the
- * memory of its characters and not that of its pieces.
- */
+/** A text that is streamed in small pieces: joined now and then, it takes the memory of its characters only. */
 export class GrowingText {
   #text = "";
   #pieces: string[] = [];
@@ -29,7 +26,7 @@ export class GrowingText {
 
 /** Builds an answer from the events of a provider's stream, and passes on what they bring. */
 export abstract class Accumulator<Event> {
-  /** How many characters the answer has so far: text, thinking and tool calls. */
+  /** Its characters so far: text, thinking and tool calls. */
   size = 0;
   protected id = "";
   protected model = "";
@@ -72,10 +69,7 @@ export abstract class Accumulator<Event> {
   }
 }
 
-/**
- * A tool call's arguments, from the JSON that a model wrote. What is no JSON object is `broken`, in
- * words for the model, and `input` is then empty.
- */
+/** A tool call's arguments, from JSON. What is no JSON object is `broken`, in words for the model. */
 export function argumentsOf(json: string): { input: object; broken?: string } {
   try {
     const input: unknown = JSON.parse(json.trim() || "{}");

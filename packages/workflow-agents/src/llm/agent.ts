@@ -33,7 +33,6 @@ export type ModelOptions = {
   messages?: (ctx: ThreadContext) => Message[];
 };
 
-/** An agent that asks a provider's model, and publishes what happens as events of the running step. */
 export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
@@ -72,7 +71,7 @@ export function modelAgent(
     inAttempt(ctx, () => withRun(runOf(ctx), () => answer(ctx, systemPrompt)));
 }
 
-/** The role's run; for an agent that is called outside one, a run that only knows prices. */
+/** The role's run; outside one, a run that only knows prices. */
 function runOf(ctx: ThreadContext): RoleRun {
   const role = outerRun();
   if (role) return role;
@@ -81,7 +80,6 @@ function runOf(ctx: ThreadContext): RoleRun {
   return { ...currentRun(), stepID, withCost: (spent) => withCost(spent, prices) };
 }
 
-/** Publishes a conversation's events. */
 const callbacks: ModelCallbacks = {
   onToken: (delta) => publish("llm_token", { delta }),
   onThinking: (delta) => publish("llm_thinking", { delta }),
@@ -90,9 +88,8 @@ const callbacks: ModelCallbacks = {
 };
 
 /**
- * A thread for a model that takes part in it: the user's prompt, and what each role wrote so far, a block
- * each, so that a later call of the same role starts with the same blocks (and finds them in the
- * provider's cache).
+ * The user's prompt, and what each role wrote so far, a block each: a later call of the role starts with
+ * the same blocks, and finds them in the provider's cache.
  */
 export function threadMessages(ctx: ThreadContext): Message[] {
   const prompt = ctx.start.content.trim() || "(no prompt)";

@@ -20,7 +20,6 @@ export type ModelCallbacks = Omit<ModelSink, "onUsage"> & {
   onToolResult?: (result: ToolResult) => void;
 };
 
-/** The tools of a conversation, and where they run. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
 /** What a conversation takes from the thread, to whom it reports, its tools and its bounds. */
@@ -35,11 +34,10 @@ export type Conversation = Surroundings & {
 export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
- * Asks a model until it ends its turn: runs the tools that it asks for and gives it their results, and
- * lets it go on after a pause. Without a toolbox an answer that asks for tools is the last.
+ * Asks a model until it ends its turn: runs the tools that it asks for, and lets it go on after a pause.
+ * Without a toolbox an answer that asks for tools is the last. The text is that of the last turn that had
+ * any.
  *
- * The text is that of the last turn; of the last one that had any, when a model that worked with
- * tools ends without any.
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *
  * @throws ProviderError what the provider throws; `LLM_TRUNCATED`, `LLM_TOOL_TRUNCATED`, `LLM_REFUSED`,
@@ -77,7 +75,6 @@ export async function converse(
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
 }
 
-/** The error of an answer that has no text. */
 export const emptyAnswer = (name: string): ProviderError =>
   new ProviderError("LLM_EMPTY", `${name} answered with no text`);
 
@@ -135,9 +132,8 @@ function check(name: string, answer: ModelAnswer, allowTruncated: boolean): void
 const outputIfUnbounded = 16_384;
 
 /**
- * Reserves a call's most within the thread's limits, and bounds its answer. `release` gives back what is
- * reserved. The service counts the input only when its bytes alone would be too much.
- *
+ * Reserves a call's most within the thread's limits, and bounds its answer. The service counts the input
+ * only when its bytes alone would be too much.
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; what `countInput` throws.
  */
 async function reserveCall(
@@ -195,8 +191,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
     );
 
 /**
- * Runs all tools that an answer asks for in parallel, and returns their results in its order; `onResult`
- * gets each as soon as it is there. A call that can't be run is answered with an error, for the model.
+ * Runs all tools that an answer asks for in parallel. A call that can't be run is answered with an error.
  * @throws the signal's reason, at once when it is aborted: a tool that ignores it holds nobody up.
  */
 async function runTools(

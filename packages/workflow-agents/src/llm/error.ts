@@ -46,7 +46,6 @@ const kinds = {
   LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
 };
 
-/** The codes of a failed model call; each has its type, and whether a retry may help, in one table. */
 export type ProviderErrorCode = keyof typeof kinds;
 
 const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
@@ -56,10 +55,9 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 ]);
 
 /**
- * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status, if
- * the provider answered with one, and `partial` what it had counted of an answer that it began and did
- * not end. `isFree` when it cost nothing: the provider was not called, or declined with a status. It has
- * no `cause`: what a client throws may quote a key.
+ * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status,
+ * `partial` what was counted of an answer that broke off. `isFree` when it cost nothing: the provider was
+ * not called, or declined. It has no `cause`: what a client throws may quote a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;
@@ -83,7 +81,6 @@ export class ProviderError extends WorkflowError {
   }
 }
 
-/** What a provider's client threw, without the client's own classes. */
 export type ClientError =
   | { kind: "http"; status: number; word: string; message: string }
   | { kind: "timeout" }
@@ -103,7 +100,6 @@ export type ClientErrors = {
 
 type ApiError = Error & Partial<Record<"code" | "type" | "apiMessage", string | null>>;
 
-/** What the client threw, null when it is none of its errors. */
 export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientError | null {
   if (thrown instanceof classes.APIConnectionTimeoutError) return { kind: "timeout" };
   if (thrown instanceof classes.APIConnectionError) {
@@ -123,7 +119,7 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
   return thrown instanceof SyntaxError ? { kind: "json" } : null;
 }
 
-/** Where a call goes: the names for the message, and the secrets that must not stand in it. */
+/** Where a call goes, and the secrets that must not stand in a message. */
 export type Target = {
   provider: string;
   model: string;

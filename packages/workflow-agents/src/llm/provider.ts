@@ -16,11 +16,9 @@ export type Block = { type: string; [field: string]: unknown };
 /** One message of a conversation. A `system` message is added to the system prompt. */
 export type Message = { role: "user" | "assistant" | "system"; content: string | Block[] };
 
-/** The blocks of a message. */
 export const blocksOf = ({ content }: Message): Block[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
-/** All text of some blocks, in order. */
 export const textOf = (blocks: readonly Block[], separator = ""): string =>
   blocks
     .filter(({ type }) => type === "text")
@@ -31,16 +29,14 @@ export const textOf = (blocks: readonly Block[], separator = ""): string =>
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /**
- * How a model thinks before it answers. With `adaptive` it decides itself; `between_tools` thinks
- * between tool calls only; `budgetTokens` (at least 1,024, part of `maxTokens`) is for models from
- * before `adaptive`.
+ * How a model thinks before it answers. `between_tools` thinks between tool calls only; `budgetTokens` (at
+ * least 1,024, part of `maxTokens`) is for models from before `adaptive`, which decide themselves.
  */
 export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetTokens: number };
 
 /** The form that the answer's text must have. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
-/** One request to a model: all that it is to see. */
 export type ModelRequest = {
   model: string;
   system: string;
@@ -88,7 +84,6 @@ export type ModelAnswer = {
   thinking: string;
   toolUses: ToolUse[];
   stop: Stop;
-  /** The provider's own word for `stop`. */
   finishReason: string;
   /** What the provider adds about the stop, if anything: why it refused. */
   detail?: string;
@@ -100,16 +95,13 @@ export type ModelProvider = {
   name: string;
   /**
    * Asks once, streaming. Retries are the provider's official client's.
-   * @throws ProviderError whatever goes wrong; when `signal` is aborted its reason, with the connection closed.
+   * @throws ProviderError; when `signal` is aborted its reason, with the connection closed.
    */
   answer: (
     request: ModelRequest,
     sink: ModelSink,
     surroundings: Surroundings,
   ) => Promise<ModelAnswer>;
-  /**
-   * Has the service count the most tokens that a request's input has, at no cost, where it can.
-   * @throws ProviderError and the signal's reason as `answer` does.
-   */
+  /** Has the service count the most tokens that a request's input has, at no cost, where it can. */
   countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };

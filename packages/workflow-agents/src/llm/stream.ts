@@ -15,7 +15,6 @@ import type { ModelAnswer } from "./provider.ts";
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
-/** A call of a provider's client, whose errors are of these `classes`. */
 export type ClientCall = {
   classes: ClientErrors;
   target: Target;
@@ -54,10 +53,7 @@ export async function callClient<Result>(
   }
 }
 
-/**
- * Opens a stream and reads it to its end.
- * @throws ProviderError with what was counted of the answer; else as {@link callClient}.
- */
+/** Opens a stream and reads it to its end. A ProviderError has what was counted of the answer. */
 export async function streamAnswer<Event>(
   call: ClientCall,
   accumulator: Accumulator<Event>,
@@ -98,10 +94,9 @@ const tooLarge = ({ provider }: Target, most: string): ProviderError =>
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
- * Guards the bytes of an answer beneath a provider's client, which itself drops what only shows that
- * the server lives, and holds a line in memory until it ends. `fetch` is to be given to the client, and
- * `signal` to its request: it is aborted by the caller's signal and when a limit is exceeded. Each request
- * that the client repeats is published as `llm_retry`.
+ * Guards the bytes of an answer beneath a provider's client, which itself drops what only shows that the
+ * server lives, and holds a line in memory until it ends. The client gets `fetch`, its request `signal`.
+ * Each request that the client repeats is published as `llm_retry`.
  */
 export class StallGuard {
   /** Why the answer was given up: the server fell silent, or sent too much. */
@@ -139,7 +134,6 @@ export class StallGuard {
     return response.body ? new Response(this.#guarded(response.body), response) : response;
   };
 
-  /** Ends the guard; no timer is left behind. */
   close(): void {
     clearTimeout(this.#timer);
   }

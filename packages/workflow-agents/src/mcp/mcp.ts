@@ -7,8 +7,7 @@ import { mcpError, ThreadServer } from "./server.ts";
 /**
  * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
  * its own, from the first look at the tools until the thread's signal, or 5 minutes without a call. A
- * server that died is started again for the next call; the call that it died in is an error, for
- * nobody knows what it had done.
+ * server that died is started again for the next call; the call that it died in is an error.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
@@ -48,8 +47,8 @@ function readyTools({ name, only }: McpOptions, tools: Tool[], server: ThreadSer
 const longest = 64;
 
 /**
- * The name by which a model knows a server's tool: `server__tool`, of letters, digits, `_` and `-`, 64
- * at most. A name that had to be changed, or is taken, ends in a few digits of its own.
+ * `server__tool`, of 64 characters at most; one that had to be changed, or is taken, ends in digits of its
+ * own.
  */
 function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
@@ -61,10 +60,8 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
 }
 
 /**
- * A tool's result for a model: its texts, and a note on what is no text. `structuredContent` is kept
- * beside, and shown when there is no text.
- *
- * @throws WorkflowError `MCP_TOOL_FAILED` when the server reports that the tool failed.
+ * Its texts, and a note on what is no text; `structuredContent` beside, or in place of a text that is not
+ * there.
  */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   const text = content

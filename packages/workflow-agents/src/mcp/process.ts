@@ -10,9 +10,8 @@ import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "../c
 const graceMs = 2000;
 
 /**
- * A server that is a process, which reads stdin and writes stdout. The client's own transport ends the one
- * process that it started: a wrapper's children, and what a server left running, would stay. This one
- * gives it a process group, which ends with it and with this process.
+ * A server that is a process, in a group that ends with it and with this process: the client's own
+ * transport would leave a wrapper's children, and what a server started.
  */
 export class ServerProcess implements Transport {
   onclose?: () => void;

@@ -190,11 +190,9 @@ const hints: Record<string, string> = {
   MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
 };
 
-/** An error of an MCP server. */
 export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
   failure(code, message, hints[code], { cause });
 
-/** The message of whatever the protocol's client threw, on a line. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return oneLine(String(error), 500);
   const { message, cause } = error;

@@ -8,17 +8,16 @@ import type { Effort, ModelProvider } from "../llm/provider.ts";
 import { streamAnswer } from "../llm/stream.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
-/** The options of an OpenAI agent. */
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
 
 /**
  * An agent that asks a model of OpenAI, or of any server that speaks its chat completions, with the
- * official client: streaming, with reasoning where it is given, and with tools until the model ends.
+ * official client: streaming, with reasoning where it is given, and with tools until the model ends its
+ * turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *
- * The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address `baseUrl`, or its
- * `OPENAI_BASE_URL`. A server other than OpenAI's own may be asked without a key.
+ * Key and address are those of {@link openaiProvider}.
  * @throws ProviderError from the running agent.
  */
 export function openaiAgent(options: OpenAIOptions): AgentFn {
@@ -29,9 +28,9 @@ const officialUrl = "https://api.openai.com/v1";
 const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
 
 /**
- * OpenAI's chat completions, or those of another server, as a provider. The key is `apiKey`, or
- * `OPENAI_API_KEY` of the environment that a request comes with; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
- * `OPENAI_CUSTOM_HEADERS` add headers.
+ * OpenAI's chat completions, or those of another server, which may be asked without a key. The key is
+ * `apiKey`, or `OPENAI_API_KEY` of the thread's environment, the address `baseUrl` or its
+ * `OPENAI_BASE_URL`; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: Access = {}): ModelProvider {
   const patience = patienceOf(access);

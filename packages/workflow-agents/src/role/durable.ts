@@ -10,7 +10,7 @@ import {
   type WorkflowOptions,
 } from "@uncaged/workflow";
 
-/** Plays a role as a step of a durable workflow; `prompt` is what it is asked, the thread's without. */
+/** Plays a role as a step of a durable workflow, with a prompt of its own or the thread's. */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,
@@ -18,7 +18,8 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles.
+ * Lets a durable workflow play roles. A role sees the steps of the log when the workflow was started, and
+ * those that were played since.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
@@ -26,9 +27,6 @@ export type RoleSteps = <Meta>(
  *       const code = yield* play("coder", coder, `Carry this out: ${plan.content}`);
  *       return code.content;
  *     });
- *
- * A role sees the steps that the log had when the workflow was started, and those that were played
- * since.
  */
 export function roleSteps(
   step: DurableStep,

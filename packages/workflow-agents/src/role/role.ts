@@ -24,7 +24,6 @@ import {
   spendingSchema,
 } from "./spending.ts";
 
-/** What a role is made of. */
 export type RoleSpec<S extends $ZodObject> = {
   /** What the role does, in a line: for the bundle's descriptor. */
   description: string;
@@ -33,15 +32,14 @@ export type RoleSpec<S extends $ZodObject> = {
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
-   * Reads the agent's text into the fields when it is not JSON itself. Without it the agent gets
-   * the schema, after its system prompt, and must answer with one JSON code block.
+   * Reads the fields out of a text that is not JSON itself. Without it the agent gets the schema, after its
+   * system prompt, and must answer with one JSON code block.
    */
   extract?: Extractor;
   /** How often the extractor is asked again about what did not fit (2). */
   repairs?: number;
 };
 
-/** The entry of a role in a descriptor. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
 /** A step's meta: the schema's fields, and what the step spent. */
@@ -63,13 +61,12 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  *       schema: z.object({ files: z.array(z.string()) }),
  *     });
  *
- * It publishes `step_start`, what the agent publishes, and `step_done` or `step_error`. Whatever it
- * throws fails the thread, whose end record then keeps the agent's text and what was spent in
+ * Whatever it throws fails the thread, whose end record then keeps the agent's text and what was spent in
  * `meta.error.kept`; `retry` runs the role again.
  *
- * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD` at once; from the running role
- *   `EXTRACTION_FAILED`, `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`,
- *   `BAD_PRICES`, `BAD_BUDGET`, and what the agent throws.
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD` at once; from the running role `EXTRACTION_FAILED`,
+ *   `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and
+ *   what the agent throws.
  */
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
@@ -84,7 +81,10 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
-/** @param path Where the role is played; null for one of several concurrent parts, which have no steps of their own. */
+/**
+ * @param path Where the role is played; null for one of several concurrent parts, which have no steps of
+ * their own.
+ */
 async function execute<S extends $ZodObject>(
   spec: RoleSpec<S>,
   form: Form<S>,
@@ -171,10 +171,7 @@ function failWith(error: unknown, text: string | null, run: RoleRun): void {
   attach(error, "kept", { role: run.stepID, ...(raw !== null && { raw }), ...paid });
 }
 
-/**
- * What the agents of a role's last step have kept for this one: of the step with the same path, so that of
- * a role that ran concurrently each part goes on with its own.
- */
+/** What the agents of the role's last step with the same path have kept for this one. */
 function memoryOf(
   { role: name = "agent", steps }: ThreadContext,
   path: Path | null,
@@ -195,11 +192,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The descriptor of a bundle, from the roles that it plays.
+ * The descriptor of a bundle, from the roles that it plays; one not made by `role` is given by its entry.
  *
  *     export const descriptor = describe("Solves an issue", { planner, coder });
- *
- * A role that was not made by `role` is given by its entry: `{description, schema}`.
  */
 export function describe(
   description: string,

@@ -13,9 +13,8 @@ import { type RoleRun, withRun } from "../run/run.ts";
 type Sum = { usage: Usage; cost: number | null };
 
 /**
- * What a step spent, in its meta. `model` is the last that was called, null when none was; `cost` is
- * in US dollars, null when a price is not known. `models` has each when there were several.
- * `agent` is what agents keep for the role's later steps.
+ * What a step spent, in its meta: `cost` in US dollars, null when a price is not known; the last `model`,
+ * null when none was called; `models` when there were several; `agent` is what agents keep for later steps.
  */
 export type Spending = Sum & {
   model: string | null;
@@ -28,7 +27,6 @@ const add = (a: Sum, b: Sum): Sum => ({
   cost: a.cost === null || b.cost === null ? null : rounded(a.cost + b.cost),
 });
 
-/** What a run has spent so far. */
 export function runSpending({ spent, withCost, memory, path = [] }: RoleRun): Spending {
   const models = new Map<string, Sum>();
   const nothing: Sum = { usage: noUsage, cost: 0 };
@@ -60,7 +58,6 @@ const spending = {
   agent: { type: "object" },
 };
 
-/** The schema of a step's meta: that of its fields, and what it spent. */
 export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSchema {
   const { properties = {}, required = [] } = fields as { properties?: object; required?: string[] };
   return {
@@ -70,7 +67,6 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
   };
 }
 
-/** The keys of a step's meta that record what it spent. */
 export const spendingKeys: readonly string[] = Object.keys(spending);
 
 /** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records what a step spent. */
@@ -84,17 +80,15 @@ export function checkFields(names: readonly string[]): void {
   );
 }
 
-/** The result of a step's work, and what it spent. */
 export type Paid<T> = { result: T; spending: Spending };
 
 /**
- * Runs a step's work, whose model calls are paid for by the thread, for a front end that has steps and
- * no roles. The thread's limits are kept; what all such calls of a thread spend is counted together with
- * what `ctx.steps` record, which must be one list for all of them and not grow.
+ * Runs a step's work, whose model calls the thread pays for, for a front end that has steps and no roles.
+ * The thread's limits hold for all such calls and `ctx.steps`, which must be one list for all of them and
+ * not grow.
  *
- * When the work fails its error has what was spent until then: `error.spent`.
- *
- * @throws WorkflowError those of {@link openAccount}, and what the work throws.
+ * @throws WorkflowError those of {@link openAccount}; what the work throws, with what was spent as
+ *   `error.spent`.
  */
 export async function paid<T>(
   ctx: ThreadContext,

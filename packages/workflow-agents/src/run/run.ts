@@ -17,32 +17,30 @@ import { failure } from "./error.ts";
 /** What one model call spent. `cost` is in US dollars, null when the model's price is not known. */
 export type Spent = { model: string; usage: Usage; cost: number | null };
 
-/** How many agents have started in an attempt, and how many of them still run. */
 type AgentCount = { started: number; running: number };
 
 /**
  * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
- * collected in `spent` for the step's meta. Found through the async context, so that an `AgentFn` needs
- * nothing but its two arguments.
+ * collected in `spent`. Found through the async context, so that an `AgentFn` needs nothing but its two
+ * arguments.
  */
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Called before each limited call with the most that it may cost; throws when a limit would be exceeded.
-   * The amount stays reserved until the function that it returns is called: once the call is over, and
-   * what it spent is in `spent`.
+   * Called before each limited call with the most that it may cost, which stays reserved until the function
+   * that it returns is called; throws when a limit would be exceeded.
    */
   reserve: (most: Spent) => () => void;
   /** Adds the cost to what a call spent. */
   withCost?: (spent: Spent) => Spent;
   /** What remains of the thread's limit, in US dollars; null when it has none. */
   remaining?: () => number | null;
-  /** Whether there is a limit: then `reserve` is called, and no model is called without a bound of its answer. */
+  /** Whether there is a limit: then no model is called without a bound of its answer. */
   isLimited?: boolean;
   /**
-   * What agents keep for this role's later steps, as JSON (a session's id). It starts as the role's last
-   * step of the same path left it, and is recorded in the step's `meta.agent`.
+   * What agents keep for the role's later steps, as JSON: at first as its last step of the same path left
+   * it.
    */
   memory: Record<string, unknown>;
   /** The index of that step in `ctx.steps`. */
@@ -55,7 +53,6 @@ export type RoleRun = {
 
 const runs = new AsyncLocalStorage<RoleRun>();
 
-/** Runs a role's work as one run. */
 export const withRun = <T>(run: RoleRun, fn: () => T): T => runs.run(run, fn);
 
 /** The run that the running code belongs to; a new one when there is none (a bare agent). */
@@ -73,7 +70,7 @@ export function publish(type: WorkflowEvent["type"], payload: Record<string, unk
   channel(eventsChannel).publish(event);
 }
 
-/** Agents of roles that are not made by `role`, by the attempt in which they are called. */
+/** Of roles that are not made by `role`, by the attempt in which they call agents. */
 const counts = new Map<string, AgentCount>();
 
 /**
@@ -116,8 +113,7 @@ async function inChild<T>(ctx: ThreadContext, work: () => Promise<T>): Promise<T
 
 /**
  * Publishes what one model call uses, from its start on, so that the debug log has it even when the worker
- * is killed: `llm_start` when the call begins; `llm_usage` with what the provider has counted so far, and
- * the call's `state`: `open`, `whole` (that was all) or `broken` (it broke off before that).
+ * is killed. The call's `state` is `open`, `whole` (that was all) or `broken` (it broke off before that).
  */
 export class Meter {
   readonly #id = crypto.randomUUID();
@@ -129,12 +125,10 @@ export class Meter {
     publish("llm_start", { call_id: this.#id, model });
   }
 
-  /** What the provider has counted so far, in all. */
   update({ model, usage }: Omit<Spent, "cost">): void {
     this.#publish({ model, usage, cost: null }, "open");
   }
 
-  /** What the whole call used. */
   end(spent: Spent): void {
     this.#publish(spent, "whole");
   }
@@ -200,11 +194,7 @@ export class AgentReport {
   }
 }
 
-/**
- * The directory of the thread that an agent works in.
- *
- * @throws WorkflowError `NO_CWD` when it has none; `who` needs it: "a command needs one".
- */
+/** @throws WorkflowError `NO_CWD` when a thread has no directory; `who` needs it: "a command needs one". */
 export function cwdOf({ cwd }: ThreadContext, who: string): string {
   if (cwd !== undefined) return cwd;
   const hint = "start the thread with the command line, or give cwd in the options of run";

@@ -5,15 +5,11 @@ import { AgentReport, inAttempt, publish } from "../run/run.ts";
 /** One answer: a text, or a function of the thread that makes it. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
-/**
- * The answers of a scripted agent: a list answers by the number of the thread's steps (the first when
- * there is none yet); a table by the first of its keys that the system prompt contains.
- */
+/** A list answers by the number of steps so far; a table by the first of its keys in the system prompt. */
 export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 
 /**
- * An agent that answers from a script, for tests and for trying a workflow without a model. It answers
- * by the thread alone, and so the same after a restart, and publishes the events of a model's answer.
+ * An agent that answers from a script, by the thread alone, and so the same after a restart.
  *
  *     const agent = scriptedAgent({ "You plan": "1. read 2. fix", "You code": "+1 -1" });
  *

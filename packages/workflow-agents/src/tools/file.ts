@@ -5,12 +5,10 @@ import { basename, dirname, join, relative } from "node:path";
 import { Folder, notAFile, openConfined } from "./open.ts";
 import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./path.ts";
 
-/** The longest file that a tool reads or writes, in bytes. */
 const longestFile = 10 * 1024 * 1024;
 
 /**
  * A text file's content, with its line ends and byte order mark as they are.
- *
  * @throws WorkflowError `NOT_TEXT` for what is no UTF-8 text, and those of {@link readConfined}.
  */
 export async function readText(
@@ -27,7 +25,6 @@ export async function readText(
 
 /**
  * A file's bytes, `most` of them at most.
- *
  * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link confinedPath} and {@link openConfined}.
  */
 export async function readConfined(
@@ -67,9 +64,9 @@ export type WriteOptions = { isNew?: boolean; most?: number };
 /**
  * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so
  * another name of the same file keeps what it had. Makes missing folders.
- *
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER` for a path in a repository's own folder,
- * `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link confinedPath} and {@link openConfined}.
+ *   `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link confinedPath} and {@link
+ *   openConfined}.
  */
 export async function writeConfined(
   cwd: string,
@@ -88,7 +85,6 @@ export async function writeConfined(
   }
 }
 
-/** Writes a file into an open folder; returns whether it is new. */
 async function writeIn(
   folder: Folder,
   place: ConfinedPath,

@@ -7,7 +7,6 @@ import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "
 
 /**
  * Opens a plain file. Waits at no FIFO, and opens no device and no folder.
- *
  * @throws WorkflowError `FILE_MISSING`, `NOT_A_FILE`, `PATH_OUTSIDE`
  */
 export async function openConfined(
@@ -69,13 +68,11 @@ export class Folder {
     this.#place = place;
   }
 
-  /** @throws WorkflowError `PATH_OUTSIDE`, `FILE_MISSING` */
   static async open(place: ConfinedPath): Promise<Folder> {
     const handle = await openAt(place, constants.O_RDONLY | constants.O_DIRECTORY);
     return new Folder(await confined(handle, place), place);
   }
 
-  /** The path of what bears this name in it. */
   path(name: string): string {
     return join(existsSync(openFiles) ? `${openFiles}/${this.#handle.fd}` : this.#place.path, name);
   }

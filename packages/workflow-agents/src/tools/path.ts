@@ -13,7 +13,6 @@ export type ConfinedPath = { root: string; path: string; name: string };
 
 /**
  * Where `given` leads: an existing thing, or a missing one in an existing folder.
- *
  * @throws WorkflowError `PATH_OUTSIDE`; `FILE_MISSING` when its folder is not there either.
  */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
@@ -41,11 +40,7 @@ async function realPlace(path: string, given: string): Promise<string> {
   return join(folder, basename(path));
 }
 
-/**
- * The nearest folder above a path that is there, and the names of those that are missing below it.
- *
- * @throws WorkflowError `PATH_OUTSIDE`
- */
+/** The nearest folder above a path that is there, and the names of those that are missing below it. */
 export async function nearestConfined(
   cwd: string,
   given: string,
@@ -72,7 +67,6 @@ export const nullIfMissing = (error: Error & { code?: string }): null => {
   throw error;
 };
 
-/** The error of a path that leads out. */
 export const outside = (given: string): WorkflowError =>
   pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
 
@@ -82,7 +76,6 @@ const hints: Record<string, string> = {
   NOT_A_FILE: "give the path of a plain file",
 };
 
-/** The error of a tool that could not use a path. */
 export function pathError(code: string, path: string, problem: string, hint = hints[code]) {
   const kind = code === "FILE_MISSING" ? "missing" : "failed";
   const message = `${JSON.stringify(path.slice(0, 300))} ${problem}`;

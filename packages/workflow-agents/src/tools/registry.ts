@@ -10,8 +10,7 @@ import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./to
  *
  *     const tools = toolRegistry([readFile, search, mcpTools({ name: "docs", url })]);
  *
- * @throws WorkflowError `BAD_TOOL` when a tool's name or schema can't be given to a model, or a name
- * comes twice.
+ * @throws WorkflowError `BAD_TOOL` when a name or schema can't be given to a model, or a name comes twice.
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],

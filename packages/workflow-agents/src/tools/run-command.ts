@@ -7,10 +7,10 @@ import { confinedPath, pathError } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
 
 /**
- * `env` names the variables that commands get besides those that hold no secret (`PATH`, `HOME`, …).
- * `allowShell` lets the model give a shell's command line instead of an argv array. `timeoutMs` (2
- * minutes) is for calls that name none, `longestMs` (10 minutes) the most that one may name; `graceMs`
- * (2 seconds) is the time between SIGTERM and SIGKILL. `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get besides those that hold no secret. `allowShell` lets the
+ * model give a shell's command line. `timeoutMs` (2 minutes) is for calls that name none, `longestMs` (10
+ * minutes) the most that one may name, `graceMs` (2 seconds) the time between SIGTERM and SIGKILL;
+ * `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = {
   env?: readonly string[];
@@ -31,9 +31,8 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * A tool that runs commands, in the thread's directory or a folder in it. It is no cage: a command may
- * do whatever the user may. Its whole process group is ended at a timeout and with the thread, and
- * what it leaves running when it exits.
+ * A tool that runs commands, in the thread's directory or a folder in it. It is no cage: a command may do
+ * whatever the user may. Its process group is ended at a timeout, with the thread, and when it exits.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;

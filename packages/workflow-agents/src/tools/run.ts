@@ -5,8 +5,8 @@ import { publish } from "../run/run.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
 /**
- * How a tool's run ended. `content` is what a model is shown. `toolResult` is what the tool returned
- * and `output` its `result` when it has one; after an error, `{ok: false, error, tool}`.
+ * `content` is what a model is shown, `toolResult` what the tool returned, and `output` its `result` if it
+ * has one.
  */
 export type ToolOutcome =
   | { ok: true; content: string; output: unknown; toolResult: unknown }
@@ -23,8 +23,8 @@ export type RunToolContext = ToolContext & { allowError?: boolean };
 /**
  * Runs one tool of a registry: checks the arguments, gives it its time, and limits what it returned.
  * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error's
- * code is that of a `WorkflowError` that the tool threw, or one of `TOOL_UNKNOWN`, `TOOL_INPUT`,
- * `TOOL_FAILED`, `TOOL_TIMEOUT`, `TOOL_ABORTED`, `TOOL_RESULT`.
+ * code is that of what the tool threw, or `TOOL_UNKNOWN`, `TOOL_INPUT`, `TOOL_FAILED`, `TOOL_TIMEOUT`,
+ * `TOOL_ABORTED`, `TOOL_RESULT`.
  */
 export async function runTool(
   registry: ToolRegistry,
@@ -158,7 +158,6 @@ const whole = (value: unknown): unknown =>
 
 const briefLength = 200;
 
-/** A value in at most 200 characters on one line. */
 function brief(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
@@ -169,8 +168,7 @@ function brief(value: unknown): string {
 }
 
 /**
- * A tool's result as text: text as it is, everything else as JSON.
- *
+ * Text as it is, everything else as JSON.
  * @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws.
  */
 function textOf(result: unknown): string {
@@ -188,7 +186,6 @@ function textOf(result: unknown): string {
   }
 }
 
-/** A text of at most `length` characters and, when it was longer, a line about it. */
 const limited = (text: string, length: number): string =>
   text.length <= length
     ? text

@@ -142,14 +142,13 @@ export const listFiles = tool({
 
 const alwaysLeftOut = new Set([".git", "node_modules"]);
 
-/** A file or folder below a place; `name` is its path as seen from the thread's directory. */
 type Found = { name: string; isFolder: boolean };
 
 type Rules = { folder: string; rules: Ignore };
 
 /**
- * Everything below a folder, folders before what they hold, by name. Leaves out `.git`,
- * `node_modules` and what a `.gitignore` names; follows no link.
+ * Everything below a folder, folders before what they hold, by name, but for what the tools leave out;
+ * follows no link.
  */
 async function* walk(
   { root, path: folder }: Omit<ConfinedPath, "name">,
@@ -188,10 +187,7 @@ function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): bool
   return ignored;
 }
 
-/**
- * A test for file patterns: `*.ts` matches in every folder, `src/**` from the thread's directory on;
- * `{a,b}` is either.
- */
+/** `*.ts` matches in every folder, `src/**` from the thread's directory on; `{a,b}` is either. */
 function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > 1000) throw pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
   const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));
@@ -200,7 +196,6 @@ function matcher(pattern: string): (name: string) => boolean {
 
 const mostPatterns = 200;
 
-/** `a.{b,c}` as `a.b` and `a.c`. */
 function eitherOf(pattern: string): string[] {
   let patterns = [pattern];
   for (;;) {

@@ -8,8 +8,8 @@ export type ToolContext = {
 };
 
 /**
- * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up.
- * The rest reports progress: each is a `tool_message` event, and nothing once the tool is done.
+ * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up. The rest
+ * reports progress: `tool_message` events, and nothing once the tool is done.
  */
 export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -21,11 +21,10 @@ export type ToolExecution = ToolContext & {
 };
 
 /**
- * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `input` is a Zod schema of an object,
- * and `execute` gets what it made of the model's arguments. It returns text or a JSON value;
- * `{result, …}` shows the model the `result` and keeps the whole for who called the tool. Whatever it
- * throws is given to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take
- * longer than the registry allows.
+ * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `execute` gets what the Zod schema `input`
+ * made of the model's arguments. It returns text or a JSON value; `{result, …}` shows the model the
+ * `result` and keeps the whole for who called the tool. Whatever it throws is given to the model: a
+ * `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -68,9 +67,8 @@ export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 export type ToolAnswer = { content: string; is_error: boolean };
 
 /**
- * All that an agent needs of tools. `definitions` rejects with a `WorkflowError` when a source has
- * none to give. `run` never rejects: whatever goes wrong is an answer with `is_error`. It publishes
- * the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's.
+ * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`.
+ * It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
