@@ -9,7 +9,7 @@ import type { AgentFn } from "@uncaged/workflow";
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
-import { callClient, type ClientCall, type StallGuard, streamAnswer } from "../llm/stream.ts";
+import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { bodyOf, countBodyOf, MessageAccumulator } from "./message.ts";
 
 export type AnthropicOptions = ModelOptions &
@@ -55,8 +55,8 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
       const own = { ...credential, baseURL, maxRetries, timeout: timeoutMs, fetch };
       return new Messages(withoutEnv(() => new BaseAnthropic({ ...settings, ...own })));
     };
-    const target = { provider, model, baseUrl: baseURL, secrets, timeoutMs };
-    return { messages, call: { classes, target, patience, signal } satisfies ClientCall };
+    const target = { provider, model, baseUrl: baseURL, secrets, ...patience };
+    return { messages, call: { ...target, classes, signal } };
   };
   return {
     name: provider,

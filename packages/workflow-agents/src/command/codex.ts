@@ -38,8 +38,10 @@ function readCodex(model: string): ReturnType<LineReader> {
     switch (line.type) {
       case "thread.started":
         return [{ kind: "session", id: stringOf(line.thread_id) }];
-      case "item.started":
-        return startedItem(fieldsOf(line.item));
+      case "item.started": {
+        const item = fieldsOf(line.item);
+        return reportedLate.has(item.type) ? [] : toolUse(item);
+      }
       case "item.completed": {
         const item = fieldsOf(line.item);
         if (item.type === "agent_message") answer = stringOf(item.text);
@@ -74,9 +76,6 @@ function toolUse(item: Fields): AgentOutput[] {
   const described = Object.hasOwn(tools, type) ? tools[type]?.(item) : undefined;
   return described ? [{ kind: "toolUse", id: stringOf(item.id), ...described }] : [];
 }
-
-const startedItem = (item: Fields): AgentOutput[] =>
-  reportedLate.has(item.type) ? [] : toolUse(item);
 
 function completedItem(item: Fields): AgentOutput[] {
   const text = stringOf(item.text);

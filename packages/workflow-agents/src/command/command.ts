@@ -182,7 +182,8 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { timeoutMs, graceMs } = settings;
+  const { argv, message, timeoutMs, graceMs } = settings;
+  const { system, session, budget } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env);
   const report = new CommandReport(name, mask, settings.output !== "text");
@@ -191,10 +192,13 @@ async function runOnce(
     settings.output === "text"
       ? readText(settings.maxOutput, report)
       : readLines(settings.output, report);
+  const own = message(ctx, session?.steps ?? 0);
+  const prompt = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
+  const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...inputOf(settings, ctx, given),
-      ...{ env, signal, timeoutMs, graceMs },
+      ...{ argv: filled(argv, values), env, signal, timeoutMs, graceMs },
+      input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.add(chunk),
@@ -208,21 +212,6 @@ async function runOnce(
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, text: "", error: thrown };
   }
-}
-
-function inputOf(
-  { argv, message }: Settings,
-  ctx: ThreadContext,
-  { system, session, budget }: Given,
-): { argv: string[]; input?: string } {
-  const own = message(ctx, session?.steps ?? 0);
-  const text = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
-  const whole = filled(argv, {
-    ...{ prompt: text, budget },
-    system: system === "" ? null : system,
-    session: session?.session ?? null,
-  });
-  return has(argv, "prompt") ? { argv: whole } : { argv: whole, input: text };
 }
 
 /** The error that a command's end amounts to; null when it ended well and answered. */

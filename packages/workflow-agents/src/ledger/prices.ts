@@ -1,5 +1,5 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
+import { isObject, misuse } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
 /** US dollars per million tokens. A call that read or wrote the cache has no price without those two. */
@@ -14,15 +14,22 @@ export type Price = Rates & { long?: Rates & { above: number } };
 /** Prices by model name. */
 export type Prices = Readonly<Record<string, Price>>;
 
-type Row = readonly [input: number, cacheRead: number, cacheWrite: number | null, output: number];
 type Long = { above: number; input: number; output: number };
+type Row = readonly [
+  ...[input: number, cacheRead: number, cacheWrite: number | null, output: number],
+  long?: Long,
+];
+
+// How many times the price a call with more than so many tokens of input costs.
+const haiku: Long = { above: 100_000, input: 5, output: 5 };
+const gpt: Long = { above: 272_000, input: 2, output: 1.5 };
 
 /**
  * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
  * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
  * Cache writes are those that live 5 minutes: the ones that the agents ask for.
  */
-const flat: Record<string, Row> = {
+const rows: Record<string, Row> = {
   "claude-fable-5-2": [8, 0.2, 10, 40],
   "claude-fable-5-1": [10, 0.25, 12.5, 50],
   "claude-fable-5": [10, 1, 12.5, 50],
@@ -53,60 +60,37 @@ const flat: Record<string, Row> = {
   "gpt-4o-mini": [0.15, 0.075, null, 0.6],
   o3: [2, 0.5, null, 8],
   "o4-mini": [1.1, 0.275, null, 4.4],
+  "claude-haiku-5-5": [0.1, 0.01, 0.125, 0.5, haiku],
+  "gpt-6-astra": [10, 1, 12.5, 50, gpt],
+  "gpt-6.1-sol": [2, 0.1, 2.5, 10, gpt],
+  "gpt-6.1-terra": [1, 0.05, 1.25, 5, gpt],
+  "gpt-6-sol": [2, 0.2, 2.5, 10, gpt],
+  "gpt-6-luna": [0.1, 0.01, 0.125, 0.5, gpt],
+  "gpt-5.5": [5, 0.5, null, 30, gpt],
+  "gpt-5.4": [2.5, 0.25, null, 15, gpt],
 };
-/** Models whose long calls cost a multiple. */
-const withLong: [Record<string, Row>, Long][] = [
-  [{ "claude-haiku-5-5": [0.1, 0.01, 0.125, 0.5] }, { above: 100_000, input: 5, output: 5 }],
-  [
-    {
-      "gpt-6-astra": [10, 1, 12.5, 50],
-      "gpt-6.1-sol": [2, 0.1, 2.5, 10],
-      "gpt-6.1-terra": [1, 0.05, 1.25, 5],
-      "gpt-6-sol": [2, 0.2, 2.5, 10],
-      "gpt-6-luna": [0.1, 0.01, 0.125, 0.5],
-      "gpt-5.5": [5, 0.5, null, 30],
-      "gpt-5.4": [2.5, 0.25, null, 15],
-    },
-    { above: 272_000, input: 2, output: 1.5 },
-  ],
-];
 
-const ratesOf = (
-  [input, cacheRead, cacheWrite, output]: Row,
-  of = { input: 1, output: 1 },
-): Rates => ({
-  input: of.input * input,
-  cacheRead: of.input * cacheRead,
-  ...(cacheWrite !== null && { cacheWrite: of.input * cacheWrite }),
-  output: of.output * output,
-});
-
-function listPrices(): Prices {
-  const table = new Map<string, Price>();
-  for (const [model, row] of Object.entries(flat)) table.set(model, ratesOf(row));
-  for (const [rows, long] of withLong) {
-    for (const [model, row] of Object.entries(rows)) {
-      table.set(model, { ...ratesOf(row), long: { above: long.above, ...ratesOf(row, long) } });
-    }
-  }
-  return Object.fromEntries(table);
+function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
+  const times = (of: { input: number; output: number }): Rates => ({
+    input: of.input * input,
+    cacheRead: of.input * cacheRead,
+    ...(cacheWrite !== null && { cacheWrite: of.input * cacheWrite }),
+    output: of.output * output,
+  });
+  const price = times({ input: 1, output: 1 });
+  return long ? { ...price, long: { above: long.above, ...times(long) } } : price;
 }
-
-let known: Prices | null = null;
 
 /**
  * The price of a model or of its dated snapshot (`gpt-5-2025-08-07`), null when it is not known; `own`
  * prices come before the built-in ones.
  */
 export function priceOf(model: string, own: Prices = {}): Price | null {
-  known ??= listPrices();
-  const undated = model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
-  for (const table of [own, known]) {
-    for (const name of [model, undated]) {
-      if (Object.hasOwn(table, name)) return table[name] ?? null;
-    }
-  }
-  return null;
+  const names = [model, model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")];
+  const ours = names.find((name) => Object.hasOwn(own, name));
+  if (ours !== undefined) return own[ours] ?? null;
+  const row = rows[names.find((name) => Object.hasOwn(rows, name)) ?? ""];
+  return row ? listPrice(row) : null;
 }
 
 /**
@@ -204,9 +188,6 @@ function violationOf(price: unknown): string | null {
 
 const isAmount = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const badPrices = (message: string) =>
   misuse(

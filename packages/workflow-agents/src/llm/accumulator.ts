@@ -1,4 +1,5 @@
 import { noUsage, type Usage } from "@uncaged/workflow";
+import { isObject } from "../run/error.ts";
 import type { ModelAnswer, ModelSink, PartialUsage } from "./provider.ts";
 
 const piecesPerBlock = 1024;
@@ -73,7 +74,7 @@ export abstract class Accumulator<Event> {
 export function argumentsOf(json: string): { input: object; broken?: string } {
   try {
     const input: unknown = JSON.parse(json.trim() || "{}");
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return { input };
+    if (isObject(input)) return { input };
     return { input: {}, broken: "its arguments are JSON, but no object" };
   } catch {
     return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200)}` };

@@ -15,23 +15,19 @@ import type { ModelAnswer } from "./provider.ts";
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
-export type ClientCall = {
-  classes: ClientErrors;
-  target: Target;
-  patience: Patience;
-  signal?: AbortSignal;
-};
+export type ClientCall = Target & Patience & { classes: ClientErrors; signal?: AbortSignal };
 
 /**
  * Calls a provider's client under a guard.
  * @throws ProviderError whatever goes wrong; the signal's reason when it is aborted.
  */
 export async function callClient<Result>(
-  { classes, target, patience, signal }: ClientCall,
+  call: ClientCall,
   work: (guard: StallGuard) => Promise<Result>,
 ): Promise<Result> {
-  checkAccess(target);
-  const guard = new StallGuard(target, patience, signal);
+  checkAccess(call);
+  const { signal } = call;
+  const guard = new StallGuard(call);
   try {
     const result = await work(guard);
     signal?.throwIfAborted();
@@ -46,8 +42,8 @@ export async function callClient<Result>(
       { kind: "cut", reason },
       { kind: "other", message: reason },
     ] as const;
-    const known = clientErrorOf(thrown, classes);
-    throw providerError(known ?? (guard.isAnswering ? cut : other), target);
+    const known = clientErrorOf(thrown, call.classes);
+    throw providerError(known ?? (guard.isAnswering ? cut : other), call);
   } finally {
     guard.close();
   }
@@ -59,20 +55,19 @@ export async function streamAnswer<Event>(
   accumulator: Accumulator<Event>,
   open: (guard: StallGuard) => Promise<AsyncIterable<Event>>,
 ): Promise<ModelAnswer> {
-  const { target, patience } = call;
   try {
     return await callClient(call, async (guard) => {
       let hasBegun = false;
       for await (const event of await open(guard)) {
         hasBegun = true;
-        add(accumulator, event, target);
-        if (accumulator.size <= patience.maxAnswerLength) continue;
-        throw tooLarge(target, `${patience.maxAnswerLength} characters`);
+        add(accumulator, event, call);
+        if (accumulator.size <= call.maxAnswerLength) continue;
+        throw tooLarge(call, `${call.maxAnswerLength} characters`);
       }
       const answer = accumulator.answer();
       if (answer !== null) return answer;
       const cut = { kind: "cut", reason: "its end never came" } as const;
-      throw providerError(hasBegun ? cut : { kind: "json" }, target);
+      throw providerError(hasBegun ? cut : { kind: "json" }, call);
     });
   } catch (error) {
     if (error instanceof ProviderError) error.partial = accumulator.partial;
@@ -104,8 +99,7 @@ export class StallGuard {
   /** Whether an answer that is none of the protocol's errors has begun to come. */
   isAnswering = false;
   readonly signal: AbortSignal;
-  readonly #target: Target;
-  readonly #silenceMs: number;
+  readonly #call: ClientCall;
   readonly #mostBytes: number;
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -113,12 +107,11 @@ export class StallGuard {
   #requests = 0;
   #failed = { at: 0, error: "" };
 
-  constructor(target: Target, { silenceMs, maxAnswerLength }: Patience, signal?: AbortSignal) {
+  constructor(call: ClientCall) {
     const own = this.#controller.signal;
-    this.signal = signal ? AbortSignal.any([own, signal]) : own;
-    this.#target = target;
-    this.#silenceMs = silenceMs;
-    this.#mostBytes = maxAnswerLength * bytesPerCharacter;
+    this.signal = call.signal ? AbortSignal.any([own, call.signal]) : own;
+    this.#call = call;
+    this.#mostBytes = call.maxAnswerLength * bytesPerCharacter;
   }
 
   readonly fetch: Fetch = async (url, init) => {
@@ -143,7 +136,7 @@ export class StallGuard {
     if (this.#requests === 1) return;
     const { at, error } = this.#failed;
     publish("llm_retry", {
-      provider: this.#target.provider,
+      provider: this.#call.provider,
       attempt_number: this.#requests,
       delay_ms: Math.round(performance.now() - at),
       error,
@@ -154,7 +147,7 @@ export class StallGuard {
     const reader = body.getReader();
     let bytes = 0;
     this.#lastAt = performance.now();
-    this.#arm(this.#silenceMs);
+    this.#arm(this.#call.silenceMs);
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
@@ -163,7 +156,7 @@ export class StallGuard {
           this.#lastAt = performance.now();
           bytes += value.byteLength;
           if (bytes > this.#mostBytes) {
-            this.#giveUp(tooLarge(this.#target, `${this.#mostBytes} bytes`));
+            this.#giveUp(tooLarge(this.#call, `${this.#mostBytes} bytes`));
           }
           controller.enqueue(value);
         },
@@ -177,10 +170,10 @@ export class StallGuard {
   #arm(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
+      const { provider, baseUrl, silenceMs } = this.#call;
       const quiet = performance.now() - this.#lastAt;
-      if (quiet < this.#silenceMs) return this.#arm(this.#silenceMs - quiet);
-      const { provider, baseUrl } = this.#target;
-      const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${this.#silenceMs} ms`;
+      if (quiet < silenceMs) return this.#arm(silenceMs - quiet);
+      const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${silenceMs} ms`;
       this.#giveUp(new ProviderError("LLM_SILENT", message));
     }, ms);
   }

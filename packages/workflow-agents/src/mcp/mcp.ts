@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import { isObject } from "../run/error.ts";
 import type { ReadyTool, ToolSource } from "../tools/tools.ts";
 import { checkOptions, type McpOptions } from "./options.ts";
 import { mcpError, ThreadServer } from "./server.ts";
@@ -26,22 +27,18 @@ export function mcpTools(options: McpOptions): ToolSource {
   };
 }
 
-function readyTools({ name, only }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
+function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  return tools
-    .filter((tool) => only?.includes(tool.name) ?? true)
-    .map((tool) => ({
-      name: toolName(name, tool.name, taken),
-      description: tool.description ?? "",
-      input_schema: tool.inputSchema,
-      // The server checks the rest: its schema is not ours.
-      check: (input) =>
-        typeof input === "object" && input !== null && !Array.isArray(input)
-          ? { ok: true, input }
-          : { ok: false, problem: "they must be a JSON object" },
-      execute: async (input, execution) =>
-        resultOf(await server.call(tool.name, input as object, execution)),
-    }));
+  return tools.map((tool) => ({
+    name: toolName(name, tool.name, taken),
+    description: tool.description ?? "",
+    input_schema: tool.inputSchema,
+    // The server checks the rest: its schema is not ours.
+    check: (input) =>
+      isObject(input) ? { ok: true, input } : { ok: false, problem: "they must be a JSON object" },
+    execute: async (input, execution) =>
+      resultOf(await server.call(tool.name, input as object, execution)),
+  }));
 }
 
 const longest = 64;
@@ -53,8 +50,8 @@ const longest = 64;
 function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   const isKept = plain.length <= longest && !taken.has(plain);
-  const digits = createHash("sha256").update(tool).digest("hex").slice(0, 6);
-  const name = isKept ? plain : `${plain.slice(0, longest - 7)}_${digits}`;
+  const digits = () => createHash("sha256").update(tool).digest("hex").slice(0, 6);
+  const name = isKept ? plain : `${plain.slice(0, longest - 7)}_${digits()}`;
   taken.add(name);
   return name;
 }

@@ -14,9 +14,9 @@ type Env = Readonly<Record<string, string>>;
 
 /**
  * An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). Its tools are
- * named `name__tool`; `only` leaves out the others.
+ * named `name__tool`.
  */
-export type McpOptions = Address & { name: string; only?: readonly string[] };
+export type McpOptions = Address & { name: string };
 
 export function checkOptions(options: McpOptions): void {
   const { name } = options;

@@ -44,7 +44,6 @@ export function openaiProvider(access: Access = {}): ModelProvider {
       const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
       if (key === null && official) throw noKey("OpenAI", "OPENAI_API_KEY");
       const secrets = key === null ? [] : [key];
-      const target = { provider: name, model: request.model, baseUrl, secrets, timeoutMs };
       const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
       const settings: ClientOptions = {
         ...{ maxRetries, timeout: timeoutMs, logLevel: "off" },
@@ -55,7 +54,8 @@ export function openaiProvider(access: Access = {}): ModelProvider {
         defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
       };
       const body = bodyOf(request, official);
-      const call = { classes, target, patience, signal };
+      const target = { provider: name, model: request.model, baseUrl, secrets, ...patience };
+      const call = { ...target, classes, signal };
       return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {
         const client = withoutEnv(() => new OpenAI({ ...settings, fetch: guard.fetch }));
         return client.chat.completions.create(body, { signal: guard.signal });

@@ -13,7 +13,7 @@ import {
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
-import { failure } from "../run/error.ts";
+import { failure, isObject } from "../run/error.ts";
 import { inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
   attach,
@@ -187,9 +187,6 @@ function memoryOf(
   const { path: _, ...memory } = kept;
   return { memory: structuredClone(memory), remembered, path };
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * The descriptor of a bundle, from the roles that it plays; one not made by `role` is given by its entry.

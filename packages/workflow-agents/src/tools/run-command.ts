@@ -37,23 +37,17 @@ type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: strin
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
   const what = "in the working directory, or in the folder `cwd` in it, and gives its output";
-  const common = {
-    name: "runCommand",
-    timeoutMs: longestMs + 2 * graceMs + 5000,
-    execute: (call: Call, execution: ToolExecution) =>
-      run(call, { ...options, longestMs, graceMs }, execution),
-  };
-  if (!allowShell) {
-    return tool({
-      ...common,
-      description: `Runs a command ${what}. \`argv\` is the program and its arguments: no shell reads them.`,
-      input: z.object({ argv, ...limits }),
-    });
-  }
+  const how = allowShell
+    ? "Give `argv`, the program and its arguments, or `command`, a line for the shell."
+    : "`argv` is the program and its arguments: no shell reads them.";
   return tool({
-    ...common,
-    description: `Runs a command ${what}. Give \`argv\`, the program and its arguments, or \`command\`, a line for the shell.`,
-    input: z.object({ argv: z.optional(argv), command: z.optional(z.string()), ...limits }),
+    name: "runCommand",
+    description: `Runs a command ${what}. ${how}`,
+    input: allowShell
+      ? z.object({ argv: z.optional(argv), command: z.optional(z.string()), ...limits })
+      : z.object({ argv, ...limits }),
+    timeoutMs: longestMs + 2 * graceMs + 5000,
+    execute: (call, execution) => run(call, { ...options, longestMs, graceMs }, execution),
   });
 }
 

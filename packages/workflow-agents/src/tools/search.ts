@@ -1,7 +1,6 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import type { WorkflowError } from "@uncaged/workflow";
 import ignore, { type Ignore } from "ignore";
 import * as z from "zod/mini";
 import { failure } from "../run/error.ts";
@@ -12,8 +11,6 @@ import { tool } from "./tools.ts";
 const mostLines = 200;
 const longestLine = 300;
 const slowLineMs = 150;
-
-type LineTest = (line: string) => boolean;
 
 /** Finds lines by a regular expression or a plain text. */
 export const search = tool({
@@ -28,7 +25,7 @@ export const search = tool({
   }),
   async execute({ pattern, plain = false, ignoreCase = false, path = ".", files }, runtime) {
     const { cwd, signal } = runtime;
-    const test = plain ? plainTest(pattern, ignoreCase) : regularTest(pattern, ignoreCase);
+    const expression = expressionOf(pattern, plain, ignoreCase ? "i" : "");
     const found: string[] = [];
     const { place, isFolder } = await startingAt(cwd, path);
     for await (const name of isFolder ? filesBelow(place, files) : [place.name]) {
@@ -36,7 +33,7 @@ export const search = tool({
       const read = await readText(place.root, name).catch(() => null);
       // Reading small files may give the process no turn for anything else.
       await setImmediate();
-      addLines(found, name, read?.text ?? "", test);
+      addLines(found, name, read?.text ?? "", expression);
       if (found.length > mostLines) break;
     }
     const more = "[and more: choose a folder, a file pattern or a narrower search]";
@@ -63,13 +60,18 @@ async function* filesBelow(place: ConfinedPath, pattern?: string): AsyncGenerato
   for await (const { name, isFolder } of walk(place)) if (!isFolder && matches(name)) yield name;
 }
 
-function addLines(found: string[], name: string, text: string, test: LineTest): void {
-  let number = 0;
-  for (const line of text.split("\n")) {
-    number += 1;
-    const { isHit, isSlow } = timed(test, line);
-    // A busy machine may be slow once.
-    if (isSlow && timed(test, line).isSlow) throw tooSlow(name, number);
+function addLines(found: string[], name: string, text: string, expression: RegExp): void {
+  for (const [at, line] of text.split("\n").entries()) {
+    const number = at + 1;
+    const { isHit, isSlow } = timed(expression, line);
+    // A busy machine may be slow once. JavaScriptCore gives up after a while and reports no match.
+    if (isSlow && timed(expression, line).isSlow) {
+      throw failure(
+        "SEARCH_FAILED",
+        `the regular expression takes too long at ${name}:${number}`,
+        "write it without nested repetitions such as (a+)+, or set plain to true",
+      );
+    }
     if (!isHit) continue;
     const shown = line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
     found.push(`${name}:${number}: ${shown.trimEnd()}`);
@@ -77,42 +79,25 @@ function addLines(found: string[], name: string, text: string, test: LineTest): 
   }
 }
 
-function timed(test: LineTest, line: string): { isHit: boolean; isSlow: boolean } {
+function timed(expression: RegExp, line: string): { isHit: boolean; isSlow: boolean } {
   const before = performance.now();
-  const isHit = test(line);
+  const isHit = expression.test(line);
   return { isHit, isSlow: performance.now() - before > slowLineMs };
 }
 
-function plainTest(text: string, ignoreCase: boolean): LineTest {
-  if (!ignoreCase) return (line) => line.includes(text);
-  const lower = text.toLowerCase();
-  return (line) => line.toLowerCase().includes(lower);
-}
-
-function regularTest(pattern: string, ignoreCase: boolean): LineTest {
-  let problem: unknown;
-  // Without the flag u, an escape that means nothing is the character itself, as people write it.
-  for (const flags of ["u", ""]) {
-    try {
-      const expression = new RegExp(pattern, ignoreCase ? `${flags}i` : flags);
-      return (line) => expression.test(line);
-    } catch (error) {
-      problem = error;
-    }
+function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
+  if (plain) return new RegExp(pattern.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), flags);
+  try {
+    return new RegExp(pattern, `u${flags}`);
+  } catch {}
+  try {
+    // Without the flag u, an escape that means nothing is the character itself, as people write it.
+    return new RegExp(pattern, flags);
+  } catch (error) {
+    const message = `the regular expression is wrong: ${String(error).slice(0, 300)}`;
+    throw failure("SEARCH_FAILED", message, "fix it, or set plain to true");
   }
-  const message = `the regular expression is wrong: ${String(problem).slice(0, 300)}`;
-  throw searchError(message, "fix it, or set plain to true");
 }
-
-// JavaScriptCore gives up on such an expression after a while and reports no match.
-const tooSlow = (name: string, line: number): WorkflowError =>
-  searchError(
-    `the regular expression takes too long at ${name}:${line}`,
-    "write it without nested repetitions such as (a+)+, or set plain to true",
-  );
-
-const searchError = (message: string, hint: string): WorkflowError =>
-  failure("SEARCH_FAILED", message, hint);
 
 const mostFiles = 1000;
 
@@ -143,7 +128,6 @@ export const listFiles = tool({
 const alwaysLeftOut = new Set([".git", "node_modules"]);
 
 type Found = { name: string; isFolder: boolean };
-
 type Rules = { folder: string; rules: Ignore };
 
 /**
@@ -158,8 +142,9 @@ async function* walk(
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;
   const entries = await readdir(folder, { withFileTypes: true });
-  const own = entries.some(({ name }) => name === ".gitignore") ? await rulesIn(root, folder) : [];
-  const rules = [...above, ...own];
+  const hasRules = entries.some(({ name }) => name === ".gitignore");
+  const own = hasRules && (await readText(folder, ".gitignore").catch(() => null));
+  const rules = own ? [...above, { folder, rules: ignore().add(own.text) }] : above;
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     if (alwaysLeftOut.has(entry.name)) continue;
@@ -169,12 +154,6 @@ async function* walk(
     if (isFolder || entry.isFile()) yield { name: relative(root, path), isFolder };
     if (isFolder) yield* walk({ root, path }, rules);
   }
-}
-
-async function rulesIn(root: string, folder: string): Promise<Rules[]> {
-  const file = join(relative(root, folder), ".gitignore");
-  const read = await readText(root, file).catch(() => null);
-  return read ? [{ folder, rules: ignore().add(read.text) }] : [];
 }
 
 // The deepest rule that concerns a path decides.
