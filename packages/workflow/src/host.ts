@@ -48,15 +48,12 @@ export {
 
 // What is computed from its records
 export { attemptJson } from "./attempt/attempt.ts";
-export { type ThreadDiff, threadDiff } from "./host/rules.ts";
-export { follow, settled } from "./host/rules.ts";
-export { retryOptions } from "./host/rules.ts";
+export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./host/rules.ts";
 export { endedStatus, isMoving } from "./thread/thread.ts";
 
 // The storage root
 export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/root.ts";
-export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
-export type { Root } from "./storage/paths.ts";
+export { checkWorkflowName, type Root, threadIdPattern } from "./storage/paths.ts";
 
 // Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
@@ -68,8 +65,7 @@ export { type Durability, defaultMaxRounds, mostRounds } from "./control/control
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
-export type { InfoRecord } from "./log/record.ts";
-export type { EndRecord, FailureRecord, StartRecord } from "./log/record.ts";
+export type { EndRecord, FailureRecord, InfoRecord, StartRecord } from "./log/record.ts";
 export { type Keep, keptSteps } from "./thread/selection.ts";
 export {
   type ForkFrom,

@@ -46,13 +46,14 @@ export function durable(program: DurableProgram): WorkflowFn {
   const workflow: WorkflowFn = async function* run(input, options) {
     const progress = new Progress(input, options);
     const steps = program(stepFor(progress), input, options);
-    let sent: unknown;
     try {
-      for (;;) {
-        const next = await advance(progress, steps, sent);
-        if (next.done === true) return resultOf(next.value);
-        sent = yield* commit(progress, next.value);
+      let next = await advance(progress, steps, undefined);
+      while (next.done !== true) {
+        const sent = yield* commit(progress, next.value);
+        next = await advance(progress, steps, sent);
       }
+      const { value } = next;
+      return typeof value === "string" ? { returnCode: 0, summary: value } : value;
     } finally {
       await steps.return("");
     }
@@ -60,23 +61,16 @@ export function durable(program: DurableProgram): WorkflowFn {
   return Object.assign(workflow, { [opensAttempts]: true });
 }
 
-type ProgramStep = IteratorResult<RoleOutput, WorkflowResult | string>;
-
-async function advance(
-  progress: Progress,
-  steps: ReturnType<DurableProgram>,
-  sent: unknown,
-): Promise<ProgramStep> {
-  let next: ProgramStep;
+async function advance(progress: Progress, steps: ReturnType<DurableProgram>, sent: unknown) {
   try {
-    next = await steps.next(sent);
+    const next = await steps.next(sent);
+    progress.replay.check();
+    if (next.done === true) progress.finish();
+    return next;
   } catch (thrown) {
     progress.replay.check();
     throw thrown instanceof StepFailure && thrown.cause !== undefined ? thrown.cause : thrown;
   }
-  progress.replay.check();
-  if (next.done === true) progress.finish();
-  return next;
 }
 
 /** Yields what is new; gives back the recorded answer for what the log has. */
@@ -92,6 +86,3 @@ async function* commit(
   }
   return progress.replay.takeAnswer(String(output.meta?.for)) ?? (yield output);
 }
-
-const resultOf = (returned: WorkflowResult | string): WorkflowResult =>
-  typeof returned === "string" ? { returnCode: 0, summary: returned } : returned;

@@ -3,10 +3,8 @@
  *
  * Owns: the one queue between concurrent tasks and the generator that yields what they commit; which
  * tasks are in flight; the limit; cancellation. Does not own: what a task does, what an item is, how
- * it is recorded. May call: the tasks. Is called by: `step.all`, step workflows, and any other
- * generator of steps that has more than one thing to do at a time.
- *
- * Invariants, cited by the tests:
+ * it is recorded. May call: the tasks. Is called by: `step.all`, step workflows, and any other generator
+ * of concurrent steps. Invariants, cited by the tests:
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
  * - **S2** `commit` resolves when the reader asks for the item after it. A generator is asked for the
@@ -42,7 +40,6 @@ export class Scheduler<Item, Answer = undefined> {
     return this.#abort.signal;
   }
 
-  /** Puts in an item that nobody waits for. */
   publish(item: Item): void {
     this.#put({ item, settle: null });
   }
@@ -74,7 +71,6 @@ export class Scheduler<Item, Answer = undefined> {
     }
   }
 
-  /** Aborts the tasks. */
   cancel(reason?: unknown): void {
     this.#abort.abort(reason);
   }
@@ -201,15 +197,13 @@ export class Turn {
   }
 }
 
+/**
+ * `limit` is the most tasks at once, 0 (the default) for no limit; `signal` aborts them. A failure aborts the
+ * other tasks' signal and is thrown at once; with `settle` all end.
+ */
 export type ConcurrencyOptions = {
-  /** The most tasks at once; 0, the default, for no limit. */
   limit?: number;
-  /** Aborts the tasks. */
   signal?: AbortSignal;
-  /**
-   * What the failure of a task does to the others: `abort`, the default, aborts their signal and is
-   * thrown at once; with `settle` all end.
-   */
   onFailure?: "abort" | "settle";
 };
 

@@ -4,7 +4,7 @@ import { answerOf, sentInput, type WaitRequest, waitOutput } from "../contract/w
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress } from "./replay.ts";
-import { concurrently, recorded, Scheduler } from "./scheduler.ts";
+import { recorded, Scheduler } from "./scheduler.ts";
 
 /** One of several that run concurrently: work to do, or a question to ask when all work is done. */
 type Member = { role: string; work: StepFn<unknown> } | { ask: () => Steps<unknown> };
@@ -144,11 +144,11 @@ function openOf(members: readonly Member[]): Map<string, Open> {
 
 function runOpen(progress: Progress, open: readonly Open[]) {
   const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
-  const tasks = open.map((member) => async () => {
+  const tasks = open.map(async (member) => {
     const outcome = await progress.attempt(member.role, member.number, member.work);
     scheduler.publish({ member, outcome });
   });
-  void concurrently(tasks).then(
+  void Promise.all(tasks).then(
     () => scheduler.close(),
     (error: unknown) => scheduler.close({ error }),
   );

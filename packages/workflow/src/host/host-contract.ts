@@ -4,6 +4,7 @@ import {
   asker,
   bare,
   bundle,
+  contents,
   counter,
   endless,
   equal,
@@ -40,12 +41,9 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     equal(await host.find(ref.threadId.slice(-20)), ref, "found by its ending");
     equal(await host.find("@last"), ref, "found as the newest");
     const view = await settled(host, ref);
-    const { status, prompt, params, steps } = view;
+    const { status, prompt, params } = view;
     equal({ status, prompt, params }, { status: "completed", prompt: "go", params: { a: 1 } });
-    equal(
-      steps.map(({ content }) => content),
-      ["0", "1", "2"],
-    );
+    equal(contents(view), ["0", "1", "2"]);
     const { rows, total } = await host.threads({ limit: 1 });
     equal([rows[0]?.threadId, rows[0]?.steps, total], [ref.threadId, 3, 1]);
     equal((await host.row(ref))?.status, "completed");
@@ -62,10 +60,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
 
   async "what can't be started leaves no trace"(trial) {
     const { host } = trial;
-    await refused(
-      () => host.start({ workflow: "nobody", cwd: "/", env: {} }),
-      "WORKFLOW_NOT_FOUND",
-    );
+    const nobody = { workflow: "nobody", cwd: "/", env: {} };
+    await refused(() => host.start(nobody), "WORKFLOW_NOT_FOUND");
     await refused(() => trial.start(counter, { maxRounds: 0 }), "BAD_MAX_ROUNDS");
     await refused(() => trial.start(counter, { options: { cwd: 1 } }), "BAD_OPTION");
     await refused(() => host.find("@last"), "THREAD_NOT_FOUND");
@@ -85,9 +81,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
       const before = await trial.observe(ref, undefined, { until: cursor });
       equal(before.map(bare), recorded.slice(0, index + 1).map(bare), `until ${cursor}`);
     }
-    equal((await trial.observe(ref, undefined, { events: false })).map(nameOf), [
-      ...["start", "a", "b", "c", "end"],
-    ]);
+    const records = await trial.observe(ref, undefined, { events: false });
+    equal(records.map(nameOf), ["start", "a", "b", "c", "end"]);
   },
 
   async "what is published in an attempt carries its id, and so does its step"(trial) {
@@ -100,11 +95,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     equal(attempts.length, 6);
     for (const [index, attempt] of attempts.entries()) {
       equal(typeof attempt, "string");
-      equal(
-        attempts.indexOf(attempt),
-        index - (index % 2),
-        "a print and its step are of one attempt",
-      );
+      const first = index - (index % 2);
+      equal(attempts.indexOf(attempt), first, "a print and its step are of one attempt");
     }
   },
 
@@ -117,18 +109,15 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     });
     await settled(host, ref);
     const attempts = await host.attempts(ref);
-    const of = (step: number, role: string, saved = false) => ({
-      ...{ step, status: "committed", saved },
-      notes: [`print ${role}`],
-    });
+    const of = (step: number, role: string, saved = false) => {
+      return { step, status: "committed", saved, notes: [`print ${role}`] };
+    };
     equal(attempts.map(summary), [of(1, "a"), of(2, "b"), of(3, "c")]);
     const fork = await host.fork(ref, { keep: { atStep: 2 }, env: {} });
     const second = await host.fork(fork, { keep: { atStep: 1 }, env: {} });
     await settled(host, fork);
-    equal((await host.attempts(fork)).slice(0, 2).map(summary), [
-      of(1, "a", true),
-      of(2, "b", true),
-    ]);
+    const copied = (await host.attempts(fork)).slice(0, 2);
+    equal(copied.map(summary), [of(1, "a", true), of(2, "b", true)]);
     await settled(host, second);
     equal((await host.attempts(second)).slice(0, 1).map(summary), [of(1, "a", true)]);
     await host.remove(ref);
@@ -148,10 +137,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
       equal(item.state.question.content, "may I?");
       await host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} });
     }
-    equal(
-      seen.filter((name) => isOwn(name) && name !== "running"),
-      [...["start", "__wait__", "waiting", "__input__", "thanks", "end"]],
-    );
+    const found = seen.filter((name) => isOwn(name) && name !== "running");
+    equal(found, ["start", "__wait__", "waiting", "__input__", "thanks", "end"]);
   },
 
   async "a cursor of another thread, or none at all, is refused"(trial) {
@@ -168,10 +155,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     await refused(() => host.control(ref, { kind: "resume", env: {} }), "ALREADY_RUNNING");
     await host.control(ref, { kind: "pause" });
     const { steps } = await trial.until(ref, "paused");
-    equal(
-      (await host.live()).map(({ status }) => status),
-      ["paused"],
-    );
+    const live = (await host.live()).map(({ status }) => status);
+    equal(live, ["paused"]);
     await host.control(ref, { kind: "resume", env: {} });
     await trial.until(ref, "running", (view) => view.steps.length > steps.length);
     await host.control(ref, { kind: "kill" });
@@ -203,11 +188,8 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const input = { content: "yes", meta: { requestId: "1" } };
     const answer = { kind: "answer", input, env: {} } as const;
     await Promise.all([host.control(ref, answer), host.control(ref, answer)]);
-    const { steps } = await settled(host, ref);
-    equal(
-      steps.map(({ role }) => role),
-      ["__wait__", "__input__", "thanks"],
-    );
+    const roles = (await settled(host, ref)).steps.map(({ role }) => role);
+    equal(roles, ["__wait__", "__input__", "thanks"]);
     equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
   },
 
@@ -238,14 +220,9 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const fork = await settled(host, forked);
     equal([fork.prompt, fork.forkFrom], ["two", { threadId: ref.threadId, steps: 2 }]);
     equal(fork.steps[0], source.steps[0], "a copied step, its time included");
-    equal(
-      fork.steps.map(({ content }) => content),
-      ["0", "edited", "2", "3"],
-    );
-    equal(
-      (await host.family(ref)).map(({ threadId }) => threadId),
-      [ref.threadId, fork.threadId],
-    );
+    equal(contents(fork), ["0", "edited", "2", "3"]);
+    const family = (await host.family(ref)).map(({ threadId }) => threadId);
+    equal(family, [ref.threadId, fork.threadId]);
     await refused(() => host.fork(ref, { keep: { fromRole: "nobody" }, env: {} }), "NO_SUCH_ROLE");
     await refused(() => host.fork(ref, { keep: { atStep: 9 }, env: {} }), "NO_SUCH_STEP");
   },

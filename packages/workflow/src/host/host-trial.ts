@@ -78,6 +78,9 @@ export class Trial {
   }
 }
 
+/** The contents of a thread's steps. */
+export const contents = ({ steps }: ThreadView): string[] => steps.map(({ content }) => content);
+
 export const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
 
 // What lies between two items, and is none, may be counted to either.

@@ -1,3 +1,4 @@
+import { isRecord } from "../contract/show.ts";
 import { readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import { type Root, serverPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
@@ -14,10 +15,12 @@ const maxBytes = 64 * 1024;
 /** The server's address, or null when none was ever written, or the file holds none. */
 export function readServerAddress(root: string): ServerAddress | null {
   const bytes = readOwnFile(serverPath(root as Root), maxBytes);
-  if (!bytes) return null;
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isAddress(value) ? value : null;
+    const value: unknown = bytes && JSON.parse(new TextDecoder().decode(bytes));
+    if (!isRecord(value)) return null;
+    const { url, token, pid } = value;
+    const isText = typeof url === "string" && typeof token === "string";
+    return isText && typeof pid === "number" ? { url, token, pid } : null;
   } catch {
     return null;
   }
@@ -27,10 +30,4 @@ export function readServerAddress(root: string): ServerAddress | null {
 export function writeServerAddress(root: string, address: ServerAddress): void {
   createRoot(root as Root);
   writeFileAtomic(serverPath(root as Root), `${JSON.stringify(address)}\n`);
-}
-
-function isAddress(value: unknown): value is ServerAddress {
-  if (typeof value !== "object" || value === null) return false;
-  const { url, token, pid } = value as Partial<Record<string, unknown>>;
-  return typeof url === "string" && typeof token === "string" && typeof pid === "number";
 }
