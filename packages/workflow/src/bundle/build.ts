@@ -1,7 +1,13 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import {
+  type ErrorRecord,
+  failedError,
+  missingError,
+  usageError,
+  WorkflowError,
+} from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
@@ -27,14 +33,12 @@ const timeoutMs = 120_000;
 const maxMemory = 4 * 2 ** 30;
 
 /**
- * Builds a TypeScript or JavaScript source into one minified ES module that imports nothing but
- * Node's own modules.
+ * Builds a source into one minified ES module that imports nothing but Node's own modules.
  *
- * The same source gives the same bytes in every folder, environment and working directory: nothing
- * of them reaches the build but the project's own `tsconfig.json` and `node_modules`. No code of the
- * source runs: Bun's macros are refused. A source without a `node_modules` may import
- * `@uncaged/workflow`: it then gets the copy that is running.
- * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column; `details` has all errors.
+ * The same source gives the same bytes in every folder and environment: nothing of them reaches the build
+ * but the project's own `tsconfig.json` and `node_modules`. No code of the source runs. Without a
+ * `node_modules` it may import `@uncaged/workflow`: it then gets the copy that is running.
+ * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column.
  */
 export async function buildBundle(file: string): Promise<Built> {
   await statSource(file);
@@ -119,17 +123,15 @@ const firstConfig = (folders: string[]): string | null =>
   folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
 
 /**
- * A source's text as a module that can be built. `resolve` maps each package to its file
- * that the module imports by its name: those of the program that is running, for the source's own
- * folder need have none. What those files import is found from where they lie.
+ * A source's text as a module that can be built. `resolve` maps the packages that it imports to files of
+ * the program that is running, for the source's own folder need have none.
  */
 export type SourceModule = { code: string; resolve: Readonly<Record<string, string>> };
 
 /**
- * A kind of source beside TypeScript, brought by the program that adds it.
+ * A kind of source beside TypeScript, brought by the program that adds it. `module` must depend on the text
+ * alone: the same source then gives the same hash everywhere. What is wrong it throws, with its position.
  *
- * `module` must depend on the text alone and not on where the file lies: the same source then gives
- * the same hash everywhere. What is wrong with the text it throws, with the position in the text.
  * @example const sources = [{ matches: (file) => file.endsWith(".json"), module: toModule }];
  */
 export type SourceKind = {
@@ -137,12 +139,7 @@ export type SourceKind = {
   module(text: string, file: string): Promise<SourceModule>;
 };
 
-/**
- * Checks that a path names a file with content, with a message for each way in which it does not.
- *
- * @throws WorkflowError `NO_SUCH_FILE` (missing), `NOT_A_FILE`, `BAD_PATH` (usage), `EMPTY_FILE`, and
- * what the disk refuses.
- */
+/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and what the disk refuses. */
 export async function statSource(path: string): Promise<void> {
   try {
     checkStats(path, await stat(path));
@@ -173,50 +170,43 @@ export async function readSource(path: string, maxBytes: number): Promise<Uint8A
 
 function checkStats(path: string, stats: Stats, maxBytes = Number.POSITIVE_INFINITY): void {
   if (!stats.isFile()) {
-    throw new WorkflowError({
-      code: "NOT_A_FILE",
-      kind: "usage",
-      message: `${show(path)} is ${stats.isDirectory() ? "a folder" : "no regular file"}`,
-      hint: "name the file itself",
-    });
+    throw usageError(
+      "NOT_A_FILE",
+      `${show(path)} is ${stats.isDirectory() ? "a folder" : "no regular file"}`,
+      "name the file itself",
+    );
   }
   if (stats.size === 0) {
-    throw new WorkflowError({
-      code: "EMPTY_FILE",
-      message: `${show(path)} is empty`,
-      hint: "build it again, and see that the disk is not full",
-    });
+    throw failedError(
+      "EMPTY_FILE",
+      `${show(path)} is empty`,
+      "build it again, and see that the disk is not full",
+    );
   }
   checkSize(path, stats.size, maxBytes);
 }
 
 function checkSize(path: string, size: number, maxBytes: number): void {
   if (size <= maxBytes) return;
-  throw new WorkflowError({
-    code: "FILE_TOO_LARGE",
-    message: `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
-    hint: "keep data out of the file and read it in run",
-  });
+  throw failedError(
+    "FILE_TOO_LARGE",
+    `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
+    "keep data out of the file and read it in run",
+  );
 }
 
 function pathError(path: string, error: unknown): unknown {
   if (error instanceof WorkflowError) return error;
   const system = systemCode(error);
   if (system === "ENOENT" || system === "ENOTDIR") {
-    return new WorkflowError({
-      code: "NO_SUCH_FILE",
-      kind: "missing",
-      message: `there is no file ${show(path)}`,
-      hint: "check the path; it counts from the folder that you are in",
-    });
+    return missingError(
+      "NO_SUCH_FILE",
+      `there is no file ${show(path)}`,
+      "check the path; it counts from the folder that you are in",
+    );
   }
   if (system === "ENAMETOOLONG" || system?.startsWith("ERR_INVALID_ARG")) {
-    return new WorkflowError({
-      code: "BAD_PATH",
-      kind: "usage",
-      message: `${show(path)} can't be a path`,
-      hint: "check the path",
-    });
+    return usageError("BAD_PATH", `${show(path)} can't be a path`, "check the path");
   }
   return diskError(error, "read", path);
 }

@@ -10,7 +10,6 @@ import { fileURLToPath } from "node:url";
 export type ChildTask = {
   /** The name of a file of this folder, without its ending. */
   entry: "inspect-child" | "build-child";
-  /** What the program needs to know. */
   request: object;
   cwd: string;
   env?: Record<string, string>;
@@ -45,11 +44,8 @@ const maxAnswer = 8 << 20;
 
 /**
  * Runs a program of this folder in a process group of its own: no input, output to nowhere, the
- * given environment and no other. It answers through {@link answerParent}; what else it prints is
- * lost. When it has answered or has passed a bound, its whole group is killed.
- *
- * Bun ends such a child, and what that has started, also when this process dies. A process that
- * leaves the group and outlives a killed child is out of reach.
+ * given environment and no other. When it has answered, by {@link openChannel}, or has passed a bound, its
+ * whole group is killed. Bun ends it also when this process dies.
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
   const suffix = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -131,10 +127,8 @@ async function killGroup(child: ChildProcess): Promise<void> {
 const channel = 3;
 
 /**
- * What the parent asks of this child, and the way to answer it: once, with JSON.
- *
- * To be called before any foreign code runs. It takes the request out of what such code can see,
- * and keeps the functions that the answer needs, for a bundle may replace them.
+ * What the parent asks of this child, and the way to answer it: once, with JSON. To be called before any
+ * foreign code runs, which must not see the request and may replace the functions that the answer needs.
  */
 export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
   const [token, request] = process.argv.splice(2);

@@ -8,9 +8,8 @@ import { compileSchema } from "./schema.ts";
 const maxDescriptorLength = 1 << 20;
 
 /**
- * The descriptor that a bundle exports, as data: a deep copy, its JSON Schemas compiled once.
+ * The descriptor that a bundle exports, as data: a deep copy with all of its keys, its JSON Schemas compiled once.
  *
- * Keys that the contract does not name are kept.
  * @throws WorkflowError `BAD_DESCRIPTOR`, naming the path: `descriptor.roles.planner.schema …`.
  */
 export async function checkDescriptor(value: unknown): Promise<Descriptor> {
@@ -28,11 +27,7 @@ async function checkSchema(schema: JsonSchema, path: JsonPath): Promise<void> {
   if ("message" in compiled) throw bad([...path, ...compiled.path], compiled.message);
 }
 
-/**
- * As {@link checkDescriptor}, without compiling the schemas.
- *
- * @throws WorkflowError `BAD_DESCRIPTOR`.
- */
+/** As {@link checkDescriptor}, without compiling the schemas. */
 export function toDescriptor(value: unknown): Descriptor {
   const descriptor = toData(value) as Descriptor;
   demand("an object", descriptor, []);

@@ -4,9 +4,8 @@ import { toBase32 } from "../contract/base32.ts";
 let loading: Promise<XXHashAPI> | undefined;
 
 /**
- * The hash that names a bundle: XXH64, seed 0, of its bytes, as 13 digits of Crockford Base32.
+ * The hash that names a bundle: XXH64, seed 0, of its bytes (not of its text: invalid UTF-8 counts).
  *
- * It takes bytes, never text: two files that differ only in invalid UTF-8 are two bundles.
  * @example await hashOf(new Uint8Array()) // "EYHPV6X8XHTCS"
  */
 export async function hashOf(bytes: Uint8Array): Promise<string> {
@@ -14,11 +13,7 @@ export async function hashOf(bytes: Uint8Array): Promise<string> {
   return crockford((await loading).h64Raw(bytes, 0n));
 }
 
-/**
- * An unsigned 64-bit number as 13 digits of Crockford Base32.
- *
- * @throws RangeError when it is negative or longer.
- */
+/** A number as 13 digits of Crockford Base32. @throws RangeError unless it is an unsigned one of 64 bits. */
 export function crockford(value: bigint): string {
   if (value !== BigInt.asUintN(64, value)) throw new RangeError("not an unsigned 64-bit number");
   return toBase32(value, 13);

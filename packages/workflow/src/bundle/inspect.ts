@@ -15,13 +15,12 @@ export type InspectAnswer =
   | { problem: LoadProblem };
 
 /**
- * Loads a bundle in a process apart and judges what it exports; gives its descriptor.
+ * Loads a bundle in a process apart and judges what it exports; gives its descriptor. `file` is its name in
+ * messages, `map` its source map.
  *
- * The bundle's top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with
- * no environment, no input and an empty working directory. This keeps accidents away, not attacks:
- * the process has the rights of the user.
- * @param options.file the name of the bundle in messages; else `path`
- * @param options.map its source map, so that a message names the author's own line
+ * Its top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with no
+ * environment, no input and an empty working directory. This keeps accidents away, not attacks: the
+ * process has the rights of the user.
  * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`.
  */
 export async function inspectBundle(

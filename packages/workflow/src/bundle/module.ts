@@ -1,4 +1,4 @@
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { failedError, messageOf, type WorkflowError } from "../contract/error.ts";
 import { isRecord, kindOf } from "../contract/show.ts";
 import type { SourceMap } from "./source-map.ts";
 import type { SourcePosition } from "./syntax.ts";
@@ -7,7 +7,7 @@ import type { Bundle } from "../contract/contract.ts";
 /** What was thrown while a module was loaded, and where in that module if that is known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
 
-/** The message of what an `import` of `path` threw, and the innermost position in `path` of its stack. */
+/** What an `import` of `path` threw, and the innermost position in `path` of its stack. */
 export function loadProblem(thrown: unknown, path: string): LoadProblem {
   try {
     const error =
@@ -24,11 +24,11 @@ export function loadFailed(
   file: string,
   map?: SourceMap | null,
 ): WorkflowError {
-  return new WorkflowError({
-    code: "BUNDLE_LOAD_FAILED",
-    message: `${positionIn(file, position, map)}: ${message}`,
-    hint: "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
-  });
+  return failedError(
+    "BUNDLE_LOAD_FAILED",
+    `${positionIn(file, position, map)}: ${message}`,
+    "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
+  );
 }
 
 /** A position as `file:line:column`: the author's own where a source map has it. */
@@ -92,9 +92,7 @@ function describe(value: unknown): string {
 }
 
 function refused(message: string): WorkflowError {
-  return new WorkflowError({
-    code: "BUNDLE_REFUSED",
-    message,
-    hint: "export async function* run(input, options) and const descriptor; let the bundler keep generators (ES2018 or later)",
-  });
+  const hint =
+    "export async function* run(input, options) and const descriptor; let the bundler keep generators (ES2018 or later)";
+  return failedError("BUNDLE_REFUSED", message, hint);
 }

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError, usageError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type Built,
@@ -39,12 +39,11 @@ export type PrepareOptions = {
 
 /**
  * Makes a bundle of a file: an `.esm.js` is taken as it is, a `.ts`, `.mts` or `.tsx` is built first,
- * and so is what one of `options.sources` makes a module of. Then its source is checked and it is
- * loaded in a process apart. Writes nothing to a storage root.
+ * and so is what one of `sources` makes a module of. Then its source is checked and it is loaded in a
+ * process apart. Writes nothing to a storage root.
  *
- * @throws WorkflowError those of `readSource`, `buildBundle` and the kind of source; `NOT_A_BUNDLE`
- * (usage: another ending); `BUNDLE_REFUSED` with the first finding in the message and all in `details`; those of
- * `inspectBundle`.
+ * @throws WorkflowError those of `readSource`, `buildBundle`, `inspectBundle` and the kind of source;
+ * `NOT_A_BUNDLE` (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
  */
 export async function prepareBundle(
   file: string,
@@ -79,12 +78,11 @@ async function build(file: string, sources: readonly SourceKind[]): Promise<Buil
   }
   const data = /\.(json|ya?ml)$/.test(file);
   const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
-  throw new WorkflowError({
-    code: "NOT_A_BUNDLE",
-    kind: "usage",
-    message: `${show(file)} is no bundle and no TypeScript source${unknown}`,
-    hint: "give an .esm.js file, or a .ts, .mts or .tsx file to build",
-  });
+  throw usageError(
+    "NOT_A_BUNDLE",
+    `${show(file)} is no bundle and no TypeScript source${unknown}`,
+    "give an .esm.js file, or a .ts, .mts or .tsx file to build",
+  );
 }
 
 async function readText(path: string, code: string, hint: string): Promise<string> {
@@ -92,7 +90,7 @@ async function readText(path: string, code: string, hint: string): Promise<strin
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new WorkflowError({ code, message: `${show(path)} is no UTF-8 text`, hint }, { cause });
+    throw failedError(code, `${show(path)} is no UTF-8 text`, hint, cause);
   }
 }
 

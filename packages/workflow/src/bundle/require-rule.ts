@@ -17,9 +17,8 @@ export type Report = (node: AnyNode, message: string) => unknown;
  * The rule `no-require`: a bundle requires nothing but Node's own modules.
  *
  * A bundler that met a CommonJS package emits a `require` of its own, made by `createRequire`, by
- * Bun's `import.meta.require` or by the shim in `shim.ts`. Every value of such an expression is
- * followed through variables; each use must be a call that names a built-in literally. The name
- * `require` alone means nothing: it may be a parameter or a local.
+ * Bun's `import.meta.require` or by a shim. Its value is followed through variables; each use must be a call
+ * that names a built-in literally. The name `require` alone may be a parameter or a local.
  */
 export function checkRequire(syntax: Syntax, report: Report): void {
   const shims = syntax.nodes.filter(isRequireShim);

@@ -1,5 +1,11 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
-import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
+import {
+  failedError,
+  isWorkflowError,
+  missingError,
+  toErrorRecord,
+  WorkflowError,
+} from "../contract/error.ts";
 import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import {
   bundlePath,
@@ -32,11 +38,11 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
   const path = bundlePath(root, hash);
   const present = readOwnFile(path, maxBundleSize);
   if (present && !isSame(present, bytes) && (await hashOf(present)) === hash) {
-    throw new WorkflowError({
-      code: "HASH_COLLISION",
-      message: `another bundle has the hash ${hash} already`,
-      hint: "change a byte of the bundle, a comment say, and add it again",
-    });
+    throw failedError(
+      "HASH_COLLISION",
+      `another bundle has the hash ${hash} already`,
+      "change a byte of the bundle, a comment say, and add it again",
+    );
   }
   makeFolder(bundlesDir(root));
   writeFileAtomic(descriptorPath(root, hash), await descriptorYaml(beside.descriptor));
@@ -55,30 +61,27 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
   if (bytes === null) {
-    throw new WorkflowError({
-      code: "BUNDLE_MISSING",
-      kind: "missing",
-      message: `there is no bundle ${hash}: ${path} is missing`,
-      hint: "add the same file again, or bring it back from a backup",
-    });
+    throw missingError(
+      "BUNDLE_MISSING",
+      `there is no bundle ${hash}: ${path} is missing`,
+      "add the same file again, or bring it back from a backup",
+    );
   }
   const now = await hashOf(bytes);
   if (now === hash) return bytes;
-  throw new WorkflowError({
-    code: "BUNDLE_CHANGED",
-    message: `${path} was changed after it was added: its bytes now have the hash ${now}`,
-    hint: "add the original file again to bring it back, or the changed one as a new version",
-  });
+  throw failedError(
+    "BUNDLE_CHANGED",
+    `${path} was changed after it was added: its bytes now have the hash ${now}`,
+    "add the original file again to bring it back, or the changed one as a new version",
+  );
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 /**
- * Loads a stored bundle into this process, after its bytes were hashed again. Its top level runs.
+ * Loads a stored bundle into this process, after its bytes were hashed again: its top level runs.
  *
- * For a worker, which runs what was judged when it was added (`inspect.ts`).
- * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`; `BUNDLE_LOAD_FAILED` with the line and
- * column, by its source map those of the author's source; `BUNDLE_REFUSED`.
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED`.
  */
 export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
   await readBundle(root, hash);

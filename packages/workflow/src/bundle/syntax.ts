@@ -46,13 +46,11 @@ export function parseModule(source: string): Syntax {
   };
 }
 
-/** The line and column of an offset. */
 export function positionOf(source: string, offset: number): SourcePosition {
   const { line, column } = getLineInfo(source, offset);
   return { line, column: column + 1 };
 }
 
-/** The identifier that a reference was found at. */
 export const nameOf = (reference: Reference) => reference.identifier as Identifier;
 
 /** A node's children, in no order. */

@@ -28,50 +28,35 @@ export class WorkflowError extends Error {
   readonly details: string[] | undefined;
 
   constructor(
-    {
-      code,
-      kind = "failed",
-      message,
-      hint,
-      details,
-    }: Omit<ErrorRecord, "kind"> & { kind?: ErrorKind },
+    record: Omit<ErrorRecord, "kind"> & { kind?: ErrorKind },
     options?: { cause?: unknown },
   ) {
-    super(message, options);
+    super(record.message, options?.cause === undefined ? undefined : options);
     this.name = "WorkflowError";
-    this.code = code;
-    this.kind = kind;
-    this.hint = hint;
-    this.details = details;
+    this.code = record.code;
+    this.kind = record.kind ?? "failed";
+    this.hint = record.hint;
+    this.details = record.details;
     Object.defineProperty(this, brand, { value: true });
   }
 
   /** What was asked for can't be done as things are. */
-  static failed(code: string, message: string, hint?: string): WorkflowError {
-    return new WorkflowError({ code, kind: "failed", message, hint });
+  static failed(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
+    return new WorkflowError({ code, message, hint }, { cause });
   }
 
   /** The call is wrong: it must be made otherwise. */
-  static usage(code: string, message: string, hint?: string): WorkflowError {
-    return new WorkflowError({ code, kind: "usage", message, hint });
+  static usage(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
+    return new WorkflowError({ code, kind: "usage", message, hint }, { cause });
   }
 
   /** What was named does not exist. */
-  static missing(code: string, message: string, hint?: string): WorkflowError {
-    return new WorkflowError({ code, kind: "missing", message, hint });
+  static missing(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
+    return new WorkflowError({ code, kind: "missing", message, hint }, { cause });
   }
 }
 
-type Make = (code: string, message: string, hint: string, cause?: unknown) => WorkflowError;
-
-const ofKind =
-  (kind: ErrorKind): Make =>
-  (code, message, hint, cause) =>
-    new WorkflowError({ code, kind, message, hint }, cause === undefined ? undefined : { cause });
-
-export const failedError: Make = /* @__PURE__ */ ofKind("failed");
-export const usageError: Make = /* @__PURE__ */ ofKind("usage");
-export const missingError: Make = /* @__PURE__ */ ofKind("missing");
+export const { failed: failedError, usage: usageError, missing: missingError } = WorkflowError;
 
 /** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
 export function isWorkflowError(value: unknown): value is WorkflowError {

@@ -1,5 +1,5 @@
 import type { RoleOutput } from "../contract/contract.ts";
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { failedError, messageOf, type WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 
@@ -76,23 +76,18 @@ function parsed(role: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch (cause) {
-    throw new WorkflowError(
-      {
-        code: "BAD_STEP_VALUE",
-        message: `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`,
-        hint: "give it JSON as content, or fork the thread before it",
-      },
-      { cause },
-    );
+    const message = `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`;
+    const hint = "give it JSON as content, or fork the thread before it";
+    throw failedError("BAD_STEP_VALUE", message, hint, cause);
   }
 }
 
 const badValue = (role: string, what: string): WorkflowError =>
-  new WorkflowError({
-    code: "BAD_STEP_VALUE",
-    message: `step ${show(role)} returned ${what}`,
-    hint: "return a string, {content, meta} or another value that survives JSON",
-  });
+  failedError(
+    "BAD_STEP_VALUE",
+    `step ${show(role)} returned ${what}`,
+    "return a string, {content, meta} or another value that survives JSON",
+  );
 
 export type StepFailureRecord = { name: string; message: string; code?: string };
 

@@ -5,7 +5,7 @@ import {
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError, type WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { openAttempt } from "../contract/attempt.ts";
 import type { StepContext, StepFn } from "./call.ts";
@@ -76,11 +76,11 @@ export class Replay {
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
     const found = next === undefined ? "not there" : described(next);
-    this.#divergence = new WorkflowError({
-      code: "DIVERGED",
-      message: `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
-      hint: `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
-    });
+    this.#divergence = failedError(
+      "DIVERGED",
+      `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
+      `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
+    );
     throw this.#divergence;
   }
 }
@@ -163,11 +163,11 @@ export class Progress {
   finish(): void {
     this.replay.finish();
     for (const role of this.#idle.values()) {
-      throw new WorkflowError({
-        code: "STEP_NOT_RUN",
-        message: `step ${show(role)} was described but never run`,
-        hint: "write yield* before it, or pass it to step.all",
-      });
+      throw failedError(
+        "STEP_NOT_RUN",
+        `step ${show(role)} was described but never run`,
+        "write yield* before it, or pass it to step.all",
+      );
     }
   }
 }

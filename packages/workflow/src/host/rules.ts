@@ -1,5 +1,5 @@
 import type { Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError } from "../contract/error.ts";
 import { isMoving, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
@@ -51,11 +51,11 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
-  throw new WorkflowError({
-    code: "NOTHING_TO_RETRY",
-    message: `${threadId} is ${status}: there is nothing to retry`,
-    hint: hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
-  });
+  throw failedError(
+    "NOTHING_TO_RETRY",
+    `${threadId} is ${status}: there is nothing to retry`,
+    hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
+  );
 }
 
 /** Two threads, step by step. Step numbers count from 1; timestamps are not compared. */

@@ -1,4 +1,4 @@
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { failedError, isWorkflowError } from "../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -45,11 +45,11 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
   checkOpen(root, view);
   const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
-  throw new WorkflowError({
-    code: "NOT_RUNNING",
-    message: `${ref.threadId} does not run: it is ${view.status}`,
-    hint: "see what runs: uncaged-workflow ps",
-  });
+  throw failedError(
+    "NOT_RUNNING",
+    `${ref.threadId} does not run: it is ${view.status}`,
+    "see what runs: uncaged-workflow ps",
+  );
 }
 
 /**
@@ -156,11 +156,11 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
     lock?.release();
     if (lock) return worker.live;
   }
-  throw new WorkflowError({
-    code: "WORKER_OUT_OF_SIGHT",
-    message: `the worker of ${hash} does not answer, and its process can't be seen from here`,
-    hint: "it may run in another container or as another user: end it there",
-  });
+  throw failedError(
+    "WORKER_OUT_OF_SIGHT",
+    `the worker of ${hash} does not answer, and its process can't be seen from here`,
+    "it may run in another container or as another user: end it there",
+  );
 }
 
 /**
@@ -177,11 +177,11 @@ export async function removeThread(
   const { status } = await readView(root, ref);
   const open = status === "running" || status === "paused" || status === "waiting";
   if (open && !force) {
-    throw new WorkflowError({
-      code: "THREAD_RUNNING",
-      message: `${ref.threadId} is ${status}`,
-      hint: "kill it and remove it at once: --force",
-    });
+    throw failedError(
+      "THREAD_RUNNING",
+      `${ref.threadId} is ${status}`,
+      "kill it and remove it at once: --force",
+    );
   }
   const body: RemoveRequest = { force };
   return await askWorker(root, ref.hash, { ...toThread("DELETE", ref), body });

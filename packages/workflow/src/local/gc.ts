@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
@@ -29,10 +29,9 @@ const dayMs = 24 * hourMs;
  * Takes away every bundle that no name, no history, no thread and no live worker needs, and what
  * crashes left behind more than an hour ago. With `dryRun` it only reports so and writes nothing.
  *
- * Bundles are not deleted at once: they go to `trash/<time>-<hash>/`, where they can be moved back
- * from by hand, and a `gc` a day later deletes them. It runs under the registry's lock, so that no
- * `add` falls between, and moves a bundle under its hash's lock, so that no worker begins to use it.
- * @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER` and those of the disk; what was done until then stays done.
+ * Bundles go to `trash/<time>-<hash>/`, and a `gc` a day later deletes them. It runs under the registry's
+ * lock, so that no `add` falls between, and moves a bundle under its hash's lock, so that no worker begins
+ * to use it. What was done until an error stays done.
  */
 export async function collectGarbage(
   root: Root,
@@ -120,11 +119,11 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
 function makeOwnFolder(folder: string): void {
   makeFolder(folder);
   if (lstatSync(folder).isDirectory()) return;
-  throw new WorkflowError({
-    code: "PLANTED_LINK",
-    message: `${folder} is a symbolic link`,
-    hint: "remove the link if you did not make it",
-  });
+  throw failedError(
+    "PLANTED_LINK",
+    `${folder} is a symbolic link`,
+    "remove the link if you did not make it",
+  );
 }
 
 /** A folder in the trash: when it was put there, in milliseconds, and the hash. */

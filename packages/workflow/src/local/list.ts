@@ -34,9 +34,8 @@ type Selector = { name?: string; hash?: string };
 type Filter = { statuses: ReadonlySet<Status> | null; selectors: readonly Selector[] | null };
 
 /**
- * A page of threads, newest first (20 without a limit). Only the logs of the page are read whole; of
- * those that a filter passes over the first line or the last, unless it asks for the corrupt. What can't
- * be read is listed as `corrupt`.
+ * A page of threads, newest first. Only the logs of the page are read whole; of those that a filter passes
+ * over the first line or the last, unless it asks for the corrupt. What can't be read is corrupt.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
@@ -180,11 +179,8 @@ export async function readRow(
 }
 
 /**
- * The threads that a text selects: those of a name, `name@hash`, a hash, or a unique prefix of one, of
- * at least 4 digits when it stands alone. A name goes before a hash. One that is not registered may have
- * been: its threads are still there.
- *
- * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
+ * The threads that a text selects, as `resolve` takes it. A name that is not registered may have been: its
+ * threads are still there.
  */
 async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
   // Threads are listed also where the registry can't be read.

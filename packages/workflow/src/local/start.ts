@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { missingError, usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type ForkRequest,
@@ -31,14 +31,7 @@ import { keptSteps } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { askAgain, type Candidate, spawnWorker } from "./worker-client.ts";
 
-/**
- * What is to be run: a name, `name@hash`, or a hash; hashes may be shortened to a unique prefix,
- * of at least 4 digits when it stands alone. A bundle that no name points to has its hash
- * as its name.
- *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS`
- * (usage), `BUNDLE_MISSING`, `REGISTRY_BROKEN`.
- */
+/** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
   const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root));
   checkStored(root, found.name, found.hash);
@@ -49,12 +42,11 @@ export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<R
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
   if (existsSync(path)) return;
-  throw new WorkflowError({
-    code: "BUNDLE_MISSING",
-    kind: "missing",
-    message: `the bundle of ${name} is gone: ${path}`,
-    hint: "add the same file again, or roll back to another version",
-  });
+  throw missingError(
+    "BUNDLE_MISSING",
+    `the bundle of ${name} is gone: ${path}`,
+    "add the same file again, or roll back to another version",
+  );
 }
 
 /** A worker that was started before its first thread was. */
@@ -80,10 +72,9 @@ const newCandidate = (root: Root, hash: string): Candidate | null =>
   existsSync(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
 
 /**
- * Starts a thread of a registered workflow and returns when its start record is on the disk.
- *
  * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
  * bundle from being loaded; then nothing is written.
+ * @see Host.start
  */
 export async function startThread(
   root: Root,
@@ -125,21 +116,19 @@ const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", 
 /** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
 function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
-    throw new WorkflowError({
-      code: "BAD_MAX_ROUNDS",
-      kind: "usage",
-      message: `maxRounds can't be ${String(maxRounds)}`,
-      hint: `give a whole number from 1 to ${mostRounds}`,
-    });
+    throw usageError(
+      "BAD_MAX_ROUNDS",
+      `maxRounds can't be ${String(maxRounds)}`,
+      `give a whole number from 1 to ${mostRounds}`,
+    );
   }
   const taken = Object.keys(options).find((key) => keptForEngine.has(key));
   if (taken === undefined) return;
-  throw new WorkflowError({
-    code: "BAD_OPTION",
-    kind: "usage",
-    message: `the option ${show(taken)} is the engine's own`,
-    hint: "give it another name",
-  });
+  throw usageError(
+    "BAD_OPTION",
+    `the option ${show(taken)} is the engine's own`,
+    "give it another name",
+  );
 }
 
 /** An environment without what is not set. */
@@ -149,10 +138,9 @@ export const definedEnv = (env: Environment): Record<string, string> =>
   );
 
 /**
- * Starts a thread whose log begins with a copy of another's steps. The other may be running.
- *
  * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and those of
  * `startThread`; then nothing is written.
+ * @see Host.fork
  */
 export async function forkThread(
   root: Root,
@@ -163,12 +151,11 @@ export async function forkThread(
   checkGiven(given);
   const steps = "first" in keep ? keep.first : keep.length;
   if (edit && steps === 0) {
-    throw new WorkflowError({
-      code: "NOTHING_TO_EDIT",
-      kind: "usage",
-      message: `the fork of ${ref.threadId} keeps no step that could be edited`,
-      hint: "keep at least one step: --from-role R or --at-step N",
-    });
+    throw usageError(
+      "NOTHING_TO_EDIT",
+      `the fork of ${ref.threadId} keeps no step that could be edited`,
+      "keep at least one step: --from-role R or --at-step N",
+    );
   }
   const { name, hash } =
     on === undefined ? { name: workflow, hash: ref.hash } : await resolveWorkflow(root, on);

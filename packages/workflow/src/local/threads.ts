@@ -1,6 +1,5 @@
 import { existsSync, statSync } from "node:fs";
 import { ulidTime } from "../contract/base32.ts";
-import { WorkflowError } from "../contract/error.ts";
 import {
   type LogOutline,
   readLog,
@@ -81,7 +80,6 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
   const { threadId, hash } = ref;
   const { log, driver } = await readDriven(root, ref, readLog, new LiveWorkers(root)).catch(
     (error: unknown) => {
-      if (error instanceof WorkflowError) throw error;
       if (systemCode(error) === "ENOENT") throw notFound(threadId);
       throw diskError(error, "read", dataPath(root, hash, threadId));
     },

@@ -34,11 +34,9 @@ import { allThreads } from "./threads.ts";
 import { maxDescriptorBytes } from "./workflows.ts";
 
 /**
- * Reads the whole store and names each violation; changes nothing and runs nothing.
- *
- * The registry is read, every bundle hashed again, every descriptor and every thread's log read to
- * its end. Unknown files, links, what other users can reach, and bundles that a name or a thread needs
- * and that are missing, are named too. Threads that are being written are no violation.
+ * Reads the whole store and names each violation; changes nothing and runs nothing. The registry is read,
+ * every bundle hashed again, every descriptor and every thread's log read to its end. Unknown files, links,
+ * what other users can reach, and missing bundles are named too. Threads may be written meanwhile.
  */
 export async function verifyStore(
   root: Root,

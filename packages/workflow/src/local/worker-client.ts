@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError, usageError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
@@ -88,14 +88,10 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     if (error instanceof WorkflowError) throw error;
     if (error instanceof Error && error.name === "TimeoutError") return { kind: "silent" };
     if (nobody.has(systemCode(error) ?? "")) return { kind: "nobody" };
-    throw new WorkflowError(
-      {
-        code: "WORKER_LOST",
-        message: `the worker of ${hash} ended before it answered`,
-        hint: "what was committed is kept; see the status of the thread: uncaged-workflow threads",
-      },
-      { cause: error },
-    );
+    const hint =
+      "what was committed is kept; see the status of the thread: uncaged-workflow threads";
+    const message = `the worker of ${hash} ended before it answered`;
+    throw failedError("WORKER_LOST", message, hint, error);
   }
 }
 
@@ -103,12 +99,11 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
 function textOf(body: unknown): string {
   const written = toJson(body, "request");
   if (written.ok) return written.json;
-  throw new WorkflowError({
-    code: "VALUE_NOT_JSON",
-    kind: "usage",
-    message: written.reason,
-    hint: "give values that JSON can hold, less deeply nested",
-  });
+  throw usageError(
+    "VALUE_NOT_JSON",
+    written.reason,
+    "give values that JSON can hold, less deeply nested",
+  );
 }
 
 /** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
@@ -231,11 +226,11 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
   endGroup(worker.identity.pid);
-  return new WorkflowError({
-    code: "BUNDLE_LOAD_FAILED",
-    message: `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
-    hint: "a bundle's top level must end: do the work in run",
-  });
+  return failedError(
+    "BUNDLE_LOAD_FAILED",
+    `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
+    "a bundle's top level must end: do the work in run",
+  );
 }
 
 const hasEnded = ({ exitCode, signalCode }: Candidate): boolean =>
@@ -246,22 +241,22 @@ const hasFailed = ({ exitCode }: Candidate): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
 function silent(hash: string, ms: number): WorkflowError {
-  return new WorkflowError({
-    code: "WORKER_SILENT",
-    message: `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
-    hint: "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
-  });
+  return failedError(
+    "WORKER_SILENT",
+    `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
+    "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
+  );
 }
 
 function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
   const path = workerLogPath(root, hash);
   const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
   if (last === "") checkRoom(path);
-  return new WorkflowError({
-    code: "WORKER_FAILED",
-    message: `the worker of ${hash} ended with ${exitCode}: ${last}`,
-    hint: `see its log: ${path}`,
-  });
+  return failedError(
+    "WORKER_FAILED",
+    `the worker of ${hash} ended with ${exitCode}: ${last}`,
+    `see its log: ${path}`,
+  );
 }
 
 // What ended a worker without a word may be that there was no room for its words.

@@ -3,7 +3,7 @@ import { readDescriptor } from "../bundle/descriptor.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { missingError, usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type {
   Added,
@@ -28,7 +28,6 @@ import { readOwnFile } from "../storage/files.ts";
 import { descriptorPath, mapPath, type Root, threadIdsOf } from "../storage/paths.ts";
 import { checkStored, resolveWorkflow } from "./start.ts";
 
-/** The longest descriptor file that is read, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 
 /** The registered workflows, by name; one whose descriptor can't be read has no description. */
@@ -116,12 +115,11 @@ export async function readVersionText(root: Root, version: string, file?: string
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
   const text = sourcesOf(root, hash).get(file);
   if (text !== undefined) return text;
-  throw new WorkflowError({
-    code: "NO_SUCH_SOURCE",
-    kind: "missing",
-    message: `${name} was not built from a file ${show(file)}`,
-    hint: "ask without a file for the bundle itself",
-  });
+  throw missingError(
+    "NO_SUCH_SOURCE",
+    `${name} was not built from a file ${show(file)}`,
+    "ask without a file for the bundle itself",
+  );
 }
 
 const isTextPair = (pair: readonly [unknown, unknown]): pair is [string, string] =>
@@ -210,10 +208,9 @@ export async function buildSource(
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, map } = await prepareBundle(file, options);
   if (map !== undefined) return { hash: await hashOf(bytes), bytes, map };
-  throw new WorkflowError({
-    code: "NOT_A_SOURCE",
-    kind: "usage",
-    message: `${show(file)} is a bundle already`,
-    hint: "register it: uncaged-workflow add <name> <file>",
-  });
+  throw usageError(
+    "NOT_A_SOURCE",
+    `${show(file)} is a bundle already`,
+    "register it: uncaged-workflow add <name> <file>",
+  );
 }

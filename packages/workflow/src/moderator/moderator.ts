@@ -1,6 +1,6 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import { END, type WorkflowFn } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { failedError, WorkflowError } from "../contract/error.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
@@ -79,11 +79,11 @@ function roleNamed<M extends RoleMeta>(
     typeof name === "string" && Object.hasOwn(roles, name) ? roles[name] : undefined;
   if (typeof role === "function") return role as Role<RoleMeta[string]>;
   const given = typeof name === "string" ? show(name) : kindOf(name);
-  throw new WorkflowError({
-    code: "UNKNOWN_ROLE",
-    message: `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
-    hint: "a moderator returns, at once and not as a promise, the name of a role or END",
-  });
+  throw failedError(
+    "UNKNOWN_ROLE",
+    `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
+    "a moderator returns, at once and not as a promise, the name of a role or END",
+  );
 }
 
 /** Judges the shape; what meta holds is checked, as every step's, before it is written. */
