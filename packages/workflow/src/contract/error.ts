@@ -15,6 +15,17 @@ export type ErrorRecord = {
   details?: string[];
 };
 
+type Make = (code: string, message: string, hint?: string, cause?: unknown) => WorkflowError;
+
+const ofKind =
+  (kind: ErrorKind): Make =>
+  (code, message, hint, cause) =>
+    new WorkflowError({ code, kind, message, hint }, { cause });
+
+export const failedError: Make = /* @__PURE__ */ ofKind("failed");
+export const usageError: Make = /* @__PURE__ */ ofKind("usage");
+export const missingError: Make = /* @__PURE__ */ ofKind("missing");
+
 /**
  * An error that a user can act on: `message` states what is wrong and where, `hint` what to do. Its kind is
  * `failed` unless another is given.
@@ -41,22 +52,12 @@ export class WorkflowError extends Error {
   }
 
   /** What was asked for can't be done as things are. */
-  static failed(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
-    return new WorkflowError({ code, message, hint }, { cause });
-  }
-
+  static readonly failed: Make = failedError;
   /** The call is wrong: it must be made otherwise. */
-  static usage(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
-    return new WorkflowError({ code, kind: "usage", message, hint }, { cause });
-  }
-
+  static readonly usage: Make = usageError;
   /** What was named does not exist. */
-  static missing(code: string, message: string, hint?: string, cause?: unknown): WorkflowError {
-    return new WorkflowError({ code, kind: "missing", message, hint }, { cause });
-  }
+  static readonly missing: Make = missingError;
 }
-
-export const { failed: failedError, usage: usageError, missing: missingError } = WorkflowError;
 
 /** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
 export function isWorkflowError(value: unknown): value is WorkflowError {
