@@ -3,13 +3,13 @@ import { failedError } from "../contract/error.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "../storage/files.ts";
 
 /**
- * A line: its JSON value, undefined when it is no JSON in UTF-8; the position at which it begins, and the
- * one behind it. A position is a number of bytes.
+ * A line: its JSON value, undefined when it is no JSON in UTF-8; its bytes without the newline; the position at
+ * which it begins, and the one behind it. A position is a number of bytes.
  */
-export type Line = { value: unknown; start: number; position: number };
+export type Line = { value: unknown; bytes: Buffer; start: number; position: number };
 
-/** Whole lines of a file, from the position `start` on; `torn` counts the bytes at its end that are none. */
-export type Window = { bytes: Buffer; start: number; torn: number };
+/** Whole lines of a file, from the position `start` on; `rest` are the bytes at its end that are none. */
+export type Window = { bytes: Buffer; start: number; rest: Buffer };
 
 export const newline = 10;
 const windowSize = 8 * 1024 * 1024;
@@ -43,6 +43,15 @@ export class LineFile {
         yield* linesOf(window, holding);
       }
     });
+  }
+
+  /** What stands behind the last line, which ends at this position; empty when another line does by now. */
+  rest(from: number): Buffer {
+    const read = (fd: number) => {
+      for (const { bytes, rest } of windowsOf(fd, { from })) return bytes.length > 0 ? null : rest;
+      return null;
+    };
+    return ifThere(() => withFile(this.path, read)) ?? Buffer.alloc(0);
   }
 
   /** The lines, the last one first. */
@@ -99,27 +108,17 @@ export function* windowsOf(
     const length = readFully(fd, buffer, start);
     // A file that is cut while it is read gives less than it had.
     const isLast = length < buffer.length || start + length >= total;
-    const end = endOfLines(buffer.subarray(0, length), isLast);
+    const end = buffer.subarray(0, length).lastIndexOf(newline) + 1;
     if (end === 0 && !isLast) {
       capacity *= 2;
       continue;
     }
-    yield { bytes: buffer.subarray(0, end), start, torn: isLast ? length - end : 0 };
+    const rest = isLast ? buffer.subarray(end, length) : buffer.subarray(0, 0);
+    yield { bytes: buffer.subarray(0, end), start, rest };
     if (isLast) return;
     start += end;
     capacity = size;
   }
-}
-
-/**
- * Where the whole lines end. The very last of a file was never wholly written when it holds zeros: after
- * a loss of power it may have its newline, and before it blocks that never reached the disk.
- */
-function endOfLines(bytes: Buffer, isLast: boolean): number {
-  const end = bytes.lastIndexOf(newline) + 1;
-  if (!isLast || end < 2) return end;
-  const start = bytes.lastIndexOf(newline, end - 2) + 1;
-  return bytes.subarray(start, end).includes(0) ? start : end;
 }
 
 /** The lines of a window. */
@@ -130,8 +129,9 @@ export function linesOf({ bytes, start }: Window, holding?: readonly string[]): 
   for (let n = 1; n < offsets.length; n += 1) {
     const offset = offsets[n - 1] as number;
     const end = offsets[n] as number;
-    const value = values ? values[n - 1] : valueOf(bytes.subarray(offset, end - 1), holding);
-    lines.push({ value, start: start + offset, position: start + end });
+    const line = bytes.subarray(offset, end - 1);
+    const value = values ? values[n - 1] : valueOf(line, holding);
+    lines.push({ value, bytes: line, start: start + offset, position: start + end });
   }
   return lines;
 }
@@ -188,8 +188,8 @@ function* backwardOf(fd: number): Generator<Line> {
     while (rest.length > 0) {
       const start = rest.length === 1 ? 0 : rest.lastIndexOf(newline, rest.length - 2) + 1;
       if (start === 0 && from > 0) break;
-      const value = valueOf(rest.subarray(start, -1));
-      yield { value, start: from + start, position: from + rest.length };
+      const bytes = rest.subarray(start, -1);
+      yield { value: valueOf(bytes), bytes, start: from + start, position: from + rest.length };
       rest = rest.subarray(0, start);
     }
   }

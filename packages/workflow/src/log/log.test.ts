@@ -52,10 +52,12 @@ describe("a log cut at any byte of its last three records (F1)", () => {
     }
   });
 
-  test("filled with zeros to its newline, as a loss of power leaves it, is torn", () => {
-    const holed = Buffer.concat([logOf(startLine, stepLine("a")), Buffer.alloc(30), logOf("")]);
-    const log = read(holed);
-    expect([contents(log), log.torn, log.broken]).toEqual([["a"], 31, null]);
+  test("filled with zeros, which no crash leaves of a synced record, is broken", () => {
+    const before = logOf(startLine, stepLine("a"));
+    for (const zeros of [Buffer.alloc(30), Buffer.concat([Buffer.alloc(30), logOf("")])]) {
+      const log = read(Buffer.concat([before, zeros]));
+      expect([contents(log), log.broken?.offset]).toEqual([["a"], before.length]);
+    }
   });
 });
 

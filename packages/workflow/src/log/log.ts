@@ -1,6 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import { withFile } from "../storage/files.ts";
-import { LineFile, linesOf, valueOf, type Window, windowsOf } from "./line-file.ts";
+import { type Line, LineFile, linesOf, valueOf, windowsOf } from "./line-file.ts";
 import {
   type EndRecord,
   isEnd,
@@ -8,6 +8,9 @@ import {
   violationOfRecord,
   violationOfStart,
 } from "./record.ts";
+import { firstSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+
+type ThreadRef = { hash: string; threadId: string };
 
 /** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
 export type Break = { line: number; offset: number; reason: string };
@@ -24,13 +27,23 @@ export class LogFold implements LogFacts {
   broken: Break | null = null;
   /** How many records were taken. */
   lines = 0;
+  /** The last record's sum; null in a log of a version that wrote none. */
+  sum: Sum | null = firstSum;
+  readonly #owner: ThreadRef | null;
+
+  /** @param path The log's, which names the thread that it must be of. */
+  constructor(path: string) {
+    const [, hash, threadId] = ownerPattern.exec(path) ?? [];
+    this.#owner = hash && threadId ? { hash, threadId } : null;
+  }
 
   /** Begins behind so many lines, of which this is the last. */
-  skip(lines: number, last: unknown): void {
+  skip(lines: number, { value }: Line): void {
     this.lines = lines;
-    this.steps = Math.max(0, lines - 1);
-    if (lines < 2 || violationOfRecord(last) !== null) return;
-    const record = last as Step | EndRecord;
+    this.sum = sumIn(value);
+    this.steps = lines - 1;
+    if (lines < 2 || violationOfRecord(value) !== null) return;
+    const record = value as Step | EndRecord;
     if (!isEnd(record)) this.last = record;
     else {
       this.end = record;
@@ -38,12 +51,12 @@ export class LogFold implements LogFacts {
     }
   }
 
-  /** Takes the value of the next line, which begins at `offset`. Null: the log is broken there, or before. */
-  take(value: unknown, offset: number): StartRecord | Step | EndRecord | null {
+  /** Takes the next line. Null: the log is broken there, or before. */
+  take({ value, bytes, start }: Line): StartRecord | Step | EndRecord | null {
     if (this.broken) return null;
-    const reason = this.#violation(value);
+    const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
     if (reason !== null) {
-      this.broken = { line: this.lines + 1, offset, reason };
+      this.#break(start, reason);
       return null;
     }
     this.lines += 1;
@@ -54,12 +67,54 @@ export class LogFold implements LogFacts {
     return (this.last = record);
   }
 
+  /**
+   * Takes what stands behind the last newline, from `start` on. It is a whole record that lost its newline, which
+   * is given as a line; the beginning of one, which a crash left; or neither, and the log is broken there.
+   */
+  takeRest(bytes: Buffer, start: number): Line | null {
+    if (this.broken || bytes.length === 0) return null;
+    const length = this.sum === null ? null : wholeLength(bytes, this.sum);
+    if (length === bytes.length)
+      return { value: valueOf(bytes), bytes, start, position: start + length };
+    const isBeginning = isPrefix(bytes) && !bytes.includes(0);
+    if (length !== null) this.#break(start + length, "what follows the record is no newline");
+    else if (!isBeginning) this.#break(start, "what follows the last record is none");
+    return null;
+  }
+
+  #break(offset: number, reason: string): void {
+    this.broken = { line: this.lines + 1, offset, reason };
+  }
+
   #violation(value: unknown): string | null {
     if (value === undefined) return "the line is no JSON in UTF-8";
-    if (this.lines === 0) return violationOfStart(value);
-    return this.end ? "a record stands after the end record" : violationOfRecord(value);
+    if (this.lines > 0)
+      return this.end ? "a record stands after the end record" : violationOfRecord(value);
+    return violationOfStart(value) ?? this.#violationOfOwner(value as StartRecord);
+  }
+
+  #violationOfOwner({ hash, threadId }: StartRecord): string | null {
+    const owner = this.#owner;
+    if (!owner || (owner.hash === hash && owner.threadId === threadId)) return null;
+    return `the start record is of the thread ${threadId} of ${hash}`;
+  }
+
+  #takeSum(value: unknown, line: Uint8Array): string | null {
+    const hasSum = Object.hasOwn(value as object, "sum");
+    if (this.lines === 0 && !hasSum) this.sum = null;
+    if (this.sum === null)
+      return hasSum ? "the record has a sum, and those before it have none" : null;
+    const sum = nextSum(value, line, this.sum);
+    if (sum === null)
+      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";
+    this.sum = sum;
+    return null;
   }
 }
+
+const isPrefix = (bytes: Buffer): boolean => '{"'.startsWith(bytes.toString("latin1", 0, 2));
+
+const ownerPattern = /([0-9A-Z]{13})[/\\]([0-9A-Z]{26})\.data\.jsonl$/;
 
 /**
  * A log's outline: what a list needs of it. `size` counts the bytes of its whole records; `torn` the bytes
@@ -69,8 +124,12 @@ export type LogOutline = LogFacts & {
   kind: "thread";
   start: StartRecord;
   steps: number;
+  /** The last record's; null when the log has no sums. */
+  sum: Sum | null;
   size: number;
   torn: number;
+  /** Whether the last record is ended by its newline. */
+  isEnded: boolean;
 };
 
 /** A log as it was read. */
@@ -85,20 +144,21 @@ export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; b
  *
  * @throws the system's error when the file can't be opened or read.
  */
-export const readLog = (path: string): ThreadLog | Unreadable =>
-  withFile(path, (fd) => collect(windowsOf(fd)));
+export const readLog = (path: string): ThreadLog | Unreadable => readLogBytes(path).log;
 
-/** Reads a log as {@link readLog} does, all of its lines at once, and gives their bytes too. */
-export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Uint8Array } {
-  return withFile(path, (fd) => {
-    const windows = [...windowsOf(fd, { size: Number.POSITIVE_INFINITY })];
-    return { log: collect(windows), bytes: windows[0]?.bytes ?? new Uint8Array() };
+/** Reads a log as {@link readLog} does, and gives the bytes of each step too. */
+export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Uint8Array[] } {
+  const steps: Step[] = [];
+  const bytes: Uint8Array[] = [];
+  const log = fold(path, (step, line) => {
+    steps.push(step);
+    bytes.push(line);
   });
+  return { log: log.kind === "thread" ? { ...log, steps } : log, bytes };
 }
 
 /** Reads a log as {@link readLog} does, but keeps only its outline. */
-export const outlineLog = (path: string): LogOutline | Unreadable =>
-  withFile(path, (fd) => outline(windowsOf(fd)));
+export const outlineLog = (path: string): LogOutline | Unreadable => fold(path);
 
 /** The start record of a log, or null when its first line is none. Reads no more than it must. */
 export function readStart(path: string): StartRecord | null {
@@ -130,30 +190,31 @@ export function readLast(path: string): LogLast {
   return { kind: "record", record: line.value as Step | EndRecord, size: line.position };
 }
 
-function collect(windows: Iterable<Window>): ThreadLog | Unreadable {
-  const steps: Step[] = [];
-  const log = outline(windows, (step) => steps.push(step));
-  return log.kind === "thread" ? { ...log, steps } : log;
-}
-
-function outline(
-  windows: Iterable<Window>,
-  onStep?: (step: Step) => void,
+function fold(
+  path: string,
+  onStep?: (step: Step, bytes: Uint8Array) => void,
 ): LogOutline | Unreadable {
-  const fold = new LogFold();
+  const facts = new LogFold(path);
   let size = 0;
   let torn = 0;
-  for (const window of windows) {
-    torn = window.torn;
-    for (const line of linesOf(window)) {
-      const record = fold.take(line.value, line.start);
-      if (record === null) break;
-      if (record === fold.last) onStep?.(fold.last);
-      size = line.position;
+  let isEnded = true;
+  const take = (line: Line) => {
+    const record = facts.take(line);
+    if (record === null) return;
+    if (record === facts.last) onStep?.(facts.last, line.bytes);
+    size = line.position;
+  };
+  withFile(path, (fd) => {
+    for (const window of windowsOf(fd)) {
+      for (const line of linesOf(window)) take(line);
+      const whole = facts.takeRest(window.rest, size);
+      if (whole) take(whole);
+      isEnded = whole === null;
+      torn = isEnded ? window.rest.length : 0;
+      if (facts.broken) return;
     }
-    if (fold.broken) break;
-  }
-  const { start, broken, end, last, steps } = fold;
-  if (start) return { kind: "thread", start, broken, end, last, steps, size, torn };
+  });
+  const { start, broken, end, last, steps, sum } = facts;
+  if (start) return { kind: "thread", start, broken, end, last, steps, sum, size, torn, isEnded };
   return broken ? { kind: "headless", broken } : { kind: "empty", torn };
 }

@@ -50,7 +50,7 @@ export type LogItem = { position: Position } & (
  */
 export class LogReader {
   /** What the log shows of the thread's status up to the position. */
-  readonly facts = new LogFold();
+  readonly facts: LogFold;
   readonly #data: LineFile;
   readonly #info: LineFile | null;
   #position: Position;
@@ -62,13 +62,14 @@ export class LogReader {
    */
   constructor({ data, info, from = origin }: { data: string; info?: string; from?: Position }) {
     this.#data = new LineFile(data);
+    this.facts = new LogFold(data);
     this.#info = info === undefined ? null : new LineFile(info);
     this.#position = from;
     const lines = this.#data.countTo(from.data);
     if (lines === null || this.#info?.endsAt(from.info) === false)
       throw badPosition(cursorOf(from));
-    const [last] = lines.count > 1 ? this.#data.forward(lines.lastStart) : [];
-    this.facts.skip(lines.count, last?.value);
+    const [last] = lines.count > 0 ? this.#data.forward(lines.lastStart) : [];
+    if (last) this.facts.skip(lines.count, last);
   }
 
   /** Behind the last item that was given. */
@@ -124,19 +125,30 @@ export class LogReader {
       if (events && facts.lines > 0 && end === null)
         yield* this.#events(events, facts.steps + 1, to.info);
       // A record behind an end breaks the log, and it has none.
-      if (end) facts.take(end.value, end.start);
-      const record = facts.take(line.value, line.start);
+      if (end) facts.take(end);
+      const record = facts.take(line);
       if (record === null) {
         facts.end = null;
         return;
       }
       yield this.#give(record, line.position);
     }
+    if (to.data === unbounded.data) this.#takeRest(end);
     const isOver = end !== null || facts.end !== null;
     events?.refresh();
     if (events) yield* this.#events(events, isOver ? unbounded.info : facts.steps + 1, to.info);
-    const record = end && facts.take(end.value, end.start);
+    const record = end && facts.take(end);
     if (end && record) yield this.#give(record, end.position);
+  }
+
+  // A whole record behind the last newline is given when its newline is there.
+  #takeRest(end: Line | null): void {
+    const from = end?.position ?? this.#position.data;
+    const rest = this.#data.rest(from);
+    if (rest.length === 0) return;
+    if (end) this.facts.take(end);
+    this.facts.takeRest(rest, from);
+    if (this.facts.broken) this.facts.end = null;
   }
 
   #give(record: StartRecord | Step | EndRecord, data: number): LogItem {

@@ -14,7 +14,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
-import { logOf, startLine, stepLine } from "../../test/fixtures/records.ts";
+import {
+  bytesOf,
+  sealedLogOf,
+  startLine,
+  stepLine,
+  unsealed,
+} from "../../test/fixtures/records.ts";
 import { codeOf } from "../../test/fixtures/until.ts";
 import type { Disk } from "../storage/files.ts";
 import { durableWriting, LogWriter, maxRecordBytes, Syncer, type Writing } from "./writer.ts";
@@ -27,10 +33,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const first = logOf(startLine);
+const first = bytesOf(startLine);
+const firstLog = sealedLogOf(startLine);
 const writingTo = (disk: Disk): Writing => ({ disk, syncer: new Syncer(disk) });
 const text = () => readFileSync(path, "utf8");
-const lines = () => text().split("\n").slice(1, -1);
+const lines = () => text().split("\n").slice(1, -1).map(unsealed);
 const failing = (wanted: DiskCall, code: string) =>
   faultyDisk({
     before: (call) => {
@@ -41,7 +48,7 @@ const failing = (wanted: DiskCall, code: string) =>
 describe("a new log", () => {
   test("is there whole, with mode 0600, and nothing beside it", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
-    expect(text()).toBe(`${startLine}\n`);
+    expect(text()).toBe(firstLog.toString());
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["a.data.jsonl"]);
     await writer.close();
@@ -246,16 +253,17 @@ describe("an append", () => {
 });
 
 describe("opening a log", () => {
-  const open = () => LogWriter.open(path, statSync(path).size, durableWriting());
+  const open = () =>
+    LogWriter.open(path, { size: statSync(path).size, sum: 0n, isEnded: true }, durableWriting());
 
   test("follows no symbolic link", () => {
-    writeFileSync(join(folder, "target"), first);
+    writeFileSync(join(folder, "target"), firstLog);
     symlinkSync(join(folder, "target"), path);
     expect(open).toThrow("there is a symbolic link");
   });
 
   test("takes no file that has a second name", () => {
-    writeFileSync(join(folder, "target"), first);
+    writeFileSync(join(folder, "target"), firstLog);
     linkSync(join(folder, "target"), path);
     expect(open).toThrow("no plain file with one name");
   });
@@ -266,12 +274,14 @@ describe("opening a log", () => {
     expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
     rmSync(join(folder, "target"));
     expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
-    expect(text()).toBe(`${startLine}\n`);
+    expect(text()).toBe(firstLog.toString());
     await writer.close();
   });
 
   test("does not wait at a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
-    expect(() => LogWriter.open(path, 0, durableWriting())).toThrow(path);
+    expect(() =>
+      LogWriter.open(path, { size: 0, sum: 0n, isEnded: true }, durableWriting()),
+    ).toThrow(path);
   });
 });

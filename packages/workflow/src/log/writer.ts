@@ -11,6 +11,7 @@ import {
   withFile,
   writeFileAtomic,
 } from "../storage/files.ts";
+import { type Sum, sealed, sealedLines } from "./sum.ts";
 
 /** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
 export type Writing = { disk: Disk; syncer: Syncer | null };
@@ -30,6 +31,9 @@ export function checkRecordSize(bytes: Uint8Array): void {
 
 const encoder = new TextEncoder();
 
+/** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
+export type LogEnd = { size: number; sum: Sum | null };
+
 /**
  * The one writer of a thread's log.
  *
@@ -43,33 +47,32 @@ export class LogWriter {
   readonly #fd: number;
   readonly #writing: Writing;
   #size: number;
+  #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
 
-  private constructor(path: string, fd: number, size: number, writing: Writing) {
+  private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
     this.#path = path;
     this.#fd = fd;
     this.#size = size;
+    this.#sum = sum;
     this.#writing = writing;
   }
 
   /**
-   * Makes a log that holds these bytes, given in one or more pieces. It appears whole or not at all,
-   * and is durable on return.
+   * Makes a log that holds these records, each the bytes of its JSON; sums that they have are made anew. It appears
+   * whole or not at all, and is durable on return.
    */
-  static create(
-    path: string,
-    bytes: Uint8Array | readonly Uint8Array[],
-    writing: Writing,
-  ): LogWriter {
+  static create(path: string, records: readonly Uint8Array[], writing: Writing): LogWriter {
     const { disk, syncer } = writing;
+    const { bytes, sum } = sealedLines(records);
     const aside = asideName(path);
     let fd: number | null = null;
     let named = aside;
     try {
       fd = disk.open(aside, true);
-      const writer = new LogWriter(path, fd, 0, writing);
-      for (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) writer.#write(piece);
+      const writer = new LogWriter(path, fd, { size: 0, sum }, writing);
+      writer.#write(bytes);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
       named = path;
@@ -82,13 +85,16 @@ export class LogWriter {
     }
   }
 
-  /** Opens a log that is `size` bytes long. */
-  static open(path: string, size: number, writing: Writing): LogWriter {
+  /** Opens a log that ends so, and ends its last record where the newline is missing. */
+  static open(path: string, end: LogEnd & { isEnded: boolean }, writing: Writing): LogWriter {
+    let writer: LogWriter;
     try {
-      return new LogWriter(path, writing.disk.open(path, false), size, writing);
+      writer = new LogWriter(path, writing.disk.open(path, false), end, writing);
     } catch (error) {
       throw diskError(error, "open", path);
     }
+    if (!end.isEnded) writer.#write(encoder.encode("\n"));
+    return writer;
   }
 
   /**
@@ -99,7 +105,7 @@ export class LogWriter {
    */
   async append(record: string): Promise<void> {
     while (this.#last) await this.#last.catch(() => undefined);
-    const pending = this.#commit(encoder.encode(`${record}\n`));
+    const pending = this.#commit(record);
     if (!pending) return;
     this.#last = pending;
     try {
@@ -117,11 +123,15 @@ export class LogWriter {
     closeQuietly(this.#writing.disk, this.#fd);
   }
 
-  #commit(bytes: Uint8Array): Promise<void> | null {
+  #commit(record: string): Promise<void> | null {
     if (this.#refusal) throw this.#refusal;
+    const { text, sum } =
+      this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
+    const bytes = encoder.encode(`${text}\n`);
     checkRecordSize(bytes);
     this.#checkAlone();
     this.#write(bytes);
+    this.#sum = sum;
     return this.#sync();
   }
 

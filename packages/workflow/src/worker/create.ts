@@ -11,7 +11,6 @@ import {
   isRounds,
   type StartRequest,
 } from "../control/control.ts";
-import { lineOffsets } from "../log/line-file.ts";
 import { readLog, readLogBytes, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import {
@@ -32,7 +31,7 @@ export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWrit
 
 /**
  * Makes the log of a new thread: its start record, and the steps that a fork brings along, byte for
- * byte. It is durable, whole, when this returns; on an error there is none. It has `rounds` where neither
+ * byte but for their sums. It is durable, whole, when this returns; on an error there is none. It has `rounds` where neither
  * the request nor the thread that it is a fork of says how many.
  */
 export function createLog(
@@ -46,11 +45,11 @@ export function createLog(
   const source = request.fork ? readSource(root, request.fork) : null;
   const start = startRecord(hash, request, source, rounds);
   const copied = source && request.fork ? copySteps(source, request.fork) : firstSteps(request);
-  const head = Buffer.from(`${textOf(start)}\n`);
+  const head = bytesOf(start);
   checkRecordSize(head);
   makeFolder(dirname(path));
-  const pieces = [head, ...copied.bytes];
-  return { start, steps: copied.steps, writer: LogWriter.create(path, pieces, writing) };
+  const writer = LogWriter.create(path, [head, ...copied.bytes], writing);
+  return { start, steps: copied.steps, writer };
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -81,7 +80,7 @@ export function takeOver(root: Root, hash: string, threadId: string, writing: Wr
     throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
   }
   const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
-  return { log, writer: LogWriter.open(path, log.size, writing), cut };
+  return { log, writer: LogWriter.open(path, log, writing), cut };
 }
 
 function readThread<T>(path: string, threadId: string, read: (path: string) => T): T {
@@ -92,7 +91,7 @@ function readThread<T>(path: string, threadId: string, read: (path: string) => T
   }
 }
 
-type Source = { log: ThreadLog; bytes: Uint8Array; keep: number[] };
+type Source = { log: ThreadLog; bytes: Uint8Array[]; keep: number[] };
 type Copied = { steps: Step[]; bytes: Uint8Array[] };
 
 // A bundle shares this process: what it does to Date later must not reach a log.
@@ -135,7 +134,7 @@ function startRecord(
 
 function firstSteps({ input }: StartRequest): Copied {
   const steps = input ? [inputStep(input)] : [];
-  return { steps, bytes: steps.map(lineOf) };
+  return { steps, bytes: steps.map(bytesOf) };
 }
 
 function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): Copied {
@@ -146,29 +145,15 @@ function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): 
     added.push({ ...last, content: edit.content ?? last.content, meta: edit.meta ?? last.meta });
   }
   if (input) added.push(inputStep(input));
-  const copied = piecesOf(bytes, keep.slice(0, steps.length));
-  return { steps: [...steps, ...added], bytes: [...copied, ...added.map(lineOf)] };
+  const copied = keep.slice(0, steps.length).map((index) => bytes[index] as Uint8Array);
+  return { steps: [...steps, ...added], bytes: [...copied, ...added.map(bytesOf)] };
 }
 
-const lineOf = (step: Step): Uint8Array => Buffer.from(`${textOf(step)}\n`);
+const bytesOf = (record: StartRecord | Step): Uint8Array => Buffer.from(textOf(record));
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };
   return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: wallClock() };
-}
-
-// Step n, from 0, stands on line n + 1, from 0. Neighbours are copied in one piece.
-function piecesOf(bytes: Uint8Array, keep: number[]): Uint8Array[] {
-  const offsets = lineOffsets(bytes);
-  const pieces: Uint8Array[] = [];
-  let from = 0;
-  for (let place = 1; place <= keep.length; place += 1) {
-    const previous = keep[place - 1] as number;
-    if (keep[place] === previous + 1) continue;
-    pieces.push(bytes.subarray(offsets[(keep[from] as number) + 1], offsets[previous + 2]));
-    from = place;
-  }
-  return pieces;
 }
 
 const takesAll: Validate = () => null;
