@@ -72,9 +72,20 @@ function readLogs(root: string, found: Audit): Map<string, Log> {
   return logs;
 }
 
+const sumPattern = /,"sum":"([0-9a-f]{16})"\}$/;
+const withoutSum = (line: string | undefined) => line?.replace(sumPattern, "}");
+
 function readLog(path: string, found: Audit): Log | null {
   const raw = readFileSync(path, "utf8").split("\n");
   if (raw.pop() !== "") found.broken.push(`${path}: torn at its end`);
+  let sum = 0n;
+  for (const [at, line] of raw.entries()) {
+    const named = sumPattern.exec(line)?.[1];
+    if (named === undefined) continue;
+    sum = Bun.hash.xxHash64(line.replace(sumPattern, ""), sum);
+    if (BigInt(`0x${named}`) !== sum)
+      found.broken.push(`${path}:${at + 1}: the sum does not follow`);
+  }
   try {
     return { raw, lines: raw.map((line) => JSON.parse(line) as Line) };
   } catch (error) {
@@ -92,6 +103,8 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   if (ends.length > 0 && ends[0] !== lines.length - 1) {
     found.doubled.push(`${threadId} goes on after its end`);
   }
+  const last = lines.at(-1);
+  if (last?.meta?.reason === "failed") found.broken.push(`${threadId} failed: ${last.content}`);
   const steps = lines.slice(1, ends[0] ?? lines.length);
   found.steps += steps.length;
   for (const [n, { role, content = "" }] of steps.entries()) {
@@ -104,7 +117,7 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   const source = from && logs.get(from.threadId);
   if (!from || !source) return;
   for (let n = 1; n <= from.steps; n += 1) {
-    if (raw[n] === source.raw[n]) continue;
+    if (withoutSum(raw[n]) === withoutSum(source.raw[n])) continue;
     found.lost.push(`${threadId}: step ${n - 1} is not that of ${from.threadId}`);
   }
 }

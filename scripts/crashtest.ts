@@ -50,6 +50,7 @@ process.env[idleVariable] = "300";
 
 /** The workflow: it counts, waits now and then, and notes each step when it is asked for the next. */
 const source = (name: string) => `// ${name}
+import { appendFileSync } from "node:fs";
 export const descriptor = { description: "counts", roles: {} };
 export async function* run(input, { threadId, count, delayMs, size, askEvery, notes }) {
   for (let n = input.steps.length; n < count; n += 1) {

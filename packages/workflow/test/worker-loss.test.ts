@@ -150,7 +150,7 @@ describe("a foreign write to a live log (F9)", () => {
     const foreign = `${JSON.stringify({ role: "foreign", content: "", meta: {}, timestamp: 1 })}\n`;
     appendFileSync(path, foreign);
     await until(() => store.notes(ref).includes("another process wrote to"));
-    await store.whenStatus(ref, "interrupted");
+    await store.whenStatus(ref, "corrupt");
     expect(readFileSync(path, "utf8")).toEndWith(foreign);
     expect(store.notes(ref)).toContain("broken off");
   });

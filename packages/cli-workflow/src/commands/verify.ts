@@ -11,9 +11,15 @@ export default defineCommand({
       done += 1;
     };
     const found = await session.host.verify({ onProgress }).finally(() => spinner.stop());
-    const { checked, problems } = found;
+    const { checked, problems, withoutSums } = found;
     session.show(found, () => problems.map(lineOf).join(""));
     const what = `${count(checked.bundles, "bundle")} and ${count(checked.threads, "thread")}`;
+    if (withoutSums.length > 0) {
+      const threads = count(withoutSums.length, "thread");
+      session.note(
+        `${threads} of an older version have no checksums: not all damage to them is found`,
+      );
+    }
     const ok = problems.length === 0;
     session.note(ok ? `${what} are sound` : `${count(problems.length, "problem")} in ${what}`);
     return ok ? 0 : 1;

@@ -275,10 +275,14 @@ export type HostChange =
 /** A violation in what is stored: the file, where in it (the line from 1, the offset in bytes), and what. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };
 
-/** How many bundles and threads were read, and what is wrong with them. */
+/**
+ * How many bundles and threads were read, and what is wrong with them. `withoutSums` has the ids of the threads
+ * whose logs are of a version that wrote no checksums: not all damage to them can be found.
+ */
 export type Verification = {
   checked: { bundles: number; threads: number };
   problems: Problem[];
+  withoutSums: string[];
 };
 
 export type VerifyOptions = {

@@ -28,15 +28,17 @@ const idOf = (n: number): string => `01ARZ3NDEKTSV4RRFFQ69G${String(n).padStart(
 function write(hash: string, n: number, bytes: Uint8Array | string): string {
   const path = dataPath(root, hash, idOf(n));
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileSync(path, bytes, { mode: 0o600 });
+  const own =
+    typeof bytes === "string" ? bytes.replace("HASH", hash).replace("ID", idOf(n)) : bytes;
+  writeFileSync(path, own, { mode: 0o600 });
   return path;
 }
 
 const startOf = (name: string, prompt = "") =>
   JSON.stringify({
     name,
-    hash: "EYHPV6X8XHTCS",
-    threadId: idOf(0),
+    hash: "HASH",
+    threadId: "ID",
     parameters: { prompt, options: { maxRounds: 9 } },
     timestamp: 1,
   });

@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { putBundle } from "../bundle/store.ts";
+import { sealedLogOf } from "../../test/fixtures/records.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
 import {
@@ -23,6 +24,7 @@ import {
   dataPath,
   descriptorPath,
   registryPath,
+  serverPath,
   type Root,
 } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
@@ -68,8 +70,15 @@ test("a sound store has no problems, and all of it was read", async () => {
   expect(await verifyStore(root, { onProgress })).toEqual({
     checked: { bundles: 1, threads: 1 },
     problems: [],
+    withoutSums: [thread],
   });
   expect(seen).toEqual([1, 2]);
+});
+
+test("a log with sums is told from one without, and the address of a server is no problem", async () => {
+  writeLog(sealedLogOf(startOf(thread).trim(), step.trim()).toString());
+  writeFileSync(serverPath(root), "{}", { mode: 0o600 });
+  expect(await verifyStore(root)).toMatchObject({ problems: [], withoutSums: [] });
 });
 
 test("a storage root that does not exist has no problems, and is not made", async () => {
@@ -137,7 +146,7 @@ test("a log is named at every length that it may be cut to, but where a record e
 test("a log under another thread's name is named", async () => {
   const path = writeLog(startOf("01KQXKW18CT8G75T53R8F4G7YH"));
   expect(await problems()).toMatchObject([
-    { path, line: 1, message: expect.stringContaining("another thread") },
+    { path, line: 1, message: expect.stringContaining("of the thread") },
   ]);
 });
 

@@ -44,6 +44,7 @@ export async function verifyStore(
 ): Promise<Verification> {
   const checked = { bundles: 0, threads: 0 };
   const problems = [...takeInventory(root), ...(await missingBundles(root))];
+  const withoutSums: string[] = [];
   const count = async (kind: keyof typeof checked, found: Problem[]): Promise<void> => {
     problems.push(...found);
     checked[kind] += 1;
@@ -52,8 +53,11 @@ export async function verifyStore(
     await setImmediate();
   };
   for (const hash of storedHashes(root)) await count("bundles", await bundleProblems(root, hash));
-  for (const ref of allThreads(root)) await count("threads", await threadProblems(root, ref));
-  return { checked, problems };
+  for (const ref of allThreads(root)) {
+    const onUnsealed = () => withoutSums.push(ref.threadId);
+    await count("threads", await threadProblems(root, ref, onUnsealed));
+  }
+  return { checked, problems, withoutSums };
 }
 
 async function missingBundles(root: Root): Promise<Problem[]> {
@@ -97,22 +101,23 @@ async function bundleProblems(root: Root, hash: string): Promise<Problem[]> {
   ];
 }
 
-async function threadProblems(root: Root, { hash, threadId }: ThreadRef): Promise<Problem[]> {
+async function threadProblems(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  onUnsealed: () => void,
+): Promise<Problem[]> {
   const path = dataPath(root, hash, threadId);
   // What is no plain file can't be opened without waiting, and is in the inventory.
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return [];
   const problems: Problem[] = [];
   const unread = await problemOf(path, async () => {
     const log = await settled(path);
+    if (log.kind === "thread" && log.sum === null) onUnsealed();
     if (log.kind !== "empty" && log.broken) {
       const { line, offset, reason } = log.broken;
       problems.push({ path, line, offset, message: reason });
     }
-    if (log.kind === "thread" && (log.start.threadId !== threadId || log.start.hash !== hash)) {
-      const message = "the start record is another thread's";
-      problems.push({ path, line: 1, offset: 0, message });
-    }
-    if (log.kind === "headless" || log.torn === 0) return;
+    if (log.kind === "headless" || (log.kind === "thread" && log.broken) || log.torn === 0) return;
     const isEmpty = log.kind === "empty";
     const line = isEmpty ? 1 : 2 + log.steps + (log.end ? 1 : 0);
     const message = `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`;
@@ -165,6 +170,7 @@ function takeInventory(root: Root): Problem[] {
 }
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
+const runFiles = new Set(["registry.lock", "server.json"]);
 const registryFiles = new Set(["workflow.yaml", "workflow.yaml.bak"]);
 const folders = new Set(["bundles", "logs", "run", "trash"]);
 
@@ -172,7 +178,7 @@ const rules = {
   root: (name) => (registryFiles.has(name) ? "file" : folders.has(name) ? "folder" : null),
   flat: (name) => {
     if (name.endsWith(".sock")) return isHash(name.slice(0, -5)) ? "socket" : null;
-    return flatFile.test(name) || name === "registry.lock" ? "file" : null;
+    return flatFile.test(name) || runFiles.has(name) ? "file" : null;
   },
   logs: (name) => (isHash(name) ? "folder" : null),
   threads: (name) => {

@@ -59,6 +59,8 @@ export class LogFold implements LogFacts {
       this.#break(start, reason);
       return null;
     }
+    // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
+    delete (value as { sum?: unknown }).sum;
     this.lines += 1;
     if (this.lines === 1) return (this.start = value as StartRecord);
     const record = value as Step | EndRecord;

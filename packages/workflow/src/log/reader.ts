@@ -133,21 +133,18 @@ export class LogReader {
       }
       yield this.#give(record, line.position);
     }
-    if (to.data === unbounded.data) this.#takeRest(end);
     const isOver = end !== null || facts.end !== null;
     events?.refresh();
     if (events) yield* this.#events(events, isOver ? unbounded.info : facts.steps + 1, to.info);
     const record = end && facts.take(end);
-    if (end && record) yield this.#give(record, end.position);
+    if (to.data === unbounded.data) this.#takeRest(end);
+    if (end && record && !facts.broken) yield this.#give(record, end.position);
   }
 
   // A whole record behind the last newline is given when its newline is there.
   #takeRest(end: Line | null): void {
     const from = end?.position ?? this.#position.data;
-    const rest = this.#data.rest(from);
-    if (rest.length === 0) return;
-    if (end) this.facts.take(end);
-    this.facts.takeRest(rest, from);
+    this.facts.takeRest(this.#data.rest(from), from);
     if (this.facts.broken) this.facts.end = null;
   }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { durableWriting } from "../log/writer.ts";
+import { unsealed } from "../../test/fixtures/records.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { createLog, isCreated } from "./create.ts";
 
@@ -35,5 +36,5 @@ test("a thread may begin with an answer", async () => {
     { role: "__input__", content: "go on", meta: { for: "rerun", value: [1] } },
   ]);
   const [, second] = readFileSync(dataPath(root, hash, id), "utf8").split("\n");
-  expect(JSON.parse(second ?? "")).toEqual(steps[0]);
+  expect(JSON.parse(unsealed(second ?? ""))).toEqual(steps[0]);
 });
