@@ -75,7 +75,7 @@ test("a sound store has no problems, and all of it was read", async () => {
   expect(seen).toEqual([1, 2]);
 });
 
-test("a log with sums is told from one without, and the address of a server is no problem", async () => {
+test("a log with sums is distinguished from one without, and the address of a server is no problem", async () => {
   writeLog(sealedLogOf(startOf(thread).trim(), step.trim()).toString());
   writeFileSync(serverPath(root), "{}", { mode: 0o600 });
   expect(await verifyStore(root)).toMatchObject({ problems: [], withoutSums: [] });
