@@ -7,15 +7,7 @@
  */
 export type Sum = bigint;
 
-// Taken before a bundle is loaded, which may replace them.
 const { xxHash64 } = Bun.hash;
-const call = Function.prototype.call;
-const digitsOf = call.bind(BigInt.prototype.toString) as (sum: Sum, radix: number) => string;
-const padded = call.bind(String.prototype.padStart) as (
-  text: string,
-  length: number,
-  fill: string,
-) => string;
 
 /** The seed of a log's first record. */
 export const firstSum: Sum = 0n;
@@ -24,7 +16,7 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
-const textOf = (sum: Sum): string => padded(digitsOf(sum, 16), 16, "0");
+const textOf = (sum: Sum): string => sum.toString(16).padStart(16, "0");
 
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
