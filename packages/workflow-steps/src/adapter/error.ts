@@ -77,13 +77,13 @@ export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
 }
 
 export function typeOfStatus(status: number): LLMErrorType {
-  const known = statuses[status];
-  if (known) return known;
+  if (Object.hasOwn(types, status)) return types[status] ?? "unknown_error";
   if (status >= 500) return "internal_error";
   return status >= 400 ? "bad_request" : "unknown_error";
 }
 
-const statuses: Readonly<Record<number, LLMErrorType>> = {
+// HTTP statuses, and the codes of Node's and Bun's own errors and of our errors that are no LLMError.
+const types: Readonly<Record<string, LLMErrorType>> = {
   401: "auth_error",
   403: "auth_error",
   407: "auth_error",
@@ -93,10 +93,6 @@ const statuses: Readonly<Record<number, LLMErrorType>> = {
   503: "service_unavailable",
   504: "timeout",
   529: "service_unavailable",
-};
-
-// The words of Node's and Bun's own errors, and of the errors of this repository that are no LLMError.
-const codes: Readonly<Record<string, LLMErrorType>> = {
   ECONNREFUSED: "connection_error",
   ECONNRESET: "connection_error",
   ENOTFOUND: "connection_error",
@@ -117,7 +113,7 @@ const codes: Readonly<Record<string, LLMErrorType>> = {
 function typeOf(error: unknown, { type, status }: Fields, code: string | null): LLMErrorType {
   if (typeof type === "string" && Object.hasOwn(hints, type)) return type as LLMErrorType;
   if (typeof status === "number" && status >= 400) return typeOfStatus(status);
-  if (code !== null && Object.hasOwn(codes, code)) return codes[code] ?? "unknown_error";
+  if (code !== null && Object.hasOwn(types, code)) return types[code] ?? "unknown_error";
   if (!isWorkflowError(error)) return "unknown_error";
   return error.kind === "failed" ? "internal_error" : "bad_request";
 }

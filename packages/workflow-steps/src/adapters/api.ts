@@ -5,13 +5,9 @@ import { decoded } from "../expression/value.ts";
 /** How long an endpoint may take that no step gave a time (2 minutes), and the most that it may answer. */
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
-type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
-
 /**
  * The adapter `api` over `fetch`. A body that is no text and no bytes is sent as JSON, and JSON that
  * comes is read; other text is a string, anything else is bytes. Every status is an answer.
- *
- * @throws from `request` LLMError; the signal's reason when it is aborted.
  */
 export function apiAdapter({
   timeoutMs = 120_000,
@@ -38,18 +34,12 @@ async function answered(
   request: ApiRequest,
   signal: AbortSignal,
   mostBytes: number,
-): Promise<Answer> {
+): ReturnType<ApiAdapter["request"]> {
   const { id, method } = request;
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
   // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
-  const init: RequestInit & { timeout: boolean } = {
-    method,
-    headers,
-    body,
-    signal,
-    timeout: false,
-  };
+  const init = { method, headers, body, signal, timeout: false } as RequestInit;
   const response = await fetch(urlOf(request), init);
   const bytes = await bytesOf(id, response, mostBytes);
   const kind = response.headers.get("content-type") ?? "";
@@ -77,9 +67,9 @@ function bodyOf({ id, method, body }: ApiRequest): { body?: RequestInit["body"];
     throw new LLMError("bad_request", `${id}: a ${method} has no body`, { code: "BAD_PARAMS" });
   }
   if (typeof body === "string") return { body, type: "text/plain; charset=utf-8" };
-  if (!(body instanceof Uint8Array))
-    return { body: JSON.stringify(body), type: "application/json" };
-  return { body: new Uint8Array(body), type: "application/octet-stream" };
+  const isBytes = body instanceof Uint8Array;
+  if (isBytes) return { body: new Uint8Array(body), type: "application/octet-stream" };
+  return { body: JSON.stringify(body), type: "application/json" };
 }
 
 async function bytesOf(id: string, { body }: Response, most: number): Promise<Uint8Array> {

@@ -23,12 +23,6 @@ test("documents are files by their id, with the title of the registry", async ()
   ]);
 });
 
-test("a document may lie in another folder", async () => {
-  writeFileSync(join(cwd, "7.md"), "seven");
-  const [doc] = await docAdapter({ cwd, folder: "." }).get([7]);
-  expect(doc?.text).toBe("seven");
-});
-
 test.each(["8", "../secret", "/etc/passwd", "", ".", "toString"])(
   "there is no document %p",
   async (id) => {

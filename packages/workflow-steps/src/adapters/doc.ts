@@ -2,40 +2,34 @@ import { readConfined } from "@uncaged/workflow-agents";
 import type { DocAdapter } from "../adapter/adapter.ts";
 import { LLMError, nullIfMissing } from "../adapter/error.ts";
 
-/** `docs` are the titles of documents by id (`registry.docs`); `folder` is where they lie (`docs`). */
-export type DocAdapterOptions = {
-  cwd: string;
-  docs?: Readonly<Record<string, string>>;
-  folder?: string;
-};
+/** `docs` are the titles of documents by id, as in `registry.docs`. */
+export type DocAdapterOptions = { cwd: string; docs?: Readonly<Record<string, string>> };
 
 const endings = ["", ".md", ".txt"];
 
 /**
  * The adapter `doc` over files: the document 7 is `docs/7`, `docs/7.md` or `docs/7.txt` under the run's
  * directory. Its title is that of the registry, else its id.
- *
- * @throws from `get` LLMError `bad_request` for a document that is not there.
  */
-export function docAdapter({ cwd, docs = {}, folder = "docs" }: DocAdapterOptions): DocAdapter {
+export function docAdapter({ cwd, docs = {} }: DocAdapterOptions): DocAdapter {
   return {
     get: async (ids) =>
       await Promise.all(
         ids.map(async (id) => {
           const title = Object.hasOwn(docs, String(id)) ? docs[String(id)] : undefined;
-          return { id, title: title ?? String(id), text: await textOf(cwd, folder, id) };
+          return { id, title: title ?? String(id), text: await textOf(cwd, id) };
         }),
       ),
   };
 }
 
-async function textOf(cwd: string, folder: string, id: number | string): Promise<string> {
+async function textOf(cwd: string, id: number | string): Promise<string> {
   const name = String(id);
   for (const ending of /^[\w][\w .-]*$/.test(name) ? endings : []) {
-    const path = `${folder}/${name}${ending}`;
+    const path = `docs/${name}${ending}`;
     const read = await readConfined(cwd, path).catch(nullIfMissing);
     if (read !== null) return new TextDecoder().decode(read.bytes);
   }
-  const message = `there is no document ${name}: no file ${folder}/${name}.md`;
+  const message = `there is no document ${name}: no file docs/${name}.md`;
   throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
 }

@@ -91,19 +91,19 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
   }
 }
 
-const fields: Readonly<Record<string, string>> = {
-  file_path: "path",
-  old_string: "oldText",
-  new_string: "newText",
-  replace_all: "all",
-  timeout: "timeoutMs",
-};
+const fields: ReadonlyMap<string, string> = new Map([
+  ["file_path", "path"],
+  ["old_string", "oldText"],
+  ["new_string", "newText"],
+  ["replace_all", "all"],
+  ["timeout", "timeoutMs"],
+]);
 
 /** A built-in tool's arguments with the documented names of the fields as the tool has them. */
 function houseInput(input: unknown): unknown {
   if (!isPlain(input)) return input;
   const renamed = Object.entries(input).map(([name, value]) => {
-    const house = Object.hasOwn(fields, name) ? (fields[name] ?? name) : name;
+    const house = fields.get(name) ?? name;
     return [Object.hasOwn(input, house) ? name : house, value];
   });
   return Object.fromEntries(renamed);

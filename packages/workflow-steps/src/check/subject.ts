@@ -15,10 +15,7 @@ export type Violation = {
   message: string;
 };
 
-type Report = {
-  error: (path: ViolationPath, text: string) => void;
-  warning: (path: ViolationPath, text: string) => void;
-};
+type Report = Record<Violation["severity"], (path: ViolationPath, text: string) => void>;
 
 /** A step as the rules see it. Its report's paths begin at the step. */
 export type CheckedStep = Report & {

@@ -45,11 +45,7 @@ const grammarHint =
   "an expression has names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
 const lengthHint = "take it apart over several steps";
 
-const words: ReadonlyMap<string, boolean | null> = new Map([
-  ["true", true],
-  ["false", false],
-  ["null", null],
-]);
+const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
 
 export const parse = (source: string): Expression => new Parser(source).whole();
 
@@ -158,8 +154,7 @@ class Parser {
     }
     if (kind === "text") return constant(this.#unescaped(text.slice(1, -1), offset + 1));
     if (kind === "name") {
-      const value = words.get(text);
-      if (value !== undefined) return constant(value);
+      if (Object.hasOwn(words, text)) return constant(words[text]);
       this.#names.add(text);
       return (scope) => scope(text);
     }
