@@ -33,10 +33,7 @@ export const anthropicModels = (access?: AnthropicAccess): Models => ({
   serves: (model) => /^claude\b/i.test(model),
 });
 
-/**
- * The models of OpenAI, or of any server that speaks its chat completions, by the name `openai` or
- * another one. The key is `OPENAI_API_KEY`, the address `OPENAI_BASE_URL` of the thread.
- */
+/** The models of OpenAI, or of any server that speaks its protocol, by the name `openai` or another. */
 export const openaiModels = ({
   name = "openai",
   ...access
@@ -47,10 +44,9 @@ export const openaiModels = ({
 });
 
 /**
- * `options` are those of `run`: `env` with the keys, `signal`, `cwd`, and the limits `maxCost` and
- * `maxTokens`. `steps` are those that the thread had when it was started or resumed, whose spending
- * counts. `tools` are those that a step may let its model use, by name; `maxTurns` is how many answers a
- * model that uses them may need (50).
+ * `options` are those of `run`; `steps` those that the thread had when it was started or resumed, whose
+ * spending counts. `tools` are those that a step may let its model use, by name; `maxTurns` is how many
+ * answers a model that uses them may need (50).
  */
 export type ModelAdapterOptions = {
   models: readonly Models[];

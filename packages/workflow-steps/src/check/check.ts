@@ -1,12 +1,26 @@
+import { isWorkflowError } from "@uncaged/workflow";
 import { minorOf, SUPPORTED_VERSIONS } from "../document/document.ts";
-import { itemsOf, shown, violationsOf } from "../document/form.ts";
+import { itemsOf, quoted, shown, showPath, violationsOf } from "../document/form.ts";
 import { documentForm } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
+import {
+  type Declaration,
+  isKnownType,
+  parseParamDeclaration,
+  parseServiceSignature,
+  parseVariableDeclaration,
+} from "../registry/registry.ts";
 import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
 import { fieldRules } from "./field.ts";
 import { flowRules, hasNext, namesEachChildOnce, namesStepsThatExist } from "./flow.ts";
-import { callsWhatIsDeclared, registryRules } from "./registry.ts";
-import { type DocumentRule, type StepRule, subjectOf, type Violation } from "./subject.ts";
+import {
+  declaring,
+  type DocumentRule,
+  nameIn,
+  type StepRule,
+  subjectOf,
+  type Violation,
+} from "./subject.ts";
 
 const oldest = SUPPORTED_VERSIONS[0] ?? "";
 const newest = SUPPORTED_VERSIONS.at(-1) ?? "";
@@ -36,6 +50,52 @@ const hasNoServiceInIDE: DocumentRule = ({ document, registry, steps, error }) =
   }
 };
 
+/** What declares something by a text, as the names with types that the text holds. */
+const readers: Readonly<Record<string, (text: string) => Pick<Declaration, "name" | "type">[]>> = {
+  params: (text) => [parseParamDeclaration(text)],
+  vars: (text) => [parseVariableDeclaration(text)],
+  services(text) {
+    const { params, returns } = parseServiceSignature(text);
+    return [...params, ...returns];
+  },
+};
+
+const declarationsCanBeRead: DocumentRule = ({ registry, error, warning }) => {
+  for (const field of ["params", "vars", "services"] as const) {
+    for (const [index, text] of itemsOf(registry[field]).entries()) {
+      if (typeof text !== "string") continue;
+      const path = ["registry", field, index];
+      try {
+        for (const { name, type } of readers[field]?.(text) ?? []) {
+          if (isKnownType(type)) continue;
+          const what = `the type ${quoted(type)} of ${quoted(name)} is not known`;
+          warning(path, `${showPath(path)}: ${what}, so its values are not checked`);
+        }
+      } catch (thrown) {
+        if (!isWorkflowError(thrown)) throw thrown;
+        error(path, `${showPath(path)}: ${thrown.message}`);
+      }
+    }
+  }
+};
+
+const namesAreUnique: DocumentRule = ({ registry, declared, error }) => {
+  for (const field of declaring) {
+    const seen = new Set<string>();
+    for (const [index, declaration] of itemsOf(registry[field]).entries()) {
+      for (const name of nameIn(declaration)) {
+        const path = ["registry", field, index];
+        if (seen.has(name)) error(path, `${showPath(path)}: ${quoted(name)} is declared twice`);
+        seen.add(name);
+        // `n` and `$n` would be two things with one name.
+        if (field === "vars" && declared.params.has(name.replace(/^\$/, ""))) {
+          error(path, `${showPath(path)}: ${quoted(name)} has the name of a param`);
+        }
+      }
+    }
+  }
+};
+
 const idsAreUnique: DocumentRule = ({ steps }) => {
   const first = new Map<string, number>();
   for (const { id, index, error } of steps) {
@@ -50,14 +110,14 @@ const documentRules: readonly DocumentRule[] = [
   hasSupportedVersion,
   hasFields,
   hasNoServiceInIDE,
-  ...registryRules,
+  declarationsCanBeRead,
+  namesAreUnique,
 ];
 
 const stepRules: readonly StepRule[] = [
   ...fieldRules,
   namesStepsThatExist,
   namesEachChildOnce,
-  callsWhatIsDeclared,
   hasGoodTargets,
   hasGoodExpressions,
   hasNext,

@@ -1,4 +1,12 @@
-import { BREAK, minorOf, modelSides, prefixOf, RETURN, StepType } from "../document/document.ts";
+import {
+  BREAK,
+  minorOf,
+  modelSides,
+  nameOf,
+  prefixOf,
+  RETURN,
+  StepType,
+} from "../document/document.ts";
 import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
 import { fields, hasField, isField } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
@@ -98,6 +106,17 @@ const hasTarget: StepRule = ({ type, fields: given, error, warning }) => {
   } else if (value !== undefined) warning(["value"], "value has no effect without target");
 };
 
+const callsWhatIsDeclared: StepRule = ({ id, type, error, warning }, { declared }) => {
+  const check = (report: typeof error, what: string, field: "services" | "apis" | "components") => {
+    const name = nameOf(id ?? "", [...declared[field]]);
+    if (declared[field].has(name)) return;
+    report(["id"], `the ${what} ${quoted(name)} is not in registry.${field}`);
+  };
+  if (type === "Service") check(error, "service", "services");
+  else if (type === "API") check(error, "API", "apis");
+  else if (type === "Component") check(warning, "component", "components");
+};
+
 const isLiteral = (value: unknown): value is string =>
   typeof value === "string" && !value.startsWith("=");
 
@@ -163,6 +182,7 @@ export const fieldRules: readonly StepRule[] = [
   loopsOverOneThing,
   hasElseLast,
   hasTarget,
+  callsWhatIsDeclared,
   hasModelName,
   hasOneSchema,
   hasSource,

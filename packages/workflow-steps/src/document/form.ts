@@ -85,7 +85,7 @@ type FormViolation = { path: ViolationPath; text: string };
 
 /** All places where a value has not its form. `path` leads to the value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
-  if (form.anyOf) return violationsOfAny(form, form.anyOf, value, path);
+  if (form.anyOf) return violationsOfAny(form, value, path);
   if (!fits(form, value)) return [violation(form, value, path)];
   if (form.type === "array" && Array.isArray(value)) {
     return value.flatMap((item: unknown, index) =>
@@ -116,13 +116,8 @@ function violationsOfObject(
 }
 
 // Of several forms the one of the value's own type is more exact than "must be this or that".
-function violationsOfAny(
-  form: Form,
-  forms: readonly Form[],
-  value: unknown,
-  path: ViolationPath,
-): FormViolation[] {
-  const found = forms.map((one) => violationsOf(one, value, path));
+function violationsOfAny(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
+  const found = (form.anyOf ?? []).map((one) => violationsOf(one, value, path));
   if (found.some((violations) => violations.length === 0)) return [];
   const inside = found.find((violations) =>
     violations.every((one) => one.path.length > path.length),

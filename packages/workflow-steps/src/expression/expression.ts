@@ -38,9 +38,7 @@ export function problemIn(source: string): { message: string; offset: number } |
 
 /**
  * Evaluates the fields of a step: a text that begins with `=` is an expression, `==x` is the text `=x`,
- * all else is itself.
- *
- * @example new ExpressionEvaluator({ $n: 2 }).evaluate("=$n + 1") // 3
+ * all else is itself. Throws an `ExpressionError`.
  */
 export class ExpressionEvaluator {
   readonly #scope: Scope;
@@ -53,7 +51,6 @@ export class ExpressionEvaluator {
         : (name) => (Object.hasOwn(scope, name) ? scope[name] : undefined);
   }
 
-  /** The value of a field. Throws an `ExpressionError`. */
   evaluate(value: unknown): unknown {
     if (typeof value !== "string" || !value.startsWith("=")) return value;
     return value.startsWith("==") ? value.slice(1) : evaluate(value.slice(1), this.#scope);
