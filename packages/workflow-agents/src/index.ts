@@ -18,7 +18,7 @@ export { modelExtractor, type ModelExtractorOptions } from "./extract/model.ts";
 
 // Agents
 export { anthropicAgent, type AnthropicOptions } from "./anthropic/anthropic.ts";
-export { openaiAgent, type OpenAIOptions } from "./openai/openai.ts";
+export { openaiAgent, type OpenAIOptions, openaiProvider } from "./openai/openai.ts";
 export { claudeCode, readClaudeCode } from "./command/claude-code.ts";
 export { codex } from "./command/codex.ts";
 export {
@@ -33,7 +33,6 @@ export { type Script, type ScriptedAnswer, scriptedAgent } from "./scripted/scri
 
 // Models
 export { type AnthropicAccess, anthropicProvider } from "./anthropic/anthropic.ts";
-export { openaiProvider } from "./openai/openai.ts";
 export {
   type Conversation,
   converse,

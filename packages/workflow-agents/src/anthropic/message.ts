@@ -28,10 +28,7 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/**
- * A request in the words of the Messages API. With a cache the system prompt, the last tool and the
- * last message end what is cached, so that each turn of a tool loop reads the turns before.
- */
+/** A request of the Messages API. The marks let each turn of a tool loop read the turns before from the cache. */
 export function bodyOf(request: ModelRequest, cache: boolean): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};

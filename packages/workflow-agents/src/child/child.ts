@@ -31,7 +31,7 @@ export async function spawnGroup({ argv, cwd, env, graceMs }: GroupRequest): Pro
   const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: "pipe" });
   const { pid } = child;
   // At once: a process that is killed before it has a guard leaves the group running.
-  const guard = pid === undefined ? null : guardGroup(pid, graceMs);
+  const release = pid === undefined ? null : guardGroup(pid, graceMs);
   // A command need not read what it is given.
   child.stdin.on("error", () => undefined);
   const closed = new Promise<void>((done) => child.once("close", () => done()));
@@ -42,7 +42,7 @@ export async function spawnGroup({ argv, cwd, env, graceMs }: GroupRequest): Pro
         await Promise.race([closed, new Promise((done) => setTimeout(done, drainMs))]);
         child.stdout.destroy();
         child.stderr.destroy();
-        guard?.release();
+        release?.();
         resolve({ exitCode, signal });
       })();
     });
@@ -86,12 +86,9 @@ const shell = "/bin/sh";
 // Reads until its input ends, which is when this process does, in whatever way.
 const script = 'read _; kill -TERM -"$1" 2>/dev/null && sleep "$2"; kill -KILL -"$1" 2>/dev/null';
 
-/**
- * Has a process group ended when this process is killed: the group would survive, and an agent that nobody
- * reads any more would go on changing files. `release` when the group is gone.
- */
-function guardGroup(pid: number, graceMs: number): { release: () => void } {
-  if (!existsSync(shell)) return { release: () => undefined };
+/** Has a process group ended when this process is killed in any way; returns how to end the guard. */
+function guardGroup(pid: number, graceMs: number): () => void {
+  if (!existsSync(shell)) return () => undefined;
   const seconds = String(Math.max(1, Math.ceil(graceMs / 1000)));
   const guard = spawn(shell, ["-c", script, shell, String(pid), seconds], {
     cwd: "/",
@@ -101,7 +98,7 @@ function guardGroup(pid: number, graceMs: number): { release: () => void } {
   });
   guard.on("error", () => undefined);
   guard.stdin.on("error", () => undefined);
-  return { release: () => void guard.kill("SIGKILL") };
+  return () => void guard.kill("SIGKILL");
 }
 
 const always = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ)$/;
@@ -117,10 +114,7 @@ export function allowed(
   return Object.fromEntries(Object.entries(env).filter(([name]) => isAllowed(name)));
 }
 
-/**
- * `argv[0]` is looked up in the `PATH` of `env`. At a timeout or an abort the group gets SIGTERM, later
- * SIGKILL.
- */
+/** `argv[0]` is looked up in the `PATH` of `env`. */
 type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
@@ -138,10 +132,7 @@ export type ChildEnd = {
 // A longer one would end at once.
 const longestTimer = 2 ** 31 - 1;
 
-/**
- * Runs a command to its end, and ends what it left running. What a callback throws ends it too.
- * @throws WorkflowError `COMMAND_MISSING`, `COMMAND_REFUSED` when it can't be started.
- */
+/** Runs a command to its end, and ends what it left running. What a callback throws ends it too. */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const { signal, timeoutMs, graceMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };

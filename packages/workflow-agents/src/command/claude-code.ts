@@ -13,12 +13,8 @@ import {
 
 /**
  * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what else it
- * may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. In a thread with a
- * `maxCost` it ends its work after the call that uses up what is left.
- *
- * A later step of the role resumes a copy of the session, with the first step's system prompt: forks and
- * retries start where that step ended.
- *
+ * may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role
+ * resumes a copy of the session: forks and retries start where that step ended.
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
@@ -51,9 +47,8 @@ export const readClaudeCode: LineReader = () => {
       case "stream_event":
         return [...answers.update(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
-        return blocksOf(line).flatMap(toolUseOf);
       case "user":
-        return blocksOf(line).flatMap(toolResultOf);
+        return listOf(fieldsOf(line.message).content).flatMap(blockOf);
       case "result":
         return resultOf(line, model);
       default:
@@ -103,14 +98,10 @@ function deltaOf({ type, text, thinking }: Fields): AgentOutput[] {
   return [];
 }
 
-const blocksOf = (line: Fields): Fields[] => listOf(fieldsOf(line.message).content);
-
-function toolUseOf({ type, id, name, input }: Fields): AgentOutput[] {
-  if (type !== "tool_use") return [];
-  return [{ kind: "toolUse", id: stringOf(id), name: stringOf(name), input }];
-}
-
-function toolResultOf({ type, tool_use_id, content, is_error }: Fields): AgentOutput[] {
+function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fields): AgentOutput[] {
+  if (type === "tool_use") {
+    return [{ kind: "toolUse", id: stringOf(id), name: stringOf(name), input }];
+  }
   if (type !== "tool_result") return [];
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }

@@ -10,11 +10,8 @@ import {
 } from "./reader.ts";
 
 /**
- * Codex without its screen. It may write in the thread's directory (`sandbox`), which need be no Git
- * repository.
- *
- * Source: https://developers.openai.com/codex/noninteractive, and openai/codex:
- * codex-rs/exec/src/exec_events.rs.
+ * Codex without its screen. It may write in the thread's directory (`sandbox`).
+ * Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
  */
 export function codex(options: PresetOptions & { sandbox?: string } = {}): AgentFn {
   const { model, sandbox = "workspace-write", args = [] } = options;

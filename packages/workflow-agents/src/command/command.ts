@@ -121,7 +121,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
         keepSession(index, { command: name, session: run.report.session, steps: ctx.steps.length });
       }
       run.report.done();
-      return run.text;
+      return run.report.result;
     });
 }
 
@@ -173,7 +173,7 @@ function exceeded(name: string, settings: Settings, error: WorkflowError): Workf
 }
 
 type Given = { system: string; session: Session | null; budget: string | null };
-type CommandRun = { report: CommandReport; text: string; error: WorkflowError | null };
+type CommandRun = { report: CommandReport; error: WorkflowError | null };
 
 async function runOnce(
   name: string,
@@ -206,11 +206,10 @@ async function runOnce(
     signal.throwIfAborted();
     errors.end();
     output.end();
-    const text = report.result?.trim() ?? "";
-    return { report, text, error: failureOf(name, end, report, timeoutMs) };
+    return { report, error: failureOf(name, end, report, timeoutMs) };
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
-    return { report, text: "", error: thrown };
+    return { report, error: thrown };
   }
 }
 
@@ -235,7 +234,7 @@ function failureOf(
     const hint = "see the thread's events, fix the cause, and retry the thread";
     return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
   }
-  if (report.result?.trim()) return null;
+  if (report.result !== "") return null;
   const hint = "run it by hand in the thread's directory to see what it does";
   return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
 }

@@ -10,9 +10,7 @@ import {
 } from "./reader.ts";
 
 /**
- * Cursor's agent without its screen. With `force` it changes files and runs commands unasked; without,
- * it proposes them. It reports no tokens.
- *
+ * Cursor's agent without its screen. Without `force` it proposes changes only. It reports no tokens.
  * Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */
 export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {

@@ -18,7 +18,7 @@ const mostNotes = 1000;
 /** Publishes what a command puts out, masked, and keeps of it what the step needs. */
 export class CommandReport {
   session: string | null = null;
-  result: string | null = null;
+  result = "";
   failure: string | null = null;
   isOverBudget = false;
   readonly #report = new AgentReport();
@@ -75,7 +75,7 @@ export class CommandReport {
         this.#end.model = output.spent.model;
         return;
       case "result":
-        this.result = this.#mask(output.text);
+        this.result = this.#mask(output.text).trim();
         // The command has recovered from what went wrong before.
         this.failure = null;
         return;

@@ -14,28 +14,28 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-export type Extraction = { extractor: Extractor | null; repairs: number };
-
 // More fits no model.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
 /**
- * The fields that an agent's text holds. A text that is JSON, or has exactly one JSON code block, and fits
- * needs no model. Nothing is filled in: what does not fit is an error.
- * @throws WorkflowError `EXTRACTION_FAILED` with a line for each problem; `EMPTY_ANSWER`; what the
- *   extractor throws.
+ * The fields that an agent's text holds: of itself when it is JSON or has one JSON code block, else as the
+ * extractor reads them. Nothing is filled in.
+ * @throws WorkflowError `EXTRACTION_FAILED` with a line for each problem; `EMPTY_ANSWER`.
  */
 export async function extract<S extends $ZodObject>(
   text: string,
   form: Form<S>,
-  { extractor, repairs }: Extraction,
+  { extractor, repairs }: { extractor: Extractor | null; repairs: number },
   ctx: ThreadContext,
 ): Promise<output<S>> {
   const given = form.empty ? {} : jsonIn(text);
   const direct = given === undefined ? null : await form.check(given);
   if (direct?.ok) return direct.value;
-  if (text.trim() === "") throw emptyAnswer(ctx);
+  if (text.trim() === "") {
+    const hint = `see what it did: uncaged-workflow logs ${ctx.threadId}; then retry, or ask for an answer in the prompt`;
+    throw failure("EMPTY_ANSWER", "the agent answered with nothing", hint);
+  }
   let problems = direct?.problems ?? [
     "the answer is no JSON and has not exactly one JSON code block",
   ];
@@ -93,19 +93,9 @@ function failed(problems: string[], { threadId }: ThreadContext): WorkflowError 
   );
 }
 
-const emptyAnswer = ({ threadId }: ThreadContext): WorkflowError =>
-  failure(
-    "EMPTY_ANSWER",
-    "the agent answered with nothing",
-    `see what it did: uncaged-workflow logs ${threadId}; then retry, or ask for an answer in the prompt`,
-  );
-
 type Fence = { mark: string; label: string; lines: string[] };
 
-/**
- * The JSON value that a text is, or that its one JSON code block holds: one labelled `json`, or not
- * labelled and JSON. Undefined when there is none, or more than one and so a choice.
- */
+/** The JSON value that a text is, or that its one JSON code block holds; undefined when there is a choice. */
 export function jsonIn(text: string): unknown {
   const whole = parsed(text);
   if (whole !== undefined) return whole;
@@ -137,7 +127,8 @@ function* fences(text: string): Generator<Fence> {
   }
 }
 
-function parsed(text: string): unknown {
+/** The value of a text that is JSON, else undefined. */
+export function parsed(text: string): unknown {
   // Most answers begin like no JSON at all: this spares a long one the attempt.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;
   try {

@@ -24,10 +24,7 @@ export type Form<S extends $ZodObject = $ZodObject> = {
 
 const mostProblems = 20;
 
-/**
- * The form of a Zod schema. A fitting value has none of the `reserved` keys.
- * @throws WorkflowError `BAD_SCHEMA` when it is no object's, or has no JSON Schema: a transform, a date.
- */
+/** @throws WorkflowError `BAD_SCHEMA` when it is no object's, or has no JSON Schema: a transform, a date. */
 export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[] = []): Form<S> {
   const def = (zod as Partial<S>)?._zod?.def;
   if (def?.type !== "object") throw badSchema("it is no object's schema: z.object({…})");

@@ -1,7 +1,7 @@
 import { converse } from "../llm/converse.ts";
 import type { ModelProvider, ModelRequest } from "../llm/provider.ts";
 import { AgentReport } from "../run/run.ts";
-import type { Extractor } from "./extract.ts";
+import { type Extractor, parsed } from "./extract.ts";
 
 /** The options of a model extractor. `maxTokens` bounds its answer (8,192). */
 export type ModelExtractorOptions = { model: string; maxTokens?: number };
@@ -34,7 +34,7 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
     try {
       const answer = await converse(provider, request, { env, signal, maxTurns: 1 });
       report.done(answer);
-      return valueOf(answer.text);
+      return parsed(answer.text) ?? answer.text;
     } catch (error) {
       if (!signal?.aborted) report.failed(error, "the extraction failed");
       throw error;
@@ -49,12 +49,4 @@ function asked(text: string, problem: string | null): string {
   const whole = `<${mark}>\n${text}\n</${mark}>`;
   if (problem === null) return whole;
   return `${whole}\n\nYour last answer did not fit:\n${problem}\n\nRead the text and answer again.`;
-}
-
-function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

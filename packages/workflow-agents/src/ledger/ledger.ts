@@ -58,18 +58,16 @@ export function tallyOf(usage: Usage, cost: number | null): Tally {
  */
 export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
-  const ledger: Ledger = {
-    ...{ total: noTally, saved: noTally, lost: noTally, unknown: 0, attempts: [] },
-    roles: {},
-    models: {},
-  };
   const roles = new Map<string, Tally>();
   const models = new Map<string, Tally>();
+  const sums = { own: noTally, saved: noTally, lost: noTally };
+  const spent: AttemptTally[] = [];
+  let unknown = 0;
   for (const attempt of attempts) {
     const above = ancestorsOf(attempt, byId);
     const kind = kindOf([attempt, ...above]);
     if (kind === null || above.some(({ recorded }) => recorded)) continue;
-    if (kind !== "saved") ledger.unknown += attempt.unknown;
+    if (kind !== "saved") unknown += attempt.unknown;
     const parts = Object.entries(attempt.models).map(
       ([model, { usage, cost }]) => [model, tallyOf(usage, cost)] as const,
     );
@@ -78,32 +76,31 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
     const { attempt: id, step, model } = attempt;
     const named = [attempt, ...above].find((one) => one.role !== null);
     const role = named?.role ?? attempt.stepID ?? "agent";
-    ledger.attempts.push({ ...tally, attempt: id, step, role, model, kind });
-    if (kind === "saved") {
-      ledger.saved = addTally(ledger.saved, tally);
-      continue;
-    }
-    ledger.total = addTally(ledger.total, tally);
-    if (kind === "lost") ledger.lost = addTally(ledger.lost, tally);
+    spent.push({ ...tally, attempt: id, step, role, model, kind });
+    sums[kind] = addTally(sums[kind], tally);
+    if (kind === "saved") continue;
     add(roles, role, tally);
     for (const [name, part] of parts) add(models, name, part);
   }
-  return { ...ledger, roles: Object.fromEntries(roles), models: Object.fromEntries(models) };
+  const { own, saved, lost } = sums;
+  return {
+    ...{ total: addTally(own, lost), saved, lost, unknown, attempts: spent },
+    roles: Object.fromEntries(roles),
+    models: Object.fromEntries(models),
+  };
 }
 
-/**
- * The ledger of steps alone, of which a fork has copied the first `saved`. What no step came of is not in
- * it.
- */
-export function ledgerOfSteps(steps: readonly RecordedStep[], saved = 0): Ledger {
+/** The ledger of steps alone, of which a fork has copied the first `saved`. */
+export function ledgerOfSteps(
+  steps: readonly { role: string; meta: Record<string, unknown> }[],
+  saved = 0,
+): Ledger {
   const log = new AttemptLog({ saved });
   for (const [index, { role, meta }] of steps.entries()) {
     log.step(index + 1, { role, content: "", meta, timestamp: 0 });
   }
   return ledgerOf(log.attempts);
 }
-
-type RecordedStep = { role: string; meta: Record<string, unknown> };
 
 function ancestorsOf(attempt: Attempt, byId: ReadonlyMap<string, Attempt>): Attempt[] {
   const above: Attempt[] = [];

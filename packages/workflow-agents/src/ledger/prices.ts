@@ -5,10 +5,7 @@ import type { Spent } from "../run/run.ts";
 /** US dollars per million tokens. A call that read or wrote the cache has no price without those two. */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
-/**
- * A model's price. `long` holds for the whole of a call with more than `above` tokens of input, cached or
- * not.
- */
+/** A model's price. `long` holds for the whole of a call with more than `above` tokens of input. */
 export type Price = Rates & { long?: Rates & { above: number } };
 
 /** Prices by model name. */
@@ -81,10 +78,7 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
   return long ? { ...price, long: { above: long.above, ...times(long) } } : price;
 }
 
-/**
- * The price of a model or of its dated snapshot (`gpt-5-2025-08-07`), null when it is not known; `own`
- * prices come before the built-in ones.
- */
+/** The price of a model or its dated snapshot, null when it is not known; `own` prices come first. */
 export function priceOf(model: string, own: Prices = {}): Price | null {
   const names = [model, model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")];
   const ours = names.find((name) => Object.hasOwn(own, name));
@@ -93,10 +87,7 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
   return row ? listPrice(row) : null;
 }
 
-/**
- * What one call cost in US dollars, null when a price that it needs is not known. The sum of several calls
- * has no price: a long call has another one.
- */
+/** What one call cost in US dollars, null when a price that it needs is not known. */
 export function costOf(model: string, usage: Usage, own?: Prices): number | null {
   const rates = ratesFor(model, usage, own);
   if (rates === null) return null;
@@ -139,10 +130,7 @@ function ratesFor(model: string, usage: Usage, own?: Prices): Rates | null {
 
 const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
 
-/**
- * The prices of the thread's option `prices`, and of `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON.
- * @throws WorkflowError `BAD_PRICES` when they are not of that form.
- */
+/** The prices of the thread's option `prices`, and of `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON. */
 export function ownPrices({ options, env }: ThreadContext): Prices {
   const text = env?.[pricesVariable];
   const fromEnv = text ? checked(parsed(text), pricesVariable) : {};

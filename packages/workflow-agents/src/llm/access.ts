@@ -28,10 +28,7 @@ export const noKey = (provider: string, variable: string): ProviderError =>
     hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
   });
 
-/**
- * Checks an address and a key before they are used: a client's own error is no help.
- * @throws ProviderError `LLM_BAD_REQUEST` when the base URL is none, `LLM_AUTH` when a key can't be one.
- */
+/** Checks an address and a key before they are used: a client's own error is no help. */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
     throw new ProviderError("LLM_BAD_REQUEST", `${provider} has an address that is no URL`, {
@@ -46,10 +43,7 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
 
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
-/**
- * The headers that a variable of the thread's environment adds, a line each (`X-Gateway: blue`).
- * @throws ProviderError `LLM_BAD_REQUEST` when a line is no header.
- */
+/** The headers that a variable of the thread's environment adds, a line each (`X-Gateway: blue`). */
 export function headersIn(
   env: Readonly<Record<string, string>>,
   variable: string,
@@ -66,10 +60,7 @@ export function headersIn(
   );
 }
 
-/**
- * Creates a provider's client in an empty environment: it would read what it is not given from its
- * process's, which is that of another shell than the thread's.
- */
+/** Creates a client in an empty environment: it would read that of its process, which is another shell's. */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;
   process.env = {};

@@ -87,10 +87,7 @@ const callbacks: ModelCallbacks = {
   onToolResult: (result) => publish("llm_tool_result", result),
 };
 
-/**
- * The user's prompt, and what each role wrote so far, a block each: a later call of the role starts with
- * the same blocks, and finds them in the provider's cache.
- */
+/** A block for each step, so that a later call finds the same blocks in the provider's cache. */
 export function threadMessages(ctx: ThreadContext): Message[] {
   const prompt = ctx.start.content.trim() || "(no prompt)";
   const texts = [prompt, ...ctx.steps.map((step, at) => stepText(step, at + 1))];

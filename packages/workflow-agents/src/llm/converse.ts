@@ -35,13 +35,11 @@ export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
  * Asks a model until it ends its turn: runs the tools that it asks for, and lets it go on after a pause.
- * Without a toolbox an answer that asks for tools is the last. The text is that of the last turn that had
- * any.
+ * Without a toolbox an answer that asks for tools is the last. The text is that of the last turn with any.
  *
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *
- * @throws ProviderError what the provider throws; `LLM_TRUNCATED`, `LLM_TOOL_TRUNCATED`, `LLM_REFUSED`,
- *   `LLM_CONTEXT_FULL`, `LLM_EMPTY`, `LLM_TOO_MANY_TURNS`. The signal's reason when it is aborted.
+ * @throws ProviderError; the signal's reason when it is aborted.
  */
 export async function converse(
   provider: ModelProvider,
@@ -134,7 +132,6 @@ const outputIfUnbounded = 16_384;
 /**
  * Reserves a call's most within the thread's limits, and bounds its answer. The service counts the input
  * only when its bytes alone would be too much.
- * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; what `countInput` throws.
  */
 async function reserveCall(
   provider: ModelProvider,
@@ -190,10 +187,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string"),
     );
 
-/**
- * Runs all tools that an answer asks for in parallel. A call that can't be run is answered with an error.
- * @throws the signal's reason, at once when it is aborted: a tool that ignores it holds nobody up.
- */
+/** Runs all tools that an answer asks for in parallel. One that ignores an abort holds nobody up. */
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,

@@ -2,25 +2,11 @@ import { WorkflowError } from "@uncaged/workflow";
 import { oneLine } from "../run/error.ts";
 import type { PartialUsage } from "./provider.ts";
 
-/** What kind of thing went wrong with a model call; the documented words. */
-export type ProviderErrorType =
-  | "auth_error"
-  | "bad_request"
-  | "rate_limit"
-  | "timeout"
-  | "context_length_exceeded"
-  | "content_policy_violation"
-  | "service_unavailable"
-  | "connection_error"
-  | "json_parse_error"
-  | "schema_validation_error"
-  | "internal_error"
-  | "unknown_error";
-
-const once = (type: ProviderErrorType, hint: string) => ({ type, retryable: false, hint });
-const again = (type: ProviderErrorType, hint: string) => ({ type, retryable: true, hint });
+const once = <Type extends string>(type: Type, hint: string) => ({ type, retryable: false, hint });
+const again = <Type extends string>(type: Type, hint: string) => ({ type, retryable: true, hint });
 const auth = (hint: string) => once("auth_error", hint);
 
+/** The type of each code, whether a retry may help, and what to do. */
 const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
   LLM_AUTH: auth("check the key and the base URL: the provider does not accept them"),
@@ -47,6 +33,9 @@ const kinds = {
 };
 
 export type ProviderErrorCode = keyof typeof kinds;
+
+/** What kind of thing went wrong with a model call; the documented words. */
+export type ProviderErrorType = (typeof kinds)[ProviderErrorCode]["type"];
 
 const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
   "LLM_NO_KEY",

@@ -17,10 +17,7 @@ const bytesPerCharacter = 16;
 
 export type ClientCall = Target & Patience & { classes: ClientErrors; signal?: AbortSignal };
 
-/**
- * Calls a provider's client under a guard.
- * @throws ProviderError whatever goes wrong; the signal's reason when it is aborted.
- */
+/** @throws ProviderError whatever goes wrong; the signal's reason when it is aborted. */
 export async function callClient<Result>(
   call: ClientCall,
   work: (guard: StallGuard) => Promise<Result>,

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
-import { isObject } from "../run/error.ts";
+import { isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolSource } from "../tools/tools.ts";
-import { checkOptions, type McpOptions } from "./options.ts";
+import type { McpOptions } from "./options.ts";
 import { mcpError, ThreadServer } from "./server.ts";
 
 /**
@@ -16,7 +16,14 @@ import { mcpError, ThreadServer } from "./server.ts";
  *   `MCP_TOOL_FAILED`, `MCP_REFUSED`.
  */
 export function mcpTools(options: McpOptions): ToolSource {
-  checkOptions(options);
+  const { name } = options;
+  const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
+  if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
+    throw refuse(`${JSON.stringify(name)} is no name: letters, digits and - only, 32 at most`);
+  }
+  if ("url" in options && !URL.canParse(options.url)) {
+    throw refuse(`${JSON.stringify(options.url)} is no URL`);
+  }
   const threads = new WeakMap<AbortSignal, ThreadServer>();
   return {
     async tools(context) {
@@ -43,10 +50,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
 
 const longest = 64;
 
-/**
- * `server__tool`, of 64 characters at most; one that had to be changed, or is taken, ends in digits of its
- * own.
- */
+/** `server__tool`, of 64 characters at most; one that had to be changed ends in digits of its own. */
 function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   const isKept = plain.length <= longest && !taken.has(plain);
@@ -56,10 +60,7 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-/**
- * Its texts, and a note on what is no text; `structuredContent` beside, or in place of a text that is not
- * there.
- */
+/** Its texts, and a note on what is no text; `structuredContent` beside, or in place of no text. */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   const text = content
     .map(textOf)

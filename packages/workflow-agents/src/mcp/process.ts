@@ -9,10 +9,7 @@ import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "../c
 // How long a server may take to end when its input ends, and again when it is asked to.
 const graceMs = 2000;
 
-/**
- * A server that is a process, in a group that ends with it and with this process: the client's own
- * transport would leave a wrapper's children, and what a server started.
- */
+/** A server in a process group: the client's own transport would leave what the server started running. */
 export class ServerProcess implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;

@@ -45,9 +45,8 @@ export function bodyOf(
 }
 
 function formatOf(format: Format): ChatCompletionCreateParamsStreaming["response_format"] {
-  if (format.type === "json_object") return { type: "json_object" };
-  const json_schema = { name: "answer", schema: { ...format.schema } };
-  return { type: "json_schema", json_schema };
+  if (format.type === "json_object") return format;
+  return { type: "json_schema", json_schema: { name: "answer", schema: { ...format.schema } } };
 }
 
 function paramsOf(message: Message): ChatCompletionMessageParam[] {

@@ -12,8 +12,7 @@ export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
 
 /**
  * An agent that asks a model of OpenAI, or of any server that speaks its chat completions, with the
- * official client: streaming, with reasoning where it is given, and with tools until the model ends its
- * turn.
+ * official client: streaming, and with tools until the model ends its turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *

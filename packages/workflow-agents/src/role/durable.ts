@@ -18,14 +18,12 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles. A role sees the steps of the log when the workflow was started, and
- * those that were played since.
+ * Lets a durable workflow play roles, which see the log's steps at its start and those played since.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
  *       const plan = yield* play("planner", planner);
- *       const code = yield* play("coder", coder, `Carry this out: ${plan.content}`);
- *       return code.content;
+ *       return (yield* play("coder", coder, `Carry this out: ${plan.content}`)).content;
  *     });
  */
 export function roleSteps(

@@ -81,10 +81,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
-/**
- * @param path Where the role is played; null for one of several concurrent parts, which have no steps of
- * their own.
- */
+/** `path` is where the role is played; null for a concurrent part, which has no steps of its own. */
 async function execute<S extends $ZodObject>(
   spec: RoleSpec<S>,
   form: Form<S>,

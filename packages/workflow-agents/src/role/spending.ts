@@ -84,11 +84,8 @@ export type Paid<T> = { result: T; spending: Spending };
 
 /**
  * Runs a step's work, whose model calls the thread pays for, for a front end that has steps and no roles.
- * The thread's limits hold for all such calls and `ctx.steps`, which must be one list for all of them and
- * not grow.
- *
- * @throws WorkflowError those of {@link openAccount}; what the work throws, with what was spent as
- *   `error.spent`.
+ * The thread's limits hold for all such calls and `ctx.steps`, which must be one list that does not grow.
+ * @throws what the work throws, with what was spent as `error.spent`; those of {@link openAccount}.
  */
 export async function paid<T>(
   ctx: ThreadContext,

@@ -1,13 +1,11 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-type More = { details?: readonly string[]; cause?: unknown };
-
 /** An error that fails a role, or that a model is given as a tool's answer. */
 export const failure = (
   code: string,
   message: string,
   hint?: string,
-  { cause, details }: More = {},
+  { cause, details }: { details?: readonly string[]; cause?: unknown } = {},
 ): WorkflowError =>
   new WorkflowError(
     { code, kind: "failed", message, hint, ...(details && { details: [...details] }) },

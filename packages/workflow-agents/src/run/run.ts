@@ -20,9 +20,8 @@ export type Spent = { model: string; usage: Usage; cost: number | null };
 type AgentCount = { started: number; running: number };
 
 /**
- * One run of a role: what its agents and tools publish belongs to `stepID`, and what they spend is
- * collected in `spent`. Found through the async context, so that an `AgentFn` needs nothing but its two
- * arguments.
+ * One run of a role: what its agents and tools publish belongs to `stepID`, what they spend is collected in
+ * `spent`. It is found through the async context, so that an `AgentFn` needs nothing but its arguments.
  */
 export type RoleRun = {
   stepID: string;
@@ -74,9 +73,8 @@ export function publish(type: WorkflowEvent["type"], payload: Record<string, unk
 const counts = new Map<string, AgentCount>();
 
 /**
- * Does an agent's or a role's work in the attempt that it is called in; those that one attempt runs
- * concurrently get a child attempt each, so that each has its own text, tokens, duration and session.
- * `index` counts those that the attempt has started, from 0.
+ * Does an agent's or a role's work in the attempt that it is called in; those that one runs concurrently get
+ * a child attempt each. `index` counts those that the attempt has started, from 0.
  */
 export async function inAttempt<T>(
   ctx: ThreadContext,
@@ -92,22 +90,18 @@ export async function inAttempt<T>(
   await Promise.resolve();
   try {
     if (count.running === 1 || id === "") return await work({ index, isChild: false });
-    return await inChild(ctx, () => work({ index, isChild: true }));
+    const attempt = openAttempt(ctx, { role: ctx.role ?? "agent" });
+    try {
+      const result = await attempt.run(() => work({ index, isChild: true }));
+      attempt.end("committed");
+      return result;
+    } catch (error) {
+      attempt.end(ctx.signal?.aborted ? "cancelled" : "failed", error);
+      throw error;
+    }
   } finally {
     count.running -= 1;
     if (!own && count.running === 0) counts.delete(id);
-  }
-}
-
-async function inChild<T>(ctx: ThreadContext, work: () => Promise<T>): Promise<T> {
-  const attempt = openAttempt(ctx, { role: ctx.role ?? "agent" });
-  try {
-    const result = await attempt.run(work);
-    attempt.end("committed");
-    return result;
-  } catch (error) {
-    attempt.end(ctx.signal?.aborted ? "cancelled" : "failed", error);
-    throw error;
   }
 }
 

@@ -28,18 +28,14 @@ export function scriptedAgent(script: Script): AgentFn {
 }
 
 function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string): ScriptedAnswer {
-  if (isList(script)) {
-    const line = script[steps.length];
-    if (line !== undefined) return line;
-    throw noAnswer(`the script ends before step ${steps.length + 1}`);
-  }
-  const [, line] = Object.entries(script).find(([part]) => systemPrompt.includes(part)) ?? [];
-  if (line !== undefined) return line;
+  const isList = Array.isArray(script);
+  const [, answer] = isList
+    ? ["", script[steps.length] as ScriptedAnswer | undefined]
+    : (Object.entries(script).find(([part]) => systemPrompt.includes(part)) ?? []);
+  if (answer !== undefined) return answer;
   const begin = JSON.stringify(systemPrompt.slice(0, 60));
-  throw noAnswer(`the script has no answer to the system prompt that begins ${begin}`);
+  const message = isList
+    ? `the script ends before step ${steps.length + 1}`
+    : `the script has no answer to the system prompt that begins ${begin}`;
+  throw failure("NO_ANSWER", message, "add an answer to the scripted agent's script");
 }
-
-const isList = (script: Script): script is readonly ScriptedAnswer[] => Array.isArray(script);
-
-const noAnswer = (message: string) =>
-  failure("NO_ANSWER", message, "add an answer to the scripted agent's script");

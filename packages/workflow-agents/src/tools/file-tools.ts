@@ -75,12 +75,8 @@ export const editFile = tool({
       throw editError(place.name, "has no such text", "read it again, and give the text exactly");
     }
     if (places > 1 && !all) {
-      const more = "give more of the text around it, or set all to true";
-      throw editError(
-        place.name,
-        `has the text ${places} times, in ${linesOf(pieces, oldText)}`,
-        more,
-      );
+      const problem = `has the text ${places} times, in ${linesOf(pieces, oldText)}`;
+      throw editError(place.name, problem, "give more of the text around it, or set all to true");
     }
     await writeConfined(cwd, path, pieces.join(newText));
     const times = places === 1 ? "" : ` in ${places} places`;

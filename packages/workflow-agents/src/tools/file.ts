@@ -7,10 +7,7 @@ import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./p
 
 const longestFile = 10 * 1024 * 1024;
 
-/**
- * A text file's content, with its line ends and byte order mark as they are.
- * @throws WorkflowError `NOT_TEXT` for what is no UTF-8 text, and those of {@link readConfined}.
- */
+/** A text file's content as it is; @throws WorkflowError `NOT_TEXT`, and those of {@link readConfined}. */
 export async function readText(
   cwd: string,
   given: string,
@@ -23,10 +20,7 @@ export async function readText(
   throw pathError("NOT_TEXT", place.name, "is no text", "it is a binary file: leave it as it is");
 }
 
-/**
- * A file's bytes, `most` of them at most.
- * @throws WorkflowError `FILE_TOO_LONG`, and those of {@link confinedPath} and {@link openConfined}.
- */
+/** A file's bytes, `most` of them at most; @throws WorkflowError `FILE_TOO_LONG`, `PATH_OUTSIDE`, … */
 export async function readConfined(
   cwd: string,
   given: string,
@@ -62,11 +56,9 @@ const tooLong = (name: string, size: number, most: number) => {
 export type WriteOptions = { isNew?: boolean; most?: number };
 
 /**
- * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so
- * another name of the same file keeps what it had. Makes missing folders.
- * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER` for a path in a repository's own folder,
- *   `FILE_EXISTS` where `isNew` asks for a new one, and those of {@link confinedPath} and {@link
- *   openConfined}.
+ * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so another
+ * name of the same file keeps what it had. Makes missing folders.
+ * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and those of {@link confinedPath}.
  */
 export async function writeConfined(
   cwd: string,

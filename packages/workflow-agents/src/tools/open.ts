@@ -5,10 +5,7 @@ import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "
 
 // A file of its own, so that the types of who imports a path do not need those of Node.
 
-/**
- * Opens a plain file. Waits at no FIFO, and opens no device and no folder.
- * @throws WorkflowError `FILE_MISSING`, `NOT_A_FILE`, `PATH_OUTSIDE`
- */
+/** Opens a plain file. Waits at no FIFO, and opens no device and no folder. */
 export async function openConfined(
   place: ConfinedPath,
   flags: number,
@@ -55,10 +52,7 @@ export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is no p
 
 const openFiles = "/proc/self/fd";
 
-/**
- * A folder of the thread's directory, held open. Where the system has a path to an open folder (Linux),
- * what is done in it is done there and nowhere else, whatever its name leads to by now.
- */
+/** A folder, held open. On Linux, what is done in it is done there, whatever its name leads to by now. */
 export class Folder {
   readonly #handle: FileHandle;
   readonly #place: ConfinedPath;

@@ -11,10 +11,7 @@ import { WorkflowError } from "@uncaged/workflow";
 /** A path inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
-/**
- * Where `given` leads: an existing thing, or a missing one in an existing folder.
- * @throws WorkflowError `PATH_OUTSIDE`; `FILE_MISSING` when its folder is not there either.
- */
+/** Where `given` leads: an existing thing, or a missing one in an existing folder. */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
   if (given.includes("\0")) throw pathError("PATH_OUTSIDE", given, "has a zero byte");
   const root = await realpath(cwd);

@@ -7,10 +7,9 @@ import { confinedPath, pathError } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
 
 /**
- * `env` names the variables that commands get besides those that hold no secret. `allowShell` lets the
- * model give a shell's command line. `timeoutMs` (2 minutes) is for calls that name none, `longestMs` (10
- * minutes) the most that one may name, `graceMs` (2 seconds) the time between SIGTERM and SIGKILL;
- * `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get besides those that hold no secret. `timeoutMs` (2 minutes) is for
+ * calls that name none, `longestMs` (10 minutes) the most that one may name, `graceMs` (2 seconds) the time
+ * between SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = {
   env?: readonly string[];

@@ -4,10 +4,7 @@ import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
-/**
- * `content` is what a model is shown, `toolResult` what the tool returned, and `output` its `result` if it
- * has one.
- */
+/** `content` is what a model is shown, `output` the `result` of what the tool returned, if it has one. */
 export type ToolOutcome =
   | { ok: true; content: string; output: unknown; toolResult: unknown }
   | {
@@ -22,9 +19,8 @@ export type RunToolContext = ToolContext & { allowError?: boolean };
 
 /**
  * Runs one tool of a registry: checks the arguments, gives it its time, and limits what it returned.
- * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error's
- * code is that of what the tool threw, or `TOOL_UNKNOWN`, `TOOL_INPUT`, `TOOL_FAILED`, `TOOL_TIMEOUT`,
- * `TOOL_ABORTED`, `TOOL_RESULT`.
+ * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is what
+ * the tool threw, or a `TOOL_UNKNOWN`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`, `…_RESULT`.
  */
 export async function runTool(
   registry: ToolRegistry,
@@ -167,10 +163,7 @@ function brief(value: unknown): string {
   return line.length > briefLength ? `${cut(line, briefLength - 1)}…` : line;
 }
 
-/**
- * Text as it is, everything else as JSON.
- * @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws.
- */
+/** @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws. */
 function textOf(result: unknown): string {
   if (result === undefined || result === null || result === "") return "(no output)";
   if (typeof result === "string") return result;

@@ -127,17 +127,13 @@ export const listFiles = tool({
 
 const alwaysLeftOut = new Set([".git", "node_modules"]);
 
-type Found = { name: string; isFolder: boolean };
 type Rules = { folder: string; rules: Ignore };
 
-/**
- * Everything below a folder, folders before what they hold, by name, but for what the tools leave out;
- * follows no link.
- */
+/** Everything below a folder, folders before what they hold, by name; follows no link. */
 async function* walk(
   { root, path: folder }: Omit<ConfinedPath, "name">,
   above: readonly Rules[] = [],
-): AsyncGenerator<Found> {
+): AsyncGenerator<{ name: string; isFolder: boolean }> {
   // A folder that became a link while others were read leads nowhere.
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;

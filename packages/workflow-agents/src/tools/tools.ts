@@ -34,16 +34,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
-/**
- * Returns the tool itself; writing it so gives `execute` its types.
- *
- *     const add = tool({
- *       name: "add",
- *       description: "Adds two numbers.",
- *       input: z.object({ a: z.number(), b: z.number() }),
- *       execute: ({ a, b }) => a + b,
- *     });
- */
+/** Returns the tool itself; writing it so gives `execute` its types. */
 export const tool = <Schema extends $ZodType>(one: Tool<Schema>): Tool<Schema> => one;
 
 /** A tool as a model gets it. `input_schema` is a JSON Schema of type object. */
