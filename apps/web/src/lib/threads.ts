@@ -128,6 +128,12 @@ export const isLive = (status: Status): boolean => status === "running" || statu
 export const isEnded = (status: Status): boolean =>
   status === "completed" || status === "failed" || status === "killed";
 
+/**
+ * Where a new thread starts: after a step that is kept, or at a step that is done again. What failed has
+ * the number behind the last step.
+ */
+export type ForkPoint = { kind: "fork" | "rerun"; number: number };
+
 /** Makes a thread and goes to it; `make` resolves to its id. */
 export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
   const navigate = useNavigate();

@@ -20,8 +20,8 @@ export function Value({ value }: { value: unknown }) {
     );
   }
   if (isTruncated(value)) return <Whole value={value}>{(full) => <Value value={full} />}</Whole>;
-  if (typeof value === "string") return <span className="anywhere">{value || "“”"}</span>;
-  return <code className="code anywhere">{jsonOf(value)}</code>;
+  if (typeof value === "string") return <span className="anywhere">{textOf(value)}</span>;
+  return <code className="code anywhere">{textOf(value)}</code>;
 }
 
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
@@ -48,8 +48,11 @@ export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
 
 const shortest = 72;
 
-const jsonOf = (value: unknown): string =>
-  formatJson(value, shortest) ?? "It is nested too deeply to be shown.";
+/** A text as it is, all else as JSON. */
+export function textOf(value: unknown): string {
+  if (typeof value === "string") return value || "“”";
+  return formatJson(value, shortest) ?? "It is nested too deeply to be shown.";
+}
 
 export type ValueSource = {
   /** Names the source: the same value of two threads need not be the same. */

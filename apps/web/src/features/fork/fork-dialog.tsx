@@ -3,21 +3,13 @@ import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/a
 import { useMemo, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
-import { forkThread } from "../../lib/threads.ts";
+import { forkThread, type ForkPoint } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Dialog, DialogBody } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { NewThreadForm } from "./new-thread-form.tsx";
-import {
-  valuesQuery,
-  draftAt,
-  type ForkDraft,
-  forkOf,
-  type ForkPoint,
-  keptBy,
-  problemsIn,
-} from "./fork.ts";
+import { valuesQuery, draftAt, type ForkDraft, forkOf, keptBy, problemsIn } from "./fork.ts";
 import { RerunForm } from "./rerun-form.tsx";
 
 type Props = {
@@ -34,7 +26,9 @@ export function ForkDialog(props: Props) {
   return point && <OpenDialog {...props} point={point} />;
 }
 
-function OpenDialog({ thread, steps, point, onClose }: Props & { point: ForkPoint }) {
+type OpenProps = Props & { point: ForkPoint };
+
+function OpenDialog({ thread, steps, point, onClose }: OpenProps) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   const { data: begin, error } = useQuery({
@@ -86,15 +80,8 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
 }
 
-type ForkFormProps = {
-  thread: Thread;
-  steps: readonly NumberedStep[];
-  point: ForkPoint;
-  onClose: () => void;
-};
-
 /** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
-function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
+function ForkForm({ thread, steps, point, onClose }: OpenProps) {
   const { threadId, prompt } = thread;
   // The dialog keeps what it showed when it was opened, also while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));
@@ -123,41 +110,27 @@ function ForkForm({ thread, steps, point, onClose }: ForkFormProps) {
       onClose={onClose}
     >
       {kept ? (
-        <StepFields draft={draft} problem={problems.meta} kept={kept} set={set} />
+        <>
+          <TextArea
+            autoFocus
+            label={`Content of step ${kept.number}, ${kept.role}`}
+            rows={7}
+            value={draft.content}
+            onChange={({ target }) => set({ content: target.value })}
+          />
+          <TextArea
+            code
+            label={`Meta of step ${kept.number}, ${kept.role}`}
+            hint="JSON. What you change here is what the next role reads."
+            rows={7}
+            value={draft.meta}
+            problem={problems.meta}
+            onChange={({ target }) => set({ meta: target.value })}
+          />
+        </>
       ) : (
         promptField
       )}
     </NewThreadForm>
-  );
-}
-
-type StepFieldsProps = {
-  draft: ForkDraft;
-  problem: string | undefined;
-  kept: NumberedStep;
-  set: (change: Partial<ForkDraft>) => void;
-};
-
-function StepFields({ draft, problem, kept, set }: StepFieldsProps) {
-  const name = `step ${kept.number}, ${kept.role}`;
-  return (
-    <>
-      <TextArea
-        autoFocus
-        label={`Content of ${name}`}
-        rows={7}
-        value={draft.content}
-        onChange={({ target }) => set({ content: target.value })}
-      />
-      <TextArea
-        code
-        label={`Meta of ${name}`}
-        hint="JSON. What you change here is what the next role reads."
-        rows={7}
-        value={draft.meta}
-        problem={problem}
-        onChange={({ target }) => set({ meta: target.value })}
-      />
-    </>
   );
 }

@@ -6,13 +6,7 @@ import type {
   RunValues,
 } from "@uncaged/workflow-server/api-types";
 import { isRecord, formatJson, ownIn, readJson, readObject } from "../../lib/json.ts";
-import { problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
-
-/**
- * Where a new thread starts: after a step that is kept, or at a step that is done again. What failed has
- * the number behind the last step.
- */
-export type ForkPoint = { kind: "fork" | "rerun"; number: number };
+import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
   kind === "fork" ? number : number - 1;

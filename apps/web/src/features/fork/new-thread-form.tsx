@@ -3,11 +3,11 @@ import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
 import { moment } from "../../lib/format.ts";
-import { problemOfRounds, useNewThread } from "../../lib/threads.ts";
+import { type ForkPoint, problemOfRounds, useNewThread } from "../../lib/threads.ts";
 import { historyQuery } from "../../lib/workflows.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import type { ForkPoint, Limits } from "./fork.ts";
+import type { Limits } from "./fork.ts";
 
 type Props = {
   thread: Thread;

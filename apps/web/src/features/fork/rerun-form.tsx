@@ -3,8 +3,8 @@ import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { size } from "../../lib/format.ts";
-import { formatJson, ownIn } from "../../lib/json.ts";
-import { forkThread, problemOfRounds, startRerun } from "../../lib/threads.ts";
+import { ownIn } from "../../lib/json.ts";
+import { forkThread, type ForkPoint, problemOfRounds, startRerun } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Pill } from "../../ui/states.tsx";
@@ -12,7 +12,6 @@ import {
   type Edit,
   editOf,
   type Edits,
-  type ForkPoint,
   isChanged,
   type Limits,
   limitsOf,
@@ -23,7 +22,7 @@ import {
   switched,
   valueOf,
 } from "./fork.ts";
-import { Pre } from "../../ui/value.tsx";
+import { Pre, textOf } from "../../ui/value.tsx";
 import { NewThreadForm } from "./new-thread-form.tsx";
 
 type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
@@ -215,7 +214,7 @@ function Shown({ name, value }: { name: string; value: unknown }) {
   const [isWhole, setWhole] = useState(false);
   const json = JSON.stringify(value);
   const isLong = json.length > mostAtOnce;
-  const text = textOf(value, json);
+  const text = textOf(value);
   return (
     <div className="flex min-w-0 flex-col gap-2.5">
       {isLong && (
@@ -244,11 +243,4 @@ function Shown({ name, value }: { name: string; value: unknown }) {
       {!isLong && <code className="anywhere text-small text-muted">{text}</code>}
     </div>
   );
-}
-
-const shortest = 72;
-
-function textOf(value: unknown, json: string): string {
-  if (typeof value === "string") return value === "" ? "“”" : value;
-  return formatJson(value, shortest) ?? json;
 }

@@ -1,6 +1,7 @@
 import { Copy, GitFork, ListTree, RotateCcw } from "lucide-react";
 import { type KeyboardEvent, type RefObject, useRef, useState } from "react";
 import { roleName } from "../../lib/format.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
 import { MenuAt, MenuItem } from "../../ui/menu.tsx";
 import type { GraphNode } from "./graph.ts";
 
@@ -9,8 +10,7 @@ export type NodeActions = {
   /** The number that the node's step has got when its thread failed at it; null for all others. */
   failedNumber: (node: GraphNode) => number | null;
   onDetails: (number: number) => void;
-  onRerun: (number: number) => void;
-  onFork: (number: number) => void;
+  onForkPoint: (point: ForkPoint) => void;
 };
 
 type Props = {
@@ -24,10 +24,10 @@ type Props = {
 /** What can be done with a node: of one that has not run, its id can be copied. */
 export function NodeMenu({ node, actions, anchor, isOpen, onClose }: Props) {
   const { id, label, lastStep } = node;
-  const { failedNumber, onDetails, onFork, onRerun } = actions;
-  const next = useRef<(() => void) | null>(null);
+  const { failedNumber, onDetails, onForkPoint } = actions;
+  const next = useRef<ForkPoint | null>(null);
   const onClosed = () => {
-    next.current?.();
+    if (next.current) onForkPoint(next.current);
     next.current = null;
   };
   const number = failedNumber(node) ?? lastStep;
@@ -44,13 +44,16 @@ export function NodeMenu({ node, actions, anchor, isOpen, onClose }: Props) {
           <MenuItem icon={<ListTree />} onClick={() => onDetails(number)}>
             Details
           </MenuItem>
-          <MenuItem icon={<RotateCcw />} onClick={() => (next.current = () => onRerun(number))}>
+          <MenuItem icon={<RotateCcw />} onClick={() => (next.current = { kind: "rerun", number })}>
             Rerun from here…
           </MenuItem>
         </>
       )}
       {lastStep !== null && (
-        <MenuItem icon={<GitFork />} onClick={() => (next.current = () => onFork(lastStep))}>
+        <MenuItem
+          icon={<GitFork />}
+          onClick={() => (next.current = { kind: "fork", number: lastStep })}
+        >
           Fork from here…
         </MenuItem>
       )}

@@ -16,21 +16,18 @@ import {
 import { memo, type ReactNode } from "react";
 import { duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { type Card, durationOf, nameOf } from "../../lib/thread-log.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Pill } from "../../ui/states.tsx";
 import { CardBody } from "./card-body.tsx";
 import { spendingOf } from "./parts.ts";
-
-/** What the reader asked for at a card: the step's number. */
-export type CardAction = (number: number) => void;
 
 type Props = {
   card: Card;
   /** That of the attempt: another one shows the card again. */
   version: number;
   state: CardState;
-  onFork: CardAction;
-  onRerun: CardAction;
+  onForkPoint: (point: ForkPoint) => void;
   /** The number that the step of a card would have at which the thread failed; null for all others. */
   failedNumber: number | null;
   /** At the card's foot: the form that answers a question. */
@@ -38,7 +35,7 @@ type Props = {
 };
 
 export const StepCard = memo(function StepCard(props: Props) {
-  const { card, state, onFork, onRerun, failedNumber, foot } = props;
+  const { card, state, onForkPoint, failedNumber, foot } = props;
   const { step, attempt } = card;
   const role = step?.role ?? nameOf(attempt) ?? (failedNumber ? `Step ${failedNumber}` : "unnamed");
   const name = roleName(role, step?.meta);
@@ -78,7 +75,7 @@ export const StepCard = memo(function StepCard(props: Props) {
               icon={<GitFork />}
               aria-label={`Fork from here, after step ${number}`}
               title="Fork from here: keep this step, go on from it"
-              onClick={() => onFork(number)}
+              onClick={() => onForkPoint({ kind: "fork", number })}
             />
             <Button
               look="quiet"
@@ -86,7 +83,7 @@ export const StepCard = memo(function StepCard(props: Props) {
               icon={<RotateCcw />}
               aria-label={`Rerun from here, step ${number}`}
               title="Rerun from here: do this step again"
-              onClick={() => onRerun(number)}
+              onClick={() => onForkPoint({ kind: "rerun", number })}
             />
           </span>
         )}
@@ -94,7 +91,11 @@ export const StepCard = memo(function StepCard(props: Props) {
       <CardBody card={card} isRunning={state === "running"} />
       {failedNumber !== null && (
         <div className="px-9 pb-7.5">
-          <Button small icon={<RotateCcw />} onClick={() => onRerun(failedNumber)}>
+          <Button
+            small
+            icon={<RotateCcw />}
+            onClick={() => onForkPoint({ kind: "rerun", number: failedNumber })}
+          >
             Rerun from here…
           </Button>
         </div>

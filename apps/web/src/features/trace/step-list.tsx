@@ -2,9 +2,9 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";
-import { isLive } from "../../lib/threads.ts";
+import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { useKeys, useListKeys } from "../../ui/page.tsx";
-import { type CardAction, stateOf, StepCard } from "./step-card.tsx";
+import { stateOf, StepCard } from "./step-card.tsx";
 
 type Props = {
   cards: readonly Card[];
@@ -13,15 +13,14 @@ type Props = {
   shownStep: number | undefined;
   /** Another number shows it again. */
   shownTimes: number;
-  onFork: CardAction;
-  onRerun: CardAction;
+  onForkPoint: (point: ForkPoint) => void;
   /** At the foot of a step's card: the form that answers it. */
   foot: { number: number; node: ReactNode } | null;
 };
 
 /** A thread's attempts. However many there are, only those that are seen are made. */
 export function StepList(props: Props) {
-  const { cards, status, shownStep, shownTimes, onFork, onRerun, foot } = props;
+  const { cards, status, shownStep, shownTimes, onForkPoint, foot } = props;
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -78,8 +77,7 @@ export function StepList(props: Props) {
                 card={card}
                 version={card.attempt.version}
                 state={stateOf(card, isLive(status))}
-                onFork={onFork}
-                onRerun={onRerun}
+                onForkPoint={onForkPoint}
                 failedNumber={failedNumber(card)}
                 foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
               />

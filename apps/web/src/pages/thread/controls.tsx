@@ -13,8 +13,8 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useId, useRef, useState } from "react";
-import type { ForkPoint } from "../../features/fork/fork.ts";
 import {
+  type ForkPoint,
   familyQuery,
   isEnded,
   killThread,

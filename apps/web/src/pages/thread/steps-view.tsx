@@ -2,12 +2,11 @@ import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { AnswerForm } from "../../features/answer/answer-form.tsx";
-import type { ForkPoint } from "../../features/fork/fork.ts";
 import { softOf, StatusIcon } from "../../features/status/status.tsx";
 import { LogLines } from "../../features/trace/card-body.tsx";
 import { StepList } from "../../features/trace/step-list.tsx";
 import type { ThreadLog } from "../../lib/thread-log.ts";
-import { isEnded, isLive } from "../../lib/threads.ts";
+import { type ForkPoint, isEnded, isLive } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
@@ -32,14 +31,6 @@ export function StepsView(props: Props) {
   const isRunning = status === "running";
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
   useKeys({ f: toggle });
-  const onFork = useCallback(
-    (number: number) => onForkPoint({ kind: "fork", number }),
-    [onForkPoint],
-  );
-  const onRerun = useCallback(
-    (number: number) => onForkPoint({ kind: "rerun", number }),
-    [onForkPoint],
-  );
   const last = steps.at(-1);
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
   if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
@@ -52,8 +43,7 @@ export function StepsView(props: Props) {
           status={status}
           shownStep={shownStep}
           shownTimes={askedToAnswer}
-          onFork={onFork}
-          onRerun={onRerun}
+          onForkPoint={onForkPoint}
           foot={
             question && {
               number: question.number,
@@ -80,7 +70,11 @@ export function StepsView(props: Props) {
         </Empty>
       )}
       <LogLines lines={lines} />
-      <EndNote thread={thread} status={status} onRerun={() => onRerun(steps.length + 1)} />
+      <EndNote
+        thread={thread}
+        status={status}
+        onRerun={() => onForkPoint({ kind: "rerun", number: steps.length + 1 })}
+      />
       {isLive(status) && (
         <Button
           className="sticky bottom-10 self-center rounded-full! shadow-lg!"

@@ -3,11 +3,10 @@ import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../features/fork/fork-dialog.tsx";
-import type { ForkPoint } from "../../features/fork/fork.ts";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
 import { useThreadLog } from "../../lib/thread-log.ts";
-import { threadQuery } from "../../lib/threads.ts";
+import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
@@ -125,8 +124,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                       status={status}
                       actions={{
                         onDetails: (number) => show("steps", number),
-                        onRerun: (number) => setForkPoint({ kind: "rerun", number }),
-                        onFork: (number) => setForkPoint({ kind: "fork", number }),
+                        onForkPoint: setForkPoint,
                       }}
                     />
                   )}
