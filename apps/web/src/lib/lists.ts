@@ -1,4 +1,4 @@
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import type { HostEvents, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { useEffect } from "react";
 import type { Listed } from "./request.ts";
@@ -14,70 +14,49 @@ const atOnceMs = 50;
 export function useHostEvents(): void {
   const client = useQueryClient();
   useEffect(() => {
-    const lists = new Lists(client);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isFirst = true;
+    let readAt = 0;
+    const readSoon = () => {
+      isFirst = false;
+      // A list of many pages is read page by page: the longer it is, the more seldom.
+      const lists = client.getQueriesData<Pages>({ queryKey: threadKeys.lists });
+      const mostPages = Math.max(1, ...lists.map(([, data]) => data?.pages.length ?? 1));
+      const next = readAt + readEveryMs * mostPages;
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          readAt = Date.now();
+          void client.invalidateQueries({ queryKey: threadKeys.lists });
+          void client.invalidateQueries({ queryKey: threadKeys.newest });
+        },
+        Math.max(atOnceMs, next - Date.now()),
+      );
+    };
+    const change = (made: Change) => {
+      client.setQueriesData<Pages>({ queryKey: threadKeys.lists }, (pages) =>
+        pages ? changeRows(pages, made) : pages,
+      );
+      readSoon();
+    };
     const stream = new Stream<HostEvents>({
       url: () => "/api/events",
       on: {
-        reload: () => lists.readAll(),
-        thread: (row) => lists.change({ row }),
-        removed: ({ threadId }) => lists.change({ removed: threadId }),
+        reload: () => {
+          // The first time the lists are being read anyway.
+          if (!isFirst) void client.invalidateQueries();
+          readSoon();
+        },
+        thread: (row) => change({ row }),
+        removed: ({ threadId }) => change({ removed: threadId }),
         workflows: () => void client.invalidateQueries({ queryKey: workflowKeys.all }),
       },
     });
     return () => {
       stream.close();
-      lists.close();
+      clearTimeout(timer);
     };
   }, [client]);
-}
-
-class Lists {
-  readonly #client: QueryClient;
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #isFirst = true;
-  #readAt = 0;
-
-  constructor(client: QueryClient) {
-    this.#client = client;
-  }
-
-  /** The first time the lists are being read anyway. */
-  readAll(): void {
-    if (!this.#isFirst) void this.#client.invalidateQueries();
-    this.#isFirst = false;
-    this.#readSoon();
-  }
-
-  change(change: Change): void {
-    this.#isFirst = false;
-    this.#client.setQueriesData<Pages>({ queryKey: threadKeys.lists }, (pages) =>
-      pages ? changeRows(pages, change) : pages,
-    );
-    this.#readSoon();
-  }
-
-  close(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-  }
-
-  // A list of many pages is read page by page: the longer it is, the more seldom.
-  #readSoon(): void {
-    const next = this.#readAt + readEveryMs * this.#mostPages();
-    this.#timer ??= setTimeout(
-      () => {
-        this.#timer = null;
-        this.#readAt = Date.now();
-        void this.#client.invalidateQueries({ queryKey: threadKeys.lists });
-        void this.#client.invalidateQueries({ queryKey: threadKeys.newest });
-      },
-      Math.max(atOnceMs, next - Date.now()),
-    );
-  }
-
-  #mostPages(): number {
-    const lists = this.#client.getQueriesData<Pages>({ queryKey: threadKeys.lists });
-    return Math.max(1, ...lists.map(([, data]) => data?.pages.length ?? 1));
-  }
 }
 
 /** The pages of a list that were read so far. */

@@ -1,6 +1,12 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { statuses } from "./threads.ts";
 
+// Each reads an address; what it can't be is left out.
+type Given = Record<string, unknown>;
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+
 export type ThreadsSearch = {
   status?: Status[];
   workflow?: string;
@@ -10,31 +16,24 @@ export type ThreadsSearch = {
   start?: string;
 };
 
-export function readThreadsSearch(search: Record<string, unknown>): ThreadsSearch {
-  const text = (value: unknown) =>
-    typeof value === "string" || typeof value === "number" ? String(value) : undefined;
-  const given = [search.status].flat();
-  const status = statuses.filter((one) => given.includes(one));
+export function readThreadsSearch({ status, workflow, q, start }: Given): ThreadsSearch {
+  const known = statuses.filter((one) => [status].flat().includes(one));
   return {
-    status: status.length > 0 ? status : undefined,
-    workflow: text(search.workflow) || undefined,
-    q: text(search.q) || undefined,
-    start: text(search.start),
+    status: known.length > 0 ? known : undefined,
+    workflow: textOf(workflow) || undefined,
+    q: textOf(q) || undefined,
+    start: textOf(start),
   };
 }
 
-export const views = ["steps", "graph", "timeline", "about"] as const;
+const views = ["steps", "graph", "timeline", "about"] as const;
 
 export type View = (typeof views)[number];
 
-type ThreadSearch = {
-  view?: View;
-  /** The step to show, counting from 1. */
-  step?: number;
-};
+/** `step` is the step to show, counting from 1. */
+type ThreadSearch = { view?: View; step?: number };
 
-/** Reads an address; what it can't be is left out. */
-export function readThreadSearch({ view, step }: Record<string, unknown>): ThreadSearch {
+export function readThreadSearch({ view, step }: Given): ThreadSearch {
   const number = Number(step);
   return {
     view: views.find((one) => one === view && one !== "steps"),
@@ -46,25 +45,14 @@ const workflowViews = ["versions", "roles", "graph", "source"] as const;
 
 export type WorkflowView = (typeof workflowViews)[number];
 
-export type WorkflowSearch = {
-  view?: WorkflowView;
-  /** The hash of the version that is shown; the current one without it. */
-  version?: string;
-};
+/** `version` is the hash of the version that is shown; the current one without it. */
+export type WorkflowSearch = { view?: WorkflowView; version?: string };
 
-/** Reads an address; what it can't be is left out. */
-export function readWorkflowSearch({ view, version }: Record<string, unknown>): WorkflowSearch {
-  return {
-    view: workflowViews.find((one) => one === view && one !== "versions"),
-    version: typeof version === "string" && version !== "" ? version : undefined,
-  };
-}
+export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => ({
+  view: workflowViews.find((one) => one === view && one !== "versions"),
+  version: textOf(version) || undefined,
+});
 
-type AddSearch = {
-  name?: string;
-};
-
-/** Reads an address; what it can't be is left out. */
-export const readAddSearch = ({ name }: Record<string, unknown>): AddSearch => ({
-  name: typeof name === "string" && name !== "" ? name : undefined,
+export const readAddSearch = ({ name }: Given): { name?: string } => ({
+  name: textOf(name) || undefined,
 });

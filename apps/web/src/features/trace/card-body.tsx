@@ -200,10 +200,13 @@ const icons: Record<Note["kind"], { icon: LucideIcon; word: string }> = {
 
 const mostNotes = 200;
 
+const Newest = ({ of }: { of: readonly unknown[] }) =>
+  of.length > mostNotes && <li>The newest {mostNotes} are shown.</li>;
+
 function Notes({ notes }: { notes: readonly Note[] }) {
   return (
     <ul className="flex flex-col gap-3">
-      {notes.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
+      <Newest of={notes} />
       {notes.slice(-mostNotes).map(({ kind, text }, index) => {
         const { icon: Icon, word } = icons[kind];
         return (
@@ -224,7 +227,7 @@ export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
       <Section name="lines" title={`Log (${counted(lines.length, "line")})`}>
         {() => (
           <ol className="code wrap-anywhere">
-            {lines.length > mostNotes && <li>The newest {mostNotes} are shown.</li>}
+            <Newest of={lines} />
             {lines.slice(-mostNotes).map((line) => (
               <li key={line.seq}>
                 <time className="text-faint">{moment(line.timestamp)}</time> {lineOf(line)}

@@ -4,12 +4,22 @@ import { counted, size } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { Pill } from "../../ui/states.tsx";
-import { baseOf, candidatesOf, type Files, isRead, isTaken, most, workflowAmong } from "./files.ts";
+import {
+  baseOf,
+  bytesOf,
+  candidatesOf,
+  type Files,
+  isRead,
+  isTaken,
+  most,
+  workflowAmong,
+} from "./files.ts";
 
 type Props = { files: Files; onFiles: (dropped: Dropped) => void };
 
 export function DropZone({ files, onFiles }: Props) {
   const id = useId();
+  const folder = useRef<HTMLInputElement>(null);
   const [isOver, setOver] = useState(false);
   const over = (event: DragEvent) => {
     event.preventDefault();
@@ -45,7 +55,7 @@ export function DropZone({ files, onFiles }: Props) {
       />
       <p className="text-muted">
         {files.size > 0 ? (
-          `${sizeOf(files)}. Drop or choose more: a file of the same name replaces the one before.`
+          `${size(bytesOf(files))}. Drop or choose more: a file of the same name replaces the one before.`
         ) : (
           <>
             A bundle (<code>.esm.js</code>), TypeScript (<code>.ts</code>) or a step workflow (
@@ -53,34 +63,24 @@ export function DropZone({ files, onFiles }: Props) {
           </>
         )}
       </p>
-      <FolderChoice onChange={change} />
-    </div>
-  );
-}
-
-function FolderChoice({ onChange }: { onChange: (event: ChangeEvent<HTMLInputElement>) => void }) {
-  const input = useRef<HTMLInputElement | null>(null);
-  return (
-    <>
       <Button
         small
         icon={<FolderOpen />}
         className="z-1 mt-4"
-        onClick={() => input.current?.click()}
+        onClick={() => folder.current?.click()}
       >
         Choose a folder
       </Button>
       <input
-        ref={(box) => {
-          input.current = box;
-          if (box) box.webkitdirectory = true;
-        }}
+        ref={folder}
         type="file"
+        // Not in React's types.
+        {...{ webkitdirectory: "" }}
         hidden
         aria-label="Folder"
-        onChange={onChange}
+        onChange={change}
       />
-    </>
+    </div>
   );
 }
 
@@ -89,9 +89,6 @@ function titleOf(files: Files): string {
   if (only === undefined) return "Drop a file here, or choose one";
   return second === undefined ? baseOf(only) : counted(files.size, "file");
 }
-
-const sizeOf = (files: Files): string =>
-  size([...files.values()].reduce((sum, file) => sum + file.size, 0));
 
 /** What was dropped or chosen: the files that can be sent, and how many others there were. */
 type Dropped = { files: Files; others: string[] };
@@ -142,12 +139,12 @@ async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): P
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
-  while (all.length <= mostSeen) {
+  for (let more = true; more && all.length <= mostSeen; ) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
       reader.readEntries(resolve, reject);
     });
-    if (some.length === 0) break;
     all.push(...some);
+    more = some.length > 0;
   }
   return all;
 }

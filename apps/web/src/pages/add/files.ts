@@ -108,9 +108,11 @@ export function uploadOf(files: Files, workflow: string): Upload {
   return { workflow: name, kind, files: new Map([[name, file]]) };
 }
 
+export const bytesOf = (files: Files): number =>
+  [...files.values()].reduce((sum, { size }) => sum + size, 0);
+
 export function refusalOf(files: Files): string | null {
-  const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   if (files.size > most.files)
     return `These are more than ${most.files.toLocaleString("en-US")} files.`;
-  return bytes > most.bytes ? "These files have more than 32 MB together." : null;
+  return bytesOf(files) > most.bytes ? "These files have more than 32 MB together." : null;
 }

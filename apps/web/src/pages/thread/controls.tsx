@@ -44,7 +44,11 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
   const { threadId, stepCount } = thread;
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
-  const go = useAct(threadId);
+  const client = useQueryClient();
+  const go = useMutation({
+    mutationFn: (perform: () => Promise<unknown>) => perform(),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
+  });
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);
@@ -79,10 +83,7 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
         </Button>
       )}
       <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
-        <MenuItem
-          icon={<GitFork />}
-          onClick={() => onFork({ kind: "fork", number: thread.stepCount })}
-        >
+        <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
           Fork…
         </MenuItem>
         <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
@@ -125,14 +126,6 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
       <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
     </div>
   );
-}
-
-function useAct(threadId: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (perform: () => Promise<unknown>) => perform(),
-    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
-  });
 }
 
 type CompareDialogProps = { thread: Thread; isOpen: boolean; onClose: () => void };
