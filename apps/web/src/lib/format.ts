@@ -7,7 +7,6 @@ const cents = new Intl.NumberFormat("en-US", {
 });
 const dash = "–";
 
-/** A count with its thousands set apart. */
 export const count = (value: number): string => grouped.format(value);
 
 /** A count of tokens, short: `840`, `12.3 k`, `1.20 M`; a dash for none. */
@@ -72,7 +71,6 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
   timeStyle: "medium",
 });
 
-/** A moment as the reader writes it. */
 export const moment = (at: number): string => dateAndTime.format(at);
 
 /**

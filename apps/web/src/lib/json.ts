@@ -1,4 +1,3 @@
-/** What a text is as JSON, or why it is none, with the line. */
 type Read = { value: unknown; problem: null } | { value: null; problem: string };
 
 /** Reads a text as JSON. Says where it breaks, for a person who typed it. */

@@ -59,10 +59,8 @@ export function useHostEvents(): void {
   }, [client]);
 }
 
-/** The pages of a list that were read so far. */
 type Pages = { pages: Listed<ThreadRow>[]; pageParams: unknown[] };
 
-/** A change of one thread: its row as it is now, or that it is removed. */
 type Change = { row: ThreadRow } | { removed: string };
 
 /** The pages with a change. A row that they do not hold is left to the next reading. */

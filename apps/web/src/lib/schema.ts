@@ -22,7 +22,6 @@ export type FormField = {
 /** What a control holds: ticked or not, or a text. */
 export type Draft = string | boolean;
 
-/** What the controls of a form hold, by their fields' names. */
 export type Drafts = Readonly<Record<string, Draft>>;
 
 /** The controls for a schema: one for each property of an object, else one for the value. */
@@ -110,7 +109,6 @@ function draftOf(kind: Kind, begins: unknown): Draft {
 const asSchema = (value: unknown): Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 
-/** The value of a form, and what is wrong with which field. */
 type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> };
 
 type One = { value?: unknown; problem?: string };

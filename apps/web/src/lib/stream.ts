@@ -36,12 +36,10 @@ export class Stream<Events extends object> {
     this.#open();
   }
 
-  /** The id of the last event that it got. */
   get position(): string | null {
     return this.#last;
   }
 
-  /** Ends it for good. */
   close(): void {
     this.#closed = true;
     document.removeEventListener("visibilitychange", this.#onVisibility);

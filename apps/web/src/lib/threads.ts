@@ -28,7 +28,6 @@ type ThreadFilter = { status?: readonly Status[]; workflow?: string };
 
 const pageSize = 100;
 
-/** The keys under which answers about threads are kept. */
 export const threadKeys = {
   all: ["threads"] as const,
   lists: ["threads", "list"] as const,

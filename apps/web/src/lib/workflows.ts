@@ -12,7 +12,6 @@ import type {
 } from "@uncaged/workflow-server/api-types";
 import { pathOf, queryOf, request, requestText } from "./request.ts";
 
-/** The keys under which answers about workflows are kept. */
 export const workflowKeys = {
   all: ["workflows"] as const,
   one: (name: string) => ["workflows", "one", name] as const,

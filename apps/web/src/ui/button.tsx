@@ -56,7 +56,6 @@ export function Button(props: ButtonProps) {
   );
 }
 
-/** A link to a page that looks like a button. */
 export const ButtonLink = createLink(
   ({ look, small, icon, children, className, ...rest }: ComponentProps<"a"> & Face) => (
     <a {...rest} className={faceOf({ look, small }, true, className)}>

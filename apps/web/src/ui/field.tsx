@@ -108,20 +108,6 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   );
 }
 
-type CheckProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hint?: ReactNode };
-
-function CheckField({ label, hint, ...rest }: CheckProps) {
-  return (
-    <label className="flex items-start gap-5">
-      <input type="checkbox" {...rest} className="mt-1.5 size-10 accent-solid" />
-      <span>
-        {label}
-        {hint && <span className="block text-small text-faint">{hint}</span>}
-      </span>
-    </label>
-  );
-}
-
 /**
  * Shows what is wrong in a form, and brings its reader to the first of it: in a long form it would not be
  * seen. `show` makes the problems appear.
@@ -161,12 +147,18 @@ function SchemaField({ field, draft, problem, onChange }: SchemaFieldProps) {
   const { kind, label, hint, isRequired, choices } = field;
   if (kind === "boolean") {
     return (
-      <CheckField
-        label={label}
-        hint={hint}
-        checked={draft === true}
-        onChange={({ target }) => onChange(target.checked)}
-      />
+      <label className="flex items-start gap-5">
+        <input
+          type="checkbox"
+          className="mt-1.5 size-10 accent-solid"
+          checked={draft === true}
+          onChange={({ target }) => onChange(target.checked)}
+        />
+        <span>
+          {label}
+          {hint && <span className="block text-small text-faint">{hint}</span>}
+        </span>
+      </label>
     );
   }
   const around = {

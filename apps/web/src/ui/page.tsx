@@ -58,7 +58,6 @@ type ListKeys = {
   /** What gets the focus in an item; items carry their index as `data-index`. */
   target: string;
   length: number;
-  /** Scrolls an item into view. */
   show?: (index: number) => void;
   /** Where to start while no item has the focus. */
   first?: () => number;

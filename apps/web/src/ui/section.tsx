@@ -8,7 +8,6 @@ type Props = {
   /** No other section of the page has it. */
   name: string;
   title: string;
-  /** Beside the title: how many, how much. */
   note?: ReactNode;
   /** Whether it is open until the reader opens or closes it. */
   isOpen?: boolean;

@@ -16,15 +16,11 @@ export function SourceLine({ number, tokens, isMarked = false }: Props) {
         {number}
       </span>
       <code className="text-[length:inherit]">
-        {tokens.map(({ text, look }, at) =>
-          look === "" ? (
-            text
-          ) : (
-            <span key={at} className={look}>
-              {text}
-            </span>
-          ),
-        )}
+        {tokens.map(({ text, look }, at) => (
+          <span key={at} className={look}>
+            {text}
+          </span>
+        ))}
       </code>
     </div>
   );

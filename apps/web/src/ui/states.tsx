@@ -38,7 +38,6 @@ export function Empty({ icon, title, children }: EmptyProps) {
 
 type FailureProps = {
   error: Error;
-  /** Asks again. */
   onRetry?: () => void;
   children?: ReactNode;
 };

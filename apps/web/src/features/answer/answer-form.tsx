@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
-import { type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
 import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
 import { answerThread, threadKeys } from "../../lib/threads.ts";
@@ -65,16 +65,15 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
         placeholder="Approve, reject, or answer in words"
         onChange={({ target }) => setText(target.value)}
       />
-      <div className="flex flex-wrap gap-5">
-        <Decision
-          question={question}
-          isBusy={isBusy}
-          onDecide={(yes) => onAnswer(decided(question, null, yes))}
-        />
+      <Buttons
+        question={question}
+        isBusy={isBusy}
+        onDecide={(yes) => onAnswer(decided(question, null, yes))}
+      >
         <Button type="submit" icon={<Send />} isBusy={isBusy} disabled={text.trim() === ""}>
           Send
         </Button>
-      </div>
+      </Buttons>
     </form>
   );
 }
@@ -104,35 +103,40 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
         problems={isChecked ? problems : {}}
         onChange={setDrafts}
       />
-      <div className="flex flex-wrap gap-5">
-        {decision ? (
-          <Decision
-            question={question}
-            isBusy={isBusy}
-            onDecide={(yes) => answer(decided(question, value, yes))}
-          />
-        ) : (
+      <Buttons
+        question={question}
+        isBusy={isBusy}
+        onDecide={(yes) => answer(decided(question, value, yes))}
+      >
+        {!decision && (
           <Button look="solid" type="submit" icon={<Send />} isBusy={isBusy}>
             Send
           </Button>
         )}
-      </div>
+      </Buttons>
     </form>
   );
 }
 
-type DecisionProps = { question: Question; isBusy: boolean; onDecide: (isYes: boolean) => void };
+type ButtonsProps = {
+  question: Question;
+  isBusy: boolean;
+  onDecide: (isYes: boolean) => void;
+  children: ReactNode;
+};
 
-function Decision({ question, isBusy, onDecide }: DecisionProps) {
-  if (!question.decision) return null;
-  return (
-    <>
-      <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => onDecide(true)}>
-        Approve
-      </Button>
-      <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => onDecide(false)}>
-        Reject
-      </Button>
-    </>
-  );
-}
+const Buttons = ({ question, isBusy, onDecide, children }: ButtonsProps) => (
+  <div className="flex flex-wrap gap-5">
+    {question.decision && (
+      <>
+        <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => onDecide(true)}>
+          Approve
+        </Button>
+        <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => onDecide(false)}>
+          Reject
+        </Button>
+      </>
+    )}
+    {children}
+  </div>
+);

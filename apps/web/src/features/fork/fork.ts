@@ -61,12 +61,10 @@ function objectOf(text: string): Record<string, unknown> {
 
 /** With what a new thread goes on, as texts; empty where it stays as it was. */
 export type Limits = {
-  /** Another version. */
   on: string;
   maxRounds: string;
 };
 
-/** Those that were changed, for a request. */
 export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
   ...(on !== "" && { on }),
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
@@ -94,7 +92,6 @@ async function valuesAfter(
   return { steps, stepID: null, path: [], within: null, params, variables, localVars };
 }
 
-/** The request for a rerun from there, with what was changed. */
 export function rerunOf(
   threadId: string,
   { path, stepID, steps }: RunValues,
@@ -127,7 +124,6 @@ export const editOf = (value: unknown): Edit =>
     ? { text: value, isText: true }
     : { text: formatJson(value) ?? "", isText: false };
 
-/** The same edit in the other form. */
 export function switched({ text, isText }: Edit): Edit {
   if (isText) return { text: JSON.stringify(text), isText: false };
   const { value } = readJson(text);

@@ -7,7 +7,6 @@ type NodeState = Card["attempt"]["status"] | "idle" | "waiting";
 export type GraphNode = {
   id: string;
   label: string;
-  /** Shown below the label. */
   note: string | null;
   count: number;
   /** That of its last attempt. */

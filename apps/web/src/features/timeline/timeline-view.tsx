@@ -58,47 +58,22 @@ type LaneProps = {
 
 const rowRem = 1.35;
 
-function LaneRow({ lane, from, span, onStep }: LaneProps) {
-  const { role, bars, totalMs } = lane;
-  const what = role === "__wait__" ? "question" : "attempt";
-  const sum = `${counted(bars.length, what)}, ${duration(totalMs)}`;
-  return (
-    <div className={columns}>
-      <div className="flex min-h-29 flex-col justify-center font-medium wrap-anywhere">
-        <span className="line-clamp-3">{roleName(role)}</span>
-        <span className="text-small font-normal text-faint">{sum}</span>
-      </div>
-      <LaneBars
-        lane={lane}
-        name={`${roleName(role)}: ${sum}`}
-        from={from}
-        span={span}
-        onStep={onStep}
-      />
-    </div>
-  );
-}
-
 const moves: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 /**
- * The bars of a lane: one stop of Tab, in which the arrows go from bar to bar and Enter shows the step.
+ * A lane, whose bars are one stop of Tab, in which the arrows go from bar to bar and Enter shows the step.
  */
-function LaneBars({
-  lane: { bars, rows },
-  name,
-  from,
-  span,
-  onStep,
-}: LaneProps & { name: string }) {
+function LaneRow({ lane: { role, bars, rows, totalMs }, from, span, onStep }: LaneProps) {
   const [current, setCurrent] = useState(0);
-  const lane = useRef<SVGSVGElement>(null);
+  const drawing = useRef<SVGSVGElement>(null);
+  const what = role === "__wait__" ? "question" : "attempt";
+  const sum = `${counted(bars.length, what)}, ${duration(totalMs)}`;
   const stop = Math.min(current, bars.length - 1);
   const choose = ({ number }: Bar): void => {
     if (number !== null) onStep(number);
   };
   const goTo = (index: number): void => {
-    const bar = lane.current?.children[index];
+    const bar = drawing.current?.children[index];
     if (!(bar instanceof SVGElement)) return;
     setCurrent(index);
     bar.focus();
@@ -112,49 +87,48 @@ function LaneBars({
   };
   const height = { height: `${rows * rowRem + 0.6}rem` };
   return (
-    <svg
-      ref={lane}
-      className="w-full self-center overflow-visible"
-      style={height}
-      role="group"
-      aria-label={name}
-    >
-      {bars.map((bar, index) => (
-        <rect
-          key={bar.key}
-          className={`cursor-pointer hover:opacity-75 ${fills[bar.state]}`}
-          x={`${((bar.from - from) / span) * 100}%`}
-          width={`${Math.max(((bar.to - bar.from) / span) * 100, 0.15)}%`}
-          y={`${bar.row * rowRem + 0.4}rem`}
-          height={`${rowRem - 0.25}rem`}
-          rx={3}
-          role="button"
-          aria-label={titleOf(bar)}
-          tabIndex={index === stop ? 0 : -1}
-          onFocus={() => setCurrent(index)}
-          onClick={() => choose(bar)}
-          onKeyDown={(event) => onKey(event, bar, index)}
-        >
-          <title>{titleOf(bar)}</title>
-        </rect>
-      ))}
-    </svg>
+    <div className={columns}>
+      <div className="flex min-h-29 flex-col justify-center font-medium wrap-anywhere">
+        <span className="line-clamp-3">{roleName(role)}</span>
+        <span className="text-small font-normal text-faint">{sum}</span>
+      </div>
+      <svg
+        ref={drawing}
+        className="w-full self-center overflow-visible"
+        style={height}
+        role="group"
+        aria-label={`${roleName(role)}: ${sum}`}
+      >
+        {bars.map((bar, index) => (
+          <rect
+            key={bar.key}
+            className={`cursor-pointer hover:opacity-75 ${looks[bar.state].fill}`}
+            x={`${((bar.from - from) / span) * 100}%`}
+            width={`${Math.max(((bar.to - bar.from) / span) * 100, 0.15)}%`}
+            y={`${bar.row * rowRem + 0.4}rem`}
+            height={`${rowRem - 0.25}rem`}
+            rx={3}
+            role="button"
+            aria-label={titleOf(bar)}
+            tabIndex={index === stop ? 0 : -1}
+            onFocus={() => setCurrent(index)}
+            onClick={() => choose(bar)}
+            onKeyDown={(event) => onKey(event, bar, index)}
+          >
+            <title>{titleOf(bar)}</title>
+          </rect>
+        ))}
+      </svg>
+    </div>
   );
 }
 
-const fills = {
-  committed: "fill-solid",
-  waiting: "fill-amber",
-  running: "fill-blue",
-  other: "fill-line-control",
+const looks = {
+  committed: { fill: "fill-solid", word: "Committed" },
+  waiting: { fill: "fill-amber", word: "Waiting" },
+  running: { fill: "fill-blue", word: "Running" },
+  other: { fill: "fill-line-control", word: "Not committed" },
 } as const;
 
 const titleOf = ({ number, state, from, to }: Bar): string =>
-  `${number === null ? words[state] : `Step ${number}`}: ${duration(to - from)}`;
-
-const words = {
-  committed: "Committed",
-  running: "Running",
-  waiting: "Waiting",
-  other: "Not committed",
-} as const;
+  `${number === null ? looks[state].word : `Step ${number}`}: ${duration(to - from)}`;

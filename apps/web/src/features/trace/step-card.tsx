@@ -30,7 +30,6 @@ type Props = {
   onForkPoint: (point: ForkPoint) => void;
   /** The number that the step of a card would have at which the thread failed; null for all others. */
   failedNumber: number | null;
-  /** At the card's foot: the form that answers a question. */
   foot?: ReactNode;
 };
 
@@ -43,14 +42,18 @@ export const StepCard = memo(function StepCard(props: Props) {
   const type = attempt.input?.type;
   const spending = spendingOf(card);
   const number = step?.number;
+  const { icon: Icon, word, label, ink } = states[state];
   return (
     <article
       className={`panel scroll-mt-70 overflow-clip outline-offset-1 focus-visible:rounded-lg ${looks[state] ?? "shadow-sm"} ${foot ? "border-amber/55" : ""}`}
-      aria-label={`${number ? `Step ${number}` : states[state].label}: ${name}`}
+      aria-label={`${number ? `Step ${number}` : label}: ${name}`}
       tabIndex={-1}
     >
       <header className="flex min-h-24 items-center gap-5 py-3 pr-5 pl-9">
-        <CardStateIcon state={state} />
+        <span className={`flex ${ink}`} title={word}>
+          <Icon />
+          <span className="sr-only">{word}</span>
+        </span>
         <h3 className="flex min-w-40 flex-[0_1_auto] items-baseline gap-5 truncate">
           {number !== undefined && <span className="code font-normal text-faint">{number}</span>}
           {name}
@@ -156,16 +159,6 @@ const states: Record<CardState, { icon: LucideIcon; word: string; label: string;
   rerun: { icon: RotateCcw, word: "run again from here", label: "Rerun", ink: "text-amber" },
   copied: { icon: GitBranch, word: "copied by the fork", label: "Copied", ink: "text-faint" },
 };
-
-function CardStateIcon({ state }: { state: CardState }) {
-  const { icon: Icon, word, ink } = states[state];
-  return (
-    <span className={`flex ${ink}`} title={word}>
-      <Icon />
-      <span className="sr-only">{word}</span>
-    </span>
-  );
-}
 
 /** The state of a card. What goes on in a thread that no worker drives is lost. */
 export function stateOf({ attempt, step }: Card, isDriven: boolean): CardState {

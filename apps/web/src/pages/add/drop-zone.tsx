@@ -177,7 +177,6 @@ const none: Chosen = { files: new Map(), others: [], workflow: null, change: 0, 
 export type ChosenFiles = Chosen & {
   add: (dropped: Dropped) => void;
   remove: (path: string) => void;
-  /** Chooses the workflow among them. */
   name: (path: string) => void;
   done: () => void;
 };
@@ -212,7 +211,6 @@ function changed(before: Chosen, files: Files): Chosen {
 
 type FileListProps = {
   files: Files;
-  /** The file that is the workflow; null when the reader must choose it. */
   workflow: string | null;
   onWorkflow: (path: string) => void;
   onRemove: (path: string) => void;

@@ -100,7 +100,6 @@ const reasons: Partial<Record<Status, string>> = {
 type EndNoteProps = {
   thread: Thread;
   status: Status;
-  /** Asks for a rerun of what failed. */
   onRerun: () => void;
 };
 

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
-import { type ReactNode, type Ref, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { StatusBadge } from "../../features/status/status.tsx";
 import { ago, cost, count, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { isLive } from "../../lib/threads.ts";
@@ -112,8 +112,12 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   useEffect(() => {
     if (hasMore && lastSeen >= rows.length - nearEnd) onEnd();
   });
-  const show = (index: number) => virtual.scrollToIndex(index);
-  useListKeys({ list: body, target: "a", length: rows.length, show });
+  useListKeys({
+    list: body,
+    target: "a",
+    length: rows.length,
+    show: (index) => virtual.scrollToIndex(index),
+  });
   return (
     <div
       className="panel shadow-sm"
@@ -140,53 +144,31 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
       >
         {items.map(({ index, key, start }) => {
           const row = rows[index];
+          if (!row) return null;
           return (
-            row && (
-              <TableRow
-                key={key}
-                ref={virtual.measureElement}
-                row={row}
-                now={now}
-                index={index}
-                top={start - top}
-              />
-            )
+            <div
+              key={key}
+              ref={virtual.measureElement}
+              className={`${grid} absolute inset-x-0 top-0 min-h-[41px] border-b last:border-b-0 focus-within:bg-hover hover:bg-hover max-md:grid-cols-[1fr_auto] max-md:gap-x-7.5 max-md:gap-y-2.5 max-md:px-8.5 max-md:py-6`}
+              role="row"
+              aria-rowindex={index + 2}
+              data-index={index}
+              style={{ transform: `translateY(${start - top}px)` }}
+            >
+              {columns.map(({ name, both = "", cell = "", titleOf, show }) => (
+                <div
+                  key={name}
+                  role="cell"
+                  className={`min-w-0 truncate ${both} ${cell}`}
+                  title={titleOf?.(row)}
+                >
+                  {show(row, now)}
+                </div>
+              ))}
+            </div>
           );
         })}
       </div>
-    </div>
-  );
-}
-
-type TableRowProps = {
-  ref: Ref<HTMLDivElement>;
-  row: ThreadRow;
-  now: number;
-  index: number;
-  /** Pixels below the top of the list. */
-  top: number;
-};
-
-function TableRow({ ref, row, now, index, top }: TableRowProps) {
-  return (
-    <div
-      ref={ref}
-      className={`${grid} absolute inset-x-0 top-0 min-h-[41px] border-b last:border-b-0 focus-within:bg-hover hover:bg-hover max-md:grid-cols-[1fr_auto] max-md:gap-x-7.5 max-md:gap-y-2.5 max-md:px-8.5 max-md:py-6`}
-      role="row"
-      aria-rowindex={index + 2}
-      data-index={index}
-      style={{ transform: `translateY(${top}px)` }}
-    >
-      {columns.map(({ name, both = "", cell = "", titleOf, show }) => (
-        <div
-          key={name}
-          role="cell"
-          className={`min-w-0 truncate ${both} ${cell}`}
-          title={titleOf?.(row)}
-        >
-          {show(row, now)}
-        </div>
-      ))}
     </div>
   );
 }
