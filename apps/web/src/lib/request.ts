@@ -81,7 +81,11 @@ async function send(path: string, options: Request): Promise<Response> {
     response = await fetch(`${root}${path}${searchOf(query)}`, { method, headers, body, signal });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw unreached();
+    throw new ApiError(0, {
+      code: "NOT_REACHED",
+      message: "the server can't be reached",
+      hint: "start it again: uncaged-workflow serve",
+    });
   }
   if (response.ok) return response;
   throw await refusalOf(response);
@@ -110,10 +114,3 @@ function runRefusalOf(status: number, refusal: RunFailure): ApiError {
   const { error: message, code = "REFUSED", hint = null, messages: details } = refusal;
   return new ApiError(status, { code, message, hint, ...(details && { details }) });
 }
-
-const unreached = (): ApiError =>
-  new ApiError(0, {
-    code: "NOT_REACHED",
-    message: "the server can't be reached",
-    hint: "start it again: uncaged-workflow serve",
-  });

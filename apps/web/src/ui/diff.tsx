@@ -97,7 +97,7 @@ function folded(
   return [...texts.slice(0, head), skipped, ...(tail > 0 ? texts.slice(-tail) : [])];
 }
 
-type PiecesProps = { pieces: readonly Piece[]; side: "left" | "right"; code?: boolean };
+type PiecesProps = { pieces: readonly Piece[]; side: "a" | "b"; code?: boolean };
 
 /** One of two texts, with what the other has not got marked. */
 export function Pieces({ pieces, side, code = false }: PiecesProps) {
@@ -107,7 +107,7 @@ export function Pieces({ pieces, side, code = false }: PiecesProps) {
         isChanged ? (
           <mark
             key={at}
-            className={`rounded-[3px] text-inherit ${side === "left" ? "bg-red-mark" : "bg-green-mark"}`}
+            className={`rounded-[3px] text-inherit ${side === "a" ? "bg-red-mark" : "bg-green-mark"}`}
           >
             {text}
           </mark>

@@ -237,10 +237,11 @@ function Shown({ name, value }: { name: string; value: unknown }) {
           {text}
         </Pre>
       )}
-      {isLong && !isWhole && json.length <= mostShown && (
-        <code className="anywhere text-small text-muted">{text.slice(0, 200)}…</code>
+      {(!isLong || (!isWhole && json.length <= mostShown)) && (
+        <code className="anywhere text-small text-muted">
+          {isLong ? `${text.slice(0, 200)}…` : text}
+        </code>
       )}
-      {!isLong && <code className="anywhere text-small text-muted">{text}</code>}
     </div>
   );
 }

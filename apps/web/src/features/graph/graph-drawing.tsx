@@ -19,6 +19,7 @@ import {
   CircleSlash,
   CircleX,
   LoaderCircle,
+  type LucideIcon,
   MessageCircleQuestion,
   Unplug,
 } from "lucide-react";
@@ -141,15 +142,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
           fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
         />
       </ReactFlow>
-      {actions && chosen && (
-        <NodeMenu
-          node={chosen}
-          actions={actions}
-          anchor={menu.anchor}
-          isOpen={menu.isOpen}
-          onClose={menu.close}
-        />
-      )}
+      {actions && chosen && <NodeMenu node={chosen} actions={actions} menu={menu} />}
     </figure>
   );
 }
@@ -201,38 +194,33 @@ function pathThrough(points: readonly Point[]): string {
 
 type RoleNode = Node<{ node: GraphNode }, "role">;
 
-const ended = "border-dashed border-line-strong text-muted shadow-sm [&>svg]:text-faint";
+const ended = "border-dashed border-line-strong text-muted [&>svg]:text-faint";
 
-const states: Record<GraphNode["state"], { icon: typeof CircleCheck; word: string; look: string }> =
-  {
-    idle: { icon: CircleDashed, word: "idle", look: ended },
-    committed: {
-      icon: CircleCheck,
-      word: "done",
-      look: "border-line-strong shadow-sm [&>svg]:text-green",
-    },
-    running: {
-      icon: LoaderCircle,
-      word: "running",
-      look: "border-blue shadow-[0_0_0_3px_var(--color-blue-soft)] [&>svg]:text-blue",
-    },
-    waiting: {
-      icon: MessageCircleQuestion,
-      word: "waiting",
-      look: "border-amber shadow-sm [&>svg]:text-amber",
-    },
-    failed: { icon: CircleX, word: "failed", look: "border-red shadow-sm [&>svg]:text-red" },
-    skipped: { icon: CircleSlash, word: "skipped", look: ended },
-    cancelled: { icon: CircleSlash, word: "cancelled", look: ended },
-    lost: { icon: Unplug, word: "lost", look: ended },
-  };
+const states: Record<GraphNode["state"], { icon: LucideIcon; word: string; look: string }> = {
+  idle: { icon: CircleDashed, word: "idle", look: ended },
+  committed: { icon: CircleCheck, word: "done", look: "border-line-strong [&>svg]:text-green" },
+  running: {
+    icon: LoaderCircle,
+    word: "running",
+    look: "border-blue ring-3 ring-blue-soft [&>svg]:text-blue",
+  },
+  waiting: {
+    icon: MessageCircleQuestion,
+    word: "waiting",
+    look: "border-amber [&>svg]:text-amber",
+  },
+  failed: { icon: CircleX, word: "failed", look: "border-red [&>svg]:text-red" },
+  skipped: { icon: CircleSlash, word: "skipped", look: ended },
+  cancelled: { icon: CircleSlash, word: "cancelled", look: ended },
+  lost: { icon: Unplug, word: "lost", look: ended },
+};
 
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   const { label, note, count, state } = node;
   const { icon: Icon, word, look } = states[state];
   return (
     <div
-      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-5 rounded-lg border bg-surface px-7.5 ${look}`}
+      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-5 rounded-lg border bg-surface px-7.5 shadow-sm ${look}`}
     >
       <Handle type="target" position={Position.Top} className="opacity-0" />
       <Icon />

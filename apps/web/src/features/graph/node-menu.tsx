@@ -13,16 +13,10 @@ export type NodeActions = {
   onForkPoint: (point: ForkPoint) => void;
 };
 
-type Props = {
-  node: GraphNode;
-  actions: NodeActions;
-  anchor: () => HTMLElement | null;
-  isOpen: boolean;
-  onClose: () => void;
-};
+type Props = { node: GraphNode; actions: NodeActions; menu: ReturnType<typeof useNodeMenu> };
 
 /** What can be done with a node: of one that has not run, its id can be copied. */
-export function NodeMenu({ node, actions, anchor, isOpen, onClose }: Props) {
+export function NodeMenu({ node, actions, menu }: Props) {
   const { id, label, lastStep } = node;
   const { failedNumber, onDetails, onForkPoint } = actions;
   const next = useRef<ForkPoint | null>(null);
@@ -33,10 +27,10 @@ export function NodeMenu({ node, actions, anchor, isOpen, onClose }: Props) {
   const number = failedNumber(node) ?? lastStep;
   return (
     <MenuAt
-      anchor={anchor}
+      anchor={menu.anchor}
       label={roleName(label)}
-      isOpen={isOpen}
-      onClose={onClose}
+      isOpen={menu.isOpen}
+      onClose={menu.close}
       onClosed={onClosed}
     >
       {number !== null && (

@@ -41,8 +41,8 @@ export function ComparePage() {
       {left.data && right.data && diff.data && (
         <div className="flex flex-col gap-6">
           <div className="sticky top-header z-5 grid grid-cols-2 gap-6 bg-page py-4 max-md:static">
-            <ComparedThread thread={left.data} side="left" />
-            <ComparedThread thread={right.data} side="right" />
+            <ComparedThread thread={left.data} side="a" />
+            <ComparedThread thread={right.data} side="b" />
           </div>
           {!diff.data.prompt.same && (
             <section className="rounded-md border bg-surface px-9 py-6.5" aria-label="Prompts">
@@ -57,14 +57,19 @@ export function ComparePage() {
   );
 }
 
-type ComparedThreadProps = { thread: Thread; side: "left" | "right" };
+/** In a narrow window the two stand below each other. */
+const edges = { a: "max-md:border-l-red", b: "max-md:border-l-green" } as const;
+
+const sides = { a: "left", b: "right" } as const;
+
+type ComparedThreadProps = { thread: Thread; side: "a" | "b" };
 
 function ComparedThread({ thread, side }: ComparedThreadProps) {
   const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
   return (
     <section
-      className={`min-w-0 rounded-md border border-t-2 bg-surface px-9 py-6.5 shadow-sm ${side === "left" ? "border-t-red" : "border-t-green"}`}
-      aria-label={`The ${side} thread`}
+      className={`min-w-0 rounded-md border border-t-2 bg-surface px-9 py-6.5 shadow-sm ${side === "a" ? "border-t-red" : "border-t-green"}`}
+      aria-label={`The ${sides[side]} thread`}
     >
       <div className="flex flex-wrap items-center gap-x-6 gap-y-3 wrap-anywhere">
         <StatusBadge status={status} />
@@ -128,58 +133,49 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
   );
 }
 
-function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
+function StepPair({ pair }: { pair: Pair }) {
+  const { number, a, b } = pair;
   // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
   const isCompared = useDeferredValue(true, false);
   const both = a !== null && b !== null && isCompared;
   const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
   const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
-  const shared = { number, isOther: both && a.role !== b.role };
   return (
     <section
       className="grid grid-cols-2 gap-6 max-md:mb-4 max-md:grid-cols-1 max-md:gap-2.5"
       aria-label={`Step ${number}`}
     >
-      <Side {...shared} step={a} side="left" content={content?.a} meta={meta?.a} />
-      <Side {...shared} step={b} side="right" content={content?.b} meta={meta?.b} />
+      {(["a", "b"] as const).map((side) => {
+        const step = pair[side];
+        if (!step) {
+          return (
+            <div
+              key={side}
+              className={`${box} items-center justify-center border-dashed text-faint`}
+            >
+              No step {number}
+            </div>
+          );
+        }
+        const isOther = both && a.role !== b.role;
+        const metaText = metaOf(step);
+        return (
+          <div key={side} className={`${box} bg-surface max-md:border-l-2 ${edges[side]}`}>
+            <h2 className="flex items-baseline gap-4.5">
+              <span className="text-faint">{number}</span>{" "}
+              <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
+            </h2>
+            <Pieces pieces={content?.[side] ?? unmarked(step.content)} side={side} />
+            {metaText !== "" && (
+              <div className="border-t pt-4 text-[0.8rem]">
+                <h3 className="text-small font-medium text-faint">Meta</h3>
+                <Pieces pieces={meta?.[side] ?? unmarked(metaText)} side={side} code />
+              </div>
+            )}
+          </div>
+        );
+      })}
     </section>
-  );
-}
-
-type SideProps = {
-  step: Step | null;
-  number: number;
-  side: "left" | "right";
-  /** Its role is not that of the other. */
-  isOther: boolean;
-  content: Piece[] | undefined;
-  meta: Piece[] | undefined;
-};
-
-function Side({ step, number, side, isOther, content, meta }: SideProps) {
-  if (!step)
-    return (
-      <div className={`${box} items-center justify-center border-dashed text-faint`}>
-        No step {number}
-      </div>
-    );
-  const metaText = metaOf(step);
-  return (
-    <div
-      className={`${box} bg-surface ${side === "left" ? "max-md:border-l-2 max-md:border-l-red" : "max-md:border-l-2 max-md:border-l-green"}`}
-    >
-      <h2 className="flex items-baseline gap-4.5">
-        <span className="text-faint">{number}</span>{" "}
-        <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
-      </h2>
-      <Pieces pieces={content ?? unmarked(step.content)} side={side} />
-      {metaText !== "" && (
-        <div className="border-t pt-4 text-[0.8rem]">
-          <h3 className="text-small font-medium text-faint">Meta</h3>
-          <Pieces pieces={meta ?? unmarked(metaText)} side={side} code />
-        </div>
-      )}
-    </div>
   );
 }
 
@@ -194,8 +190,8 @@ function TextPair({ a, b }: { a: string; b: string }) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
     <div className="grid grid-cols-2 gap-6 max-md:grid-cols-1">
-      <Pieces pieces={pieces.a} side="left" />
-      <Pieces pieces={pieces.b} side="right" />
+      <Pieces pieces={pieces.a} side="a" />
+      <Pieces pieces={pieces.b} side="b" />
     </div>
   );
 }

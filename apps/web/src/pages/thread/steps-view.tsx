@@ -163,19 +163,15 @@ function useFollow(canFollow: boolean, begins: boolean) {
       const isByHand = Date.now() - touchedAt.current < handMs;
       if (isUp && isByHand && !isAtEnd()) setFollowing(false);
     };
-    const onHand = () => {
+    const onHand = ({ type }: Event) => {
       touchedAt.current = Date.now();
-    };
-    const onIntent = () => {
-      if (canFollow && isAtEnd()) setFollowing(true);
+      if (type === "wheel" && canFollow && isAtEnd()) setFollowing(true);
     };
     window.addEventListener("scroll", onScroll, { passive: true });
     for (const hand of hands) window.addEventListener(hand, onHand, { passive: true });
-    window.addEventListener("wheel", onIntent, { passive: true });
     return () => {
       window.removeEventListener("scroll", onScroll);
       for (const hand of hands) window.removeEventListener(hand, onHand);
-      window.removeEventListener("wheel", onIntent);
     };
   }, [canFollow]);
   useEffect(() => {

@@ -7,65 +7,51 @@ import { SearchField } from "../../ui/field.tsx";
 
 type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>) => void };
 
-export function Filters({ search, onChange }: Props) {
+export function Filters({ search: { q = "", workflow, status = [] }, onChange }: Props) {
+  const { data = [] } = useQuery(workflowsQuery);
+  const names = data.map(({ name }) => name);
   return (
     <search className="flex flex-wrap items-center gap-5">
       <SearchField
         label="Search by id, workflow or role"
-        value={search.q ?? ""}
-        onChange={(q) => onChange({ q: q || undefined })}
-        onLeave={focusFirst}
+        value={q}
+        onChange={(text) => onChange({ q: text || undefined })}
+        onLeave={() => document.querySelector<HTMLElement>("[role=row] a")?.focus()}
       />
-      <WorkflowFilter search={search} onChange={onChange} />
-      <StatusFilter search={search} onChange={onChange} />
+      <select
+        className="h-20 max-w-140 rounded-md border border-line-control bg-surface px-4"
+        aria-label="Workflow"
+        value={workflow ?? ""}
+        onChange={({ target }) => onChange({ workflow: target.value || undefined })}
+      >
+        <option value="">All workflows</option>
+        {workflow && !names.includes(workflow) && <option>{workflow}</option>}
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+      <div
+        className="flex gap-2.5 overflow-x-auto p-[2px] scrollbar-none"
+        role="group"
+        aria-label="Status"
+      >
+        {statuses.map((one) => {
+          const isOn = status.includes(one);
+          const next = isOn ? status.filter((other) => other !== one) : [...status, one];
+          return (
+            <button
+              key={one}
+              type="button"
+              className="inline-flex h-17.5 flex-none cursor-pointer items-center gap-3 rounded-full border bg-surface px-5.5 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
+              aria-pressed={isOn}
+              onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
+            >
+              <StatusIcon status={one} />
+              {one}
+            </button>
+          );
+        })}
+      </div>
     </search>
-  );
-}
-
-const focusFirst = () => document.querySelector<HTMLElement>("[role=row] a")?.focus();
-
-function WorkflowFilter({ search: { workflow }, onChange }: Props) {
-  const { data = [] } = useQuery(workflowsQuery);
-  const names = data.map(({ name }) => name);
-  return (
-    <select
-      className="h-20 max-w-140 rounded-md border border-line-control bg-surface px-4"
-      aria-label="Workflow"
-      value={workflow ?? ""}
-      onChange={({ target }) => onChange({ workflow: target.value || undefined })}
-    >
-      <option value="">All workflows</option>
-      {workflow && !names.includes(workflow) && <option>{workflow}</option>}
-      {names.map((name) => (
-        <option key={name}>{name}</option>
-      ))}
-    </select>
-  );
-}
-
-function StatusFilter({ search: { status = [] }, onChange }: Props) {
-  return (
-    <div
-      className="flex gap-2.5 overflow-x-auto p-[2px] scrollbar-none"
-      role="group"
-      aria-label="Status"
-    >
-      {statuses.map((one) => {
-        const isOn = status.includes(one);
-        const next = isOn ? status.filter((other) => other !== one) : [...status, one];
-        return (
-          <button
-            key={one}
-            type="button"
-            className="inline-flex h-17.5 flex-none cursor-pointer items-center gap-3 rounded-full border bg-surface px-5.5 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
-            aria-pressed={isOn}
-            onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
-          >
-            <StatusIcon status={one} />
-            {one}
-          </button>
-        );
-      })}
-    </div>
   );
 }

@@ -52,9 +52,12 @@ function None() {
 
 function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
   const [text, setText] = useState("");
+  const list = useRef<HTMLUListElement>(null);
+  const now = useNow(30_000);
   const rows = workflows.filter(({ name, description, hash }) =>
     `${name} ${description} ${hash}`.toLowerCase().includes(text.trim().toLowerCase()),
   );
+  useListKeys({ list, target: "a", length: rows.length });
   return (
     <>
       <search>
@@ -65,48 +68,39 @@ function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
           <p>No name, description or hash has this text.</p>
         </Empty>
       ) : (
-        <Rows rows={rows} />
+        <ul ref={list} className="panel shadow-sm">
+          {rows.map(({ name, description, hash, timestamp, versions }, index) => (
+            <li
+              key={name}
+              className="relative grid grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-15 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-10 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
+              data-index={index}
+            >
+              <div className="min-w-0">
+                <Link
+                  to="/workflows/$name"
+                  params={{ name }}
+                  className="stretched text-name font-semibold wrap-anywhere text-ink"
+                >
+                  {name}
+                </Link>
+                <p className="truncate text-muted max-lg:whitespace-normal">{description}</p>
+              </div>
+              <Facts
+                look="columns"
+                className="max-lg:col-span-full max-lg:row-start-2"
+                facts={[
+                  ["Version", <code key="hash">{hash}</code>],
+                  ["Versions", count(versions)],
+                  ["Changed", ago(timestamp, now), moment(timestamp)],
+                ]}
+              />
+              <ButtonLink to="/" search={{ start: name }} className="relative" icon={<Play />}>
+                Start<span className="sr-only"> {name}</span>
+              </ButtonLink>
+            </li>
+          ))}
+        </ul>
       )}
     </>
-  );
-}
-
-function Rows({ rows }: { rows: readonly WorkflowRow[] }) {
-  const list = useRef<HTMLUListElement>(null);
-  const now = useNow(30_000);
-  useListKeys({ list, target: "a", length: rows.length });
-  return (
-    <ul ref={list} className="panel shadow-sm">
-      {rows.map(({ name, description, hash, timestamp, versions }, index) => (
-        <li
-          key={name}
-          className="relative grid grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-15 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-10 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
-          data-index={index}
-        >
-          <div className="min-w-0">
-            <Link
-              to="/workflows/$name"
-              params={{ name }}
-              className="stretched text-name font-semibold wrap-anywhere text-ink"
-            >
-              {name}
-            </Link>
-            <p className="truncate text-muted max-lg:whitespace-normal">{description}</p>
-          </div>
-          <Facts
-            look="columns"
-            className="max-lg:col-span-full max-lg:row-start-2"
-            facts={[
-              ["Version", <code key="hash">{hash}</code>],
-              ["Versions", count(versions)],
-              ["Changed", ago(timestamp, now), moment(timestamp)],
-            ]}
-          />
-          <ButtonLink to="/" search={{ start: name }} className="relative" icon={<Play />}>
-            Start<span className="sr-only"> {name}</span>
-          </ButtonLink>
-        </li>
-      ))}
-    </ul>
   );
 }
