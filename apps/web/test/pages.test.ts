@@ -62,7 +62,7 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
     async (name, { path, text }) => {
       const page = await open(shown.serving, path(shown.threads), look);
       await page.getByText(text).locator("visible=true").first().waitFor();
-      await page.locator("[class*=skeleton]").first().waitFor({ state: "detached" });
+      await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
       expect(await violationsOf(page)).toEqual([]);
       const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(tooWide).toBeLessThanOrEqual(0);

@@ -1,7 +1,7 @@
-type Read = { value: unknown; problem: null } | { value: null; problem: string };
+type Read<Value> = { value: Value; problem: null } | { value: null; problem: string };
 
 /** Reads a text as JSON. Says where it breaks, for a person who typed it. */
-export function readJson(text: string): Read {
+export function readJson(text: string): Read<unknown> {
   try {
     return { value: JSON.parse(text) as unknown, problem: null };
   } catch (error) {
@@ -10,10 +10,10 @@ export function readJson(text: string): Read {
 }
 
 /** As {@link readJson}, for what must be an object. */
-export function readObject(text: string): Read {
-  const read = readJson(text);
-  if (read.problem !== null || isRecord(read.value)) return read;
-  return { value: null, problem: "It must be an object: { … }" };
+export function readObject(text: string): Read<Record<string, unknown>> {
+  const { value, problem } = readJson(text);
+  if (isRecord(value)) return { value, problem: null };
+  return { value: null, problem: problem ?? "It must be an object: { … }" };
 }
 
 /** What is nested deeper than this is read by nobody, and its lines would be mostly blanks. */

@@ -92,7 +92,7 @@ type SkeletonProps = { lines?: number; what?: string };
 
 export function Skeleton({ lines = 6, what = "Loading" }: SkeletonProps) {
   return (
-    <div className="skeleton flex flex-col gap-7.5 p-10" role="status" aria-label={what}>
+    <div className="flex flex-col gap-7.5 p-10" role="status" aria-label={what}>
       {Array.from({ length: lines }, (_, line) => (
         <span
           key={line}

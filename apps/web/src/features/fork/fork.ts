@@ -5,7 +5,7 @@ import type {
   Rerun,
   RunValues,
 } from "@uncaged/workflow-server/api-types";
-import { isRecord, formatJson, ownIn, readJson, readObject } from "../../lib/json.ts";
+import { formatJson, ownIn, readJson, readObject } from "../../lib/json.ts";
 import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
@@ -44,7 +44,7 @@ export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, st
 export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): ForkThread {
   const edit = {
     ...(after.content !== before.content && { content: after.content }),
-    ...(after.meta !== before.meta && { meta: objectOf(after.meta) }),
+    ...(after.meta !== before.meta && { meta: readObject(after.meta).value ?? {} }),
   };
   return {
     keep: { atStep: keptBy(point) },
@@ -54,16 +54,8 @@ export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): F
   };
 }
 
-function objectOf(text: string): Record<string, unknown> {
-  const { value } = readObject(text);
-  return isRecord(value) ? value : {};
-}
-
-/** With what a new thread goes on, as texts; empty where it stays as it was. */
-export type Limits = {
-  on: string;
-  maxRounds: string;
-};
+/** With which version and rounds a new thread goes on, as texts; empty where they stay as they were. */
+export type Limits = { on: string; maxRounds: string };
 
 export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
   ...(on !== "" && { on }),

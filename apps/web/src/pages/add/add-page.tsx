@@ -23,7 +23,7 @@ export function AddPage() {
   useTitle("Add");
   const { name } = useSearch({ from: "/add" });
   const chosen = useFiles();
-  const { files, others, workflow } = chosen;
+  const { files, others } = chosen;
   const isEmpty = files.size === 0 && others.length === 0;
   return (
     <Page
@@ -37,14 +37,7 @@ export function AddPage() {
             In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
           </div>
         )}
-        {files.size > 0 && (
-          <FileList
-            files={files}
-            workflow={workflow}
-            onWorkflow={chosen.name}
-            onRemove={chosen.remove}
-          />
-        )}
+        {files.size > 0 && <FileList chosen={chosen} />}
         <LeftOut others={others} />
         {!isEmpty && <NextToDo chosen={chosen} name={name} />}
       </div>
@@ -123,7 +116,6 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
       >
         <TextField
           label="Name"
-          className="mono"
           value={name}
           required
           maxLength={64}

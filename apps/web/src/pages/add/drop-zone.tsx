@@ -209,24 +209,16 @@ function changed(before: Chosen, files: Files): Chosen {
   return { ...before, files, workflow, change: before.change + 1, isDone: false };
 }
 
-type FileListProps = {
-  files: Files;
-  workflow: string | null;
-  onWorkflow: (path: string) => void;
-  onRemove: (path: string) => void;
-};
-
-export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProps) {
+export function FileList({ chosen: { files, workflow, name, remove } }: { chosen: ChosenFiles }) {
   const candidates = candidatesOf(files.keys());
   return (
     <section className="flex flex-col gap-7.5 [&>div]:max-w-260" aria-label="Files">
       {candidates.length > 1 && (
         <SelectField
           label="The workflow's own file"
-          className="mono"
           value={workflow ?? ""}
           hint={workflow === null ? "The others are imported or run by it." : undefined}
-          onChange={({ target }) => onWorkflow(target.value)}
+          onChange={({ target }) => name(target.value)}
         >
           {workflow === null && <option value="">Choose it…</option>}
           {candidates.map((path) => (
@@ -249,7 +241,7 @@ export function FileList({ files, workflow, onWorkflow, onRemove }: FileListProp
               aria-label={`Remove ${path}`}
               onClick={({ currentTarget }) => {
                 focusBeside(currentTarget);
-                onRemove(path);
+                remove(path);
               }}
             />
           </li>

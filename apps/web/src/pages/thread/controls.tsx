@@ -158,7 +158,6 @@ function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
       >
         <TextField
           label="The other thread"
-          className="mono"
           list={list}
           value={other}
           hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
