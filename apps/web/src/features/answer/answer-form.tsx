@@ -48,6 +48,8 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
   );
 }
 
+const column = "flex max-w-400 flex-col gap-7";
+
 type FormProps = { question: Question; isBusy: boolean; onAnswer: (value: unknown) => void };
 
 function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
@@ -57,7 +59,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
     if (text.trim() !== "") onAnswer(text);
   };
   return (
-    <form onSubmit={submit} className="flex max-w-400 flex-col gap-7">
+    <form onSubmit={submit} className={column}>
       <TextArea
         label="Your answer"
         rows={3}
@@ -96,7 +98,7 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
     if (!decision) answer(value);
   };
   return (
-    <form ref={form} onSubmit={submit} className="flex max-w-400 flex-col gap-7" noValidate>
+    <form ref={form} onSubmit={submit} className={column} noValidate>
       <SchemaFields
         fields={fields}
         drafts={drafts}
