@@ -15,18 +15,25 @@ import { NoPage, PageFailure, Shell } from "./pages/shell.tsx";
 import { ThreadsPage } from "./pages/threads/threads-page.tsx";
 import { Skeleton } from "./ui/states.tsx";
 
-/** A page's own part, which is loaded when it is asked for. */
-const part = <Module,>(loading: Promise<Module>): Promise<Module> =>
-  loading.catch(async () => {
-    // A server that is reached gives the reason.
-    const refusal = await request("/server").catch((error: unknown) => error);
-    if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
-    throw new ApiError(0, {
-      code: "NOT_REACHED",
-      message: "this page can't be loaded",
-      hint: "start the server again: uncaged-workflow serve",
-    });
-  });
+/** A page in a part of its own, which is loaded when it is asked for. */
+const pageOf = <Module extends object, Name extends keyof Module>(
+  load: () => Promise<Module>,
+  name: Name,
+) =>
+  lazyRouteComponent(async () => {
+    try {
+      return await load();
+    } catch {
+      // A server that is reached gives the reason.
+      const refusal = await request("/server").catch((error: unknown) => error);
+      if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
+      throw new ApiError(0, {
+        code: "NOT_REACHED",
+        message: "this page can't be loaded",
+        hint: "start the server again: uncaged-workflow serve",
+      });
+    }
+  }, name);
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NoPage });
 
@@ -41,42 +48,33 @@ const thread = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id",
   validateSearch: readThreadSearch,
-  component: lazyRouteComponent(() => part(import("./pages/thread/thread-page.tsx")), "ThreadPage"),
+  component: pageOf(() => import("./pages/thread/thread-page.tsx"), "ThreadPage"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/threads/$id/compare/$other",
-  component: lazyRouteComponent(
-    () => part(import("./pages/compare/compare-page.tsx")),
-    "ComparePage",
-  ),
+  component: pageOf(() => import("./pages/compare/compare-page.tsx"), "ComparePage"),
 });
 
 const workflows = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
-  component: lazyRouteComponent(
-    () => part(import("./pages/workflows/workflows-page.tsx")),
-    "WorkflowsPage",
-  ),
+  component: pageOf(() => import("./pages/workflows/workflows-page.tsx"), "WorkflowsPage"),
 });
 
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$name",
   validateSearch: readWorkflowSearch,
-  component: lazyRouteComponent(
-    () => part(import("./pages/workflow/workflow-page.tsx")),
-    "WorkflowPage",
-  ),
+  component: pageOf(() => import("./pages/workflow/workflow-page.tsx"), "WorkflowPage"),
 });
 
 const add = createRoute({
   getParentRoute: () => root,
   path: "/add",
   validateSearch: readAddSearch,
-  component: lazyRouteComponent(() => part(import("./pages/add/add-page.tsx")), "AddPage"),
+  component: pageOf(() => import("./pages/add/add-page.tsx"), "AddPage"),
 });
 
 /** The pages, by their paths. All but the first are loaded when they are asked for. */

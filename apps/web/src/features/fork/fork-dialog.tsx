@@ -15,20 +15,13 @@ import { RerunForm } from "./rerun-form.tsx";
 type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
-  /** Where it was asked for; null when it was not. */
-  point: ForkPoint | null;
+  /** Where it was asked for. */
+  point: ForkPoint;
   onClose: () => void;
 };
 
 /** Makes a new thread from the steps of one, with the values at a point as the reader edits them. */
-export function ForkDialog(props: Props) {
-  const { point } = props;
-  return point && <OpenDialog {...props} point={point} />;
-}
-
-type OpenProps = Props & { point: ForkPoint };
-
-function OpenDialog({ thread, steps, point, onClose }: OpenProps) {
+export function ForkDialog({ thread, steps, point, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   const { data: begin, error } = useQuery({
@@ -81,7 +74,7 @@ function keeping(kept: number): string {
 }
 
 /** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
-function ForkForm({ thread, steps, point, onClose }: OpenProps) {
+function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
   // The dialog keeps what it showed when it was opened, also while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));

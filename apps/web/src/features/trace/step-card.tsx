@@ -45,7 +45,7 @@ export const StepCard = memo(function StepCard(props: Props) {
   const { icon: Icon, word, label, ink } = states[state];
   return (
     <article
-      className={`panel scroll-mt-70 overflow-clip outline-offset-1 focus-visible:rounded-lg ${looks[state] ?? "shadow-sm"} ${foot ? "border-amber/55" : ""}`}
+      className={`panel scroll-mt-70 overflow-clip outline-offset-1 ${looks[state] ?? "shadow-sm"} ${foot ? "border-amber/55" : ""}`}
       aria-label={`${number ? `Step ${number}` : label}: ${name}`}
       tabIndex={-1}
     >

@@ -147,12 +147,14 @@ function ThreadView({ thread }: { thread: Thread }) {
             </aside>
           </div>
         </Frame>
-        <ForkDialog
-          thread={thread}
-          steps={log.steps}
-          point={forkPoint}
-          onClose={() => setForkPoint(null)}
-        />
+        {forkPoint && (
+          <ForkDialog
+            thread={thread}
+            steps={log.steps}
+            point={forkPoint}
+            onClose={() => setForkPoint(null)}
+          />
+        )}
       </ValueSourceContext>
     </SectionsContext>
   );
