@@ -16,6 +16,11 @@ const looks = {
   danger: "border-line-strong bg-surface text-red press:border-red press:bg-red-soft",
 } as const;
 
+const sizes = {
+  normal: { height: "min-h-20", text: "px-7", bare: "min-w-20" },
+  small: { height: "min-h-16 text-small [&_svg]:size-[13px]", text: "px-5", bare: "min-w-16" },
+} as const;
+
 type Face = {
   /** `solid` is the one thing to do on a page. */
   look?: keyof typeof looks;
@@ -24,9 +29,8 @@ type Face = {
 };
 
 function faceOf({ look = "plain", small = false }: Face, hasText: boolean, more = ""): string {
-  const height = small ? "min-h-16 text-small [&_svg]:size-[13px]" : "min-h-20";
-  const width = hasText ? (small ? "px-5" : "px-7") : small ? "min-w-16" : "min-w-20";
-  return `inline-flex flex-none cursor-pointer items-center justify-center gap-4 rounded-md border leading-[1.2] font-medium whitespace-nowrap hover:no-underline focus-visible:rounded-[3px] disabled:cursor-default disabled:opacity-55 aria-disabled:cursor-default aria-disabled:opacity-55 aria-busy:cursor-progress ${looks[look]} ${height} ${width} ${more}`;
+  const { height, text, bare } = sizes[small ? "small" : "normal"];
+  return `inline-flex flex-none cursor-pointer items-center justify-center gap-4 rounded-md border leading-[1.2] font-medium whitespace-nowrap hover:no-underline focus-visible:rounded-[3px] disabled:cursor-default disabled:opacity-55 aria-disabled:cursor-default aria-disabled:opacity-55 aria-busy:cursor-progress ${looks[look]} ${height} ${hasText ? text : bare} ${more}`;
 }
 
 type ButtonProps = ComponentProps<"button"> &

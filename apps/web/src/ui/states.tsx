@@ -36,13 +36,9 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-type FailureProps = {
-  error: Error;
-  onRetry?: () => void;
-  children?: ReactNode;
-};
+type FailureProps = { error: Error; onRetry?: () => void };
 
-export function FailureNotice({ error, onRetry, children }: FailureProps) {
+export function FailureNotice({ error, onRetry }: FailureProps) {
   const { hint, details } =
     error instanceof ApiError ? error : { hint: "load the page again", details: [] };
   return (
@@ -61,7 +57,6 @@ export function FailureNotice({ error, onRetry, children }: FailureProps) {
           </ul>
         )}
         {hint && <p className="text-muted">{sentence(hint)}</p>}
-        {children}
       </div>
       {onRetry && (
         <Button small onClick={onRetry}>

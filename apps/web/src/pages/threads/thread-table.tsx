@@ -16,13 +16,14 @@ type Props = {
 
 type Column = {
   name: string;
-  /** Of its heading and its cells; of its cells alone. */
+  /** The classes of its heading and its cells, and of its cells alone. */
   both?: string;
   cell?: string;
   titleOf?: (row: ThreadRow) => string;
   show: (row: ThreadRow, now: number) => ReactNode;
 };
 
+// What a narrower window has no room for.
 const wide = "max-2xl:hidden";
 const roomy = "text-right max-md:hidden";
 
