@@ -68,6 +68,8 @@ test("what a hostile model writes is shown as text: it runs nothing, loads nothi
     expect(right).toBeLessThan(width);
     for (let steps = 0; steps < 4; steps += 1) {
       await page.keyboard.press("j");
+      // The focus moves a frame after the key.
+      await page.locator(`[data-index="${steps}"] article:focus`).waitFor();
       const closed = page.locator("article:focus-within [aria-expanded=false]");
       for (let left = await closed.count(); left > 0; left -= 1) await closed.first().click();
       const whole = page.locator("article:focus-within").getByRole("button", { name: /^Show all/ });
