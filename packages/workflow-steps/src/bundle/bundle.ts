@@ -44,10 +44,7 @@ export type BundleOptions = {
   subflows?: Readonly<Record<string, WorkflowDocument>>;
   /** For constructs that do not say; `fail_fast` when not given. */
   errorStrategy?: ParallelErrorStrategy;
-  /**
-   * The most concurrent chains in one construct, 0 for no limit. When not given, the thread's option
-   * `maxConcurrency`, else no limit.
-   */
+  /** The most concurrent chains in one construct; when not given, the thread's option of that name. */
   maxConcurrency?: number;
   /** Says that the document was checked when the bundle was built: loading it then takes less. */
   isChecked?: boolean;
@@ -141,11 +138,7 @@ function sent(input: RoleOutput | undefined): RoleOutput {
   );
 }
 
-/**
- * Publishes an event on the workflow's channel: what records it knows its thread and its time. The event of
- * a step in a child workflow is published as that step's own, with the step that runs the workflow before
- * its id, and not as a message of the tool that runs it.
- */
+/** Publishes an event on the workflow's channel. One of a step in a child workflow is that step's own. */
 function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;
@@ -178,19 +171,17 @@ export type InterpretOptions = RunOptions &
   };
 
 /**
- * A run as an async generator of what happens in it: what the Engine and the bundles drive, for a
- * driver of one's own. The document must be valid.
+ * A run as an async generator of engine events, for a driver of one's own. The document must be valid.
  *
  *     const run = interpret(document, { params: { goal: "a plan" } }, { llm });
  *     for await (const event of run) {
  *       if (event.kind === "commit") await keep(event.role, event.commit);
  *     }
  *
- * A commit is durable when the next event is asked for; its event is to be published after it. The
+ * A commit must be durable when the next event is asked for, and its event is published after it. The
  * answer to a `wait` is the value of `next()`.
  *
- * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID` at once; RunError and ParallelError from
- * the generator, after `workflow_failed`.
+ * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID`; the generator RunError and ParallelError.
  */
 export function interpret(
   document: WorkflowDocument,

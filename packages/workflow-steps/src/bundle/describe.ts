@@ -4,7 +4,6 @@ import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { inputSchema } from "../registry/registry.ts";
 import type { Documents } from "../state/state.ts";
 
-/** The rounds of a step workflow's threads when their starter does not say. */
 const maxRounds = 100_000;
 
 // In characters of JSON. A descriptor may have 1 Mi in all.
@@ -14,10 +13,8 @@ const longestInput = 64 * 1024;
 const longestText = 2000;
 
 /**
- * What the descriptor of a step workflow's bundle has beside that of any other: it marks the bundle as
- * one, and has the documents as JSON texts, so that programs can fold its threads and draw it without
- * running it. `document` is null, and `subflows` empty, where they are longer than 512 Ki characters. Roles
- * that are longer than 384 Ki in all are left out, and so is an `input` of more than 64 Ki.
+ * What marks the descriptor of a step workflow. The documents are there as JSON texts, so that programs can
+ * fold and draw its threads without running it; what is too long for a descriptor is left out.
  */
 type StepsMark = {
   version: string;
@@ -64,10 +61,7 @@ const titleOf = (step: StepDocument): string =>
     ? step.meta.title.slice(0, longestText)
     : (getStepType(step) ?? step.type ?? step.id);
 
-/**
- * The documents that a descriptor holds; null when it is not that of a step workflow, and without
- * `document` when it is too long to stand there.
- */
+/** The documents in a descriptor, without `document` where that was too long; null for other bundles. */
 export function documentsIn(
   descriptor: object,
 ): (Partial<Pick<Documents, "document">> & Pick<Documents, "subflows">) | null {

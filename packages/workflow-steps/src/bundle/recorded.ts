@@ -19,10 +19,9 @@ import { fold, type FoldedThread, foldSteps } from "./thread.ts";
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
 
 /**
- * The documents of the step workflow that the bundle with this hash was made of.
+ * The documents of the step workflow that a bundle was made of.
  *
- * @throws WorkflowError `NO_STEP_WORKFLOW` when it was made of none, `DOCUMENT_TOO_LONG` when its
- * descriptor could not hold the document.
+ * @throws WorkflowError `NO_STEP_WORKFLOW`, `DOCUMENT_TOO_LONG` for more than a descriptor holds.
  */
 export function documentsOf(hash: string, descriptor: object | null): Documents {
   const found = descriptor && documentsIn(descriptor);
@@ -52,11 +51,8 @@ export function recordedCheckpoint(
 }
 
 /**
- * The snapshot of a recorded thread: of what is committed. `currentStepID` is the step that runs, or that
- * the run failed or was cancelled at; null when it has come to its end.
- *
- * @param known What is not recorded in the steps: how long it has run, the `seq` of its last event, and
- * the step that failed.
+ * The snapshot of what a thread has committed. `currentStepID` is the step that runs, or that the run failed
+ * or was cancelled at; null when it has come to its end.
  */
 export function recordedSnapshot(
   documents: Documents,
@@ -101,10 +97,7 @@ const statuses: Readonly<Record<string, ExecutionStatus>> = {
   paused: "paused",
 };
 
-/**
- * The status of a run, by that of its thread. What can go on and is not driven now counts as running. Out
- * of rounds, a thread is completed and its run is not.
- */
+// What can go on and is not driven now counts as running. Out of rounds, only the thread is completed.
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   if (status !== "completed") return statuses[status] ?? "running";
   if (!isOver) return "failed";
@@ -132,9 +125,8 @@ export type StepValues = {
 };
 
 /**
- * What the run of a step began with that the step with a number (from 1) belongs to: the values of the
- * thread, or of the child workflow that it is a step of. The number behind the last one is that of the
- * step which comes next; `coming` is its id, where it is known. Null when nothing comes next.
+ * What the run of the step with a number (from 1) began with, in the thread or in a child workflow. The
+ * number behind the last is the step that comes next, `coming` where that is known. Null at the end.
  */
 export function recordedValues(
   documents: Documents,

@@ -8,8 +8,8 @@ import { type Documents, readWorkflow, type Workflow } from "../state/state.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 
 /**
- * What is asked of a rerun. `checkpoint` is whatever a caller sent; one with no more than a `threadId` and
- * `steps` stands for the state that these first steps make. Then the step may be given by its `path`.
+ * What is asked of a rerun. A `checkpoint` with no more than `threadId` and `steps` stands for the state that
+ * these first steps make; then the step may be given by its `path`.
  */
 export type RerunRequest = {
   checkpoint: unknown;
@@ -20,10 +20,7 @@ export type RerunRequest = {
 
 type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
 
-/**
- * The `__input__` step that a rerun puts behind the steps that it keeps: the first `kept`, or those of the
- * list `steps`, by number from 0, where it is given.
- */
+/** The steps that a rerun keeps, the first `kept` or those by number from 0, and the step put behind them. */
 export type Rerun = {
   kept: number;
   steps?: number[];
@@ -52,10 +49,9 @@ export function rerunInput({
 }
 
 /**
- * How to run again from a checkpoint. Of the thread that it is of, those steps are kept that come before
- * the last run of the chosen step, and those of the chains that ran concurrently with it; without a step,
- * those that the checkpoint is of. The checkpoint is put behind them only when it differs from what the
- * steps make: then its values win. Without a thread it is all there is.
+ * How to run again from a checkpoint. Of its thread those steps are kept that come before the last run of
+ * the chosen step, and those of concurrent chains; without a step, those that the checkpoint is of. It is
+ * put behind them, and its values win, only when it differs from what they make.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
  * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
@@ -109,10 +105,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/**
- * The run of a step that a checkpoint comes to next, else the last one before it. Its path is null where
- * none is chosen, and where this version of the workflow can't read the steps.
- */
+// The run of the step that the checkpoint comes to next, else its last before. No path if not chosen or not readable.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);

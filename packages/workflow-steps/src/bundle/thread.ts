@@ -33,11 +33,7 @@ export type FoldedThread = ThreadInput & {
   status?: ExecutionStatus;
 };
 
-/**
- * The checkpoint of a thread: a fold of its steps.
- *
- * @throws WorkflowError `NOT_STEPS` when it is no thread of a step workflow, and those of the params.
- */
+/** The checkpoint of a thread: a fold of its steps. @throws WorkflowError `NOT_STEPS`, `PARAMS_INVALID` */
 export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoint {
   const { threadId, steps, status = "running", subflows = {} } = thread;
   const workflow = readWorkflow({ document, subflows });
@@ -46,11 +42,7 @@ export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoi
   return { ...checkpoint, threadId, steps: steps.length };
 }
 
-/**
- * The state that a thread's steps make. Each step costs its own size.
- *
- * @throws WorkflowError `NOT_STEPS` at a step that no step workflow made, and those of the params.
- */
+/** The state that a thread's steps make; each costs its own size. @throws WorkflowError `NOT_STEPS` */
 export function foldSteps(
   workflow: Workflow,
   thread: ThreadInput & { threadId: string },
@@ -99,7 +91,6 @@ export function answerIn({ content, meta }: RoleOutput): Answered {
   };
 }
 
-/** The state in which a rerun begins. */
 function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   const { stepID, path, overrides = {}, checkpoint } = meta;
   const { outline } = workflow;
@@ -121,12 +112,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   return { ...state, stopped: null };
 }
 
-/**
- * The params of a thread: those that it was started with; else those that its prompt is, when that is
- * a JSON object; else the prompt fills the param `prompt`, or the only required text param.
- *
- * @throws WorkflowError `PARAMS_INVALID` that names all that are missing or wrong.
- */
+/** Those given, else those that the prompt is as JSON, else the prompt as `prompt` or the only required text. */
 function paramsOf(
   registry: Registry,
   { prompt, params }: Pick<ThreadInput, "prompt" | "params">,
@@ -154,9 +140,8 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 }
 
 /**
- * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it.
- * Without `stepID` the run goes on where they, or the checkpoint, stand. With a `path` the step is that
- * of the chain there, all others stay where they are, and the overrides are those of the run it is of.
+ * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it; without
+ * `stepID` the run goes on where it stands. With a `path` all other chains stay where they are.
  */
 export type RerunMeta = {
   for: "rerun";
@@ -166,7 +151,6 @@ export type RerunMeta = {
   checkpoint?: unknown;
 };
 
-/** The `__wait__` step of a Pause. */
 export const pauseOutput = (wait: PauseRequest): RoleOutput => ({
   role: WAIT,
   content: wait.reason ?? `${wait.stepID} waits for an answer`,

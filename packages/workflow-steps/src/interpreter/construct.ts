@@ -131,7 +131,6 @@ function sourceOf({ context, step }: Task): readonly unknown[] {
   );
 }
 
-/** Gives how many iterations are done. */
 async function runSerial(loop: Loop): Promise<number> {
   const { task, first, total, source } = loop;
   const { context, step } = task;

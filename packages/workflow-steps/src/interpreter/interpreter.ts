@@ -15,7 +15,6 @@ type Halt = "stopped" | "cancelled";
 /** What a chain commits, apart from what the interpreter knows itself. */
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
-/** How a run is driven, beside its setup. */
 export type DriveOptions = {
   signal?: AbortSignal;
   /** What carries out the steps of types of one's own, by the prefix of their ids. */
@@ -37,7 +36,6 @@ export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** Drives the run of a child workflow. */
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
   readonly #halted = Promise.withResolvers<Halt>();
@@ -71,10 +69,8 @@ export class Interpreter {
   }
 
   /**
-   * Commits what a chain has reached in an attempt, with what was left for the next commit. `done` is
-   * the payload of the `step_done` that is published after it.
-   *
-   * @throws the signal's reason when the chain was aborted in the meantime.
+   * Commits what a chain has reached, with what was left for the next commit. `done` is the payload of
+   * `step_done`. @throws the signal's reason when the chain was aborted in the meantime.
    */
   async commit(
     id: string,
@@ -105,7 +101,6 @@ export class Interpreter {
     chain.signal.throwIfAborted();
   }
 
-  /** Begins an attempt at a step of a chain. */
   open({ id, meta }: Pick<StepDocument, "id" | "meta">, chain: Chain): OpenAttempt {
     const { attempts, path: around, prefix } = this.run.setup;
     const path = around.length === 0 ? chain.path : [...around, ...chain.path];
@@ -116,10 +111,8 @@ export class Interpreter {
 
 const originOf = ({ id, path }: OpenAttempt): Origin => ({ attempt: id, path });
 
-/** How a chain ended. */
 export type ChainEnd = typeof RETURN | typeof BREAK;
 
-/** Whether a chain ends instead of going on at a step. */
 export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
 
 /** Steps that follow each other, at the top or inside a construct. */
@@ -176,7 +169,6 @@ export type Done = {
 export const typeName = (step: Pick<StepDocument, "id" | "type">): string =>
   getStepType(step) ?? step.type ?? prefixOf(step.id);
 
-/** The task of the step that a chain has come to. */
 export function taskOf(
   interpreter: Interpreter,
   chain: Chain,

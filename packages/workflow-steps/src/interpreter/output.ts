@@ -12,7 +12,6 @@ import { type Called, pathFromRoot, untilAborted } from "../step/call.ts";
 import { outEntries, resolveTarget } from "../target/target.ts";
 import type { Task } from "./interpreter.ts";
 
-/** A step whose outputs are written. */
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
 /** Maps a result through the step's `out`, unless a handler did, and prints; its names live meanwhile. */
@@ -27,7 +26,6 @@ export async function mapOutputs(writer: Writer, locals: Called["locals"]): Prom
   }
 }
 
-/** Publishes what the step prints, if it prints. */
 export function print({ context, step }: Writer): void {
   if (step.print === undefined) return;
   context.emit("step_print", step.id, { value: context.resolve(step.print) });
@@ -95,11 +93,7 @@ export function announceFiles(writer: Writer): void {
   }
 }
 
-/**
- * Writes a file under the rules of `registry.files`, with its events.
- *
- * @throws WorkflowError `NO_ADAPTER`, `BAD_MODE`, `PATH_REFUSED`, and what the adapter throws.
- */
+/** Writes a file under the rules of `registry.files`, with its events. @throws WorkflowError `PATH_REFUSED`, `NO_ADAPTER` */
 export async function writeFile(
   writer: Writer,
   path: string,
@@ -171,7 +165,6 @@ export function emitEvent(
   context.emit(...event);
 }
 
-/** The folder of a run's temporary files, from the root. */
 const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
 
 /** Removes a run's temporary files; what can't be removed stays. An abort ends the wait for that. */

@@ -16,11 +16,7 @@ import {
 
 const checkpointType = "vl_workflow_checkpoint";
 
-/**
- * A run's state as JSON, version 2 of the documented format. `currentStepID` is the step that runs
- * next; inside a fork or a loop it is the outermost construct's id, after the last step and after a Stop
- * `RETURN`. `threadId` and `steps` are there when it is a fold of a thread's log.
- */
+/** A run's state as JSON, version 2 of the documented format; of a thread also how many steps it folds. */
 export type Checkpoint = Marks & {
   _type: typeof checkpointType;
   _version: 2;
@@ -48,11 +44,9 @@ export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
   currentStepID: string;
 };
 
-/** What a checkpoint takes from the workflow and from the moment. */
 type CheckpointContext = {
   workflow: Workflow;
   status: ExecutionStatus;
-  /** Milliseconds since the epoch. */
   now: number;
 };
 
@@ -127,7 +121,6 @@ export function withValues(state: RunState, checkpoint: Resumable): RunState {
 const names: Form = { type: "array", items: { type: "string" } };
 const count: Form = { type: "integer", minimum: 0 };
 
-/** The parts of a checkpoint that are records. */
 const records: Readonly<Record<string, Form>> = {
   params: { type: "object" },
   variables: { type: "object" },
@@ -149,11 +142,7 @@ const properties: Readonly<Record<string, Form>> = {
   eventSeq: count,
 };
 
-/**
- * A checkpoint that fits the workflow, as a copy.
- *
- * @throws WorkflowError `CHECKPOINT_INVALID`, with all that is wrong in `details`.
- */
+/** A checkpoint that fits the workflow, as a copy. @throws WorkflowError `CHECKPOINT_INVALID` */
 export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
   // One with a type is of a run, and whole.

@@ -13,24 +13,19 @@ import {
   type Write,
 } from "./state.ts";
 
-/**
- * The state of a run as its commits make it: the only source of checkpoints, for a run in this
- * process and for a thread's log alike. A commit costs its own size.
- */
+/** The state of a run as its commits make it. Each costs its own size. */
 export class Fold {
   readonly #workflow: Workflow;
   readonly #state: RunState;
   readonly #history: WriteHistory;
   readonly #children = new Map<RunState, Fold>();
 
-  /** @param state What the run begins with; it is changed. */
   constructor(workflow: Workflow, state: RunState) {
     this.#workflow = workflow;
     this.#state = state;
     this.#history = new WriteHistory(state.variables);
   }
 
-  /** The state now. It changes with the next commit. */
   get state(): RunState {
     this.#history.settle();
     for (const child of this.#children.values()) void child.state;
@@ -72,7 +67,6 @@ export class Fold {
     }
   }
 
-  /** Takes in the answer that a Pause got. */
   answer({ stepID, path }: StepAt, answer: Answered): void {
     const child = this.#childOf(path);
     if (!child) this.#state.answers.set(answerKey(stepID, path), answer);
@@ -107,11 +101,8 @@ export function applyWrite(
 
 type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
 
-/**
- * The variables as committed writes make them. Concurrent steps are committed in another
- * order than they wrote: a write that comes late is put where it belongs, and the variable is made
- * again from the last time that it was written whole.
- */
+// Concurrent steps commit in another order than they wrote: a write that comes late is put where it
+// belongs, and the variable is made again from the last time that it was written whole.
 class WriteHistory {
   readonly #variables: Record<string, unknown>;
   // What the writes below have made: values themselves are shared with the log.

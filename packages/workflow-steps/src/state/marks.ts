@@ -4,11 +4,7 @@ import { distinctWays, type Enclosure, type Outline } from "../outline/outline.t
 import { chainKey, entered, hasEnded, isParallel, startAt } from "./position.ts";
 import type { Inside, Marks, Position, RunState } from "./state.ts";
 
-/**
- * The marks of a state, as a checkpoint has them: those of the constructs that its chains have entered,
- * of the loops that they have behind them and will not come to again, and those of the checkpoint that
- * the run began with, where it has not come to them.
- */
+/** The marks of a state, with those of the checkpoint that it began with where it has not come to them. */
 export function marksOf(outline: Outline, { imported, position }: RunState): Marks {
   const marks: Marks = {
     completedBranches: { ...imported.completedBranches },
@@ -110,9 +106,7 @@ function behind(outline: Outline, construct: string): Set<string> {
 }
 
 /**
- * The position of a run that begins at a step of the caller's choice: inside every construct that the
- * step lies in, as the marks of a checkpoint have it. A checkpoint does not hold how far the other chains
- * are: those that are not marked run from their entry.
+ * The position of a run that begins at a step inside every construct around it, as the marks have it.
  *
  * @throws WorkflowError `NO_SUCH_STEP` (missing); `STEP_AMBIGUOUS` when it lies in several constructs.
  */

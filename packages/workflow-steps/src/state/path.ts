@@ -76,10 +76,7 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
   return [...ended, ...open.values()];
 }
 
-/**
- * A step's last run in a thread's log, or its `nth`, counted from 1. A step that has not run, such as one
- * that failed, comes after all steps. Null when there is no `nth` run.
- */
+/** A step's last run in a log, or its `nth` (from 1), null if there is none. One not run comes last. */
 export function stepRun(
   steps: readonly LoggedStep[],
   stepID: string,
@@ -101,11 +98,7 @@ export const stepsBefore = (
 export const withoutQuestion = (steps: readonly LoggedStep[]): number =>
   steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
 
-/**
- * The run of a step that the step with a number (from 1) is of, and how many steps come before it. It is
- * null where the log has no step that could run again: at the mark of a finished chain, and behind the
- * last step.
- */
+/** The run that the step with a number (from 1) is of; null at the mark of a finished chain and behind the log. */
 export function stepRunAt(
   steps: readonly LoggedStep[],
   number: number,
@@ -125,10 +118,7 @@ export function stepRunAt(
   return { before: runsOf(steps.slice(0, number), isMeant).at(-1)?.before ?? number - 1, at };
 }
 
-/**
- * The steps of a log, by number from 0, that a rerun of a step's run keeps: those before it, and those of
- * the chains that ran concurrently with it.
- */
+/** The steps, by number from 0, that a rerun keeps: those before the run, and of concurrent chains. */
 export function keptWith(
   outline: Outline,
   steps: readonly LoggedStep[],

@@ -3,10 +3,8 @@ import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/documen
 import { distinctWays, type Outline } from "../outline/outline.ts";
 import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";
 
-/** The start of a chain. */
 export const startAt = (next: string): Position => ({ next, inside: null });
 
-/** A construct that was just entered. */
 export const entered = (body: Inside["body"] = null): Inside => ({
   body,
   finished: 0,
@@ -16,11 +14,9 @@ export const entered = (body: Inside["body"] = null): Inside => ({
   child: null,
 });
 
-/** The key of a chain in its construct. */
 export const chainKey = (child: string, iteration?: number): string =>
   iteration === undefined ? child : `${iteration}/${child}`;
 
-/** The chain that a key stands for. */
 function chainOf(key: string): { child: string; iteration?: number } {
   const slash = key.indexOf("/");
   return slash < 0 ? { child: key } : { child: key.slice(slash + 1), iteration: iterationOf(key) };
@@ -28,10 +24,7 @@ function chainOf(key: string): { child: string; iteration?: number } {
 
 const iterationOf = (key: string): number => Number.parseInt(key, 10);
 
-/**
- * The chain of `path` in a position; chains and constructs on it that are not there yet are entered. A
- * part that is a child's run must have been taken off before.
- */
+/** The chain of a path in a position; chains and constructs on it that are not there yet are entered. */
 export function chainAt(root: Position, path: readonly PathPart[]): Position {
   let at = root;
   for (const part of path) {
@@ -148,7 +141,6 @@ function finishIterations(inside: Inside, finished: number): void {
   }
 }
 
-/** Whether a chain has ended. */
 export const hasEnded = ({ next, inside }: Position): boolean =>
   inside === null && (next === RETURN || next === BREAK);
 
@@ -158,10 +150,7 @@ export function isNext({ next, inside }: Position, id: string): boolean {
   return [...inside.chains.values()].some((chain) => isNext(chain, id));
 }
 
-/**
- * The step that a run comes to next, inside of its constructs: that of the first chain which is open, or
- * the first child that has not begun.
- */
+/** The step that a run comes to next: that of the first open chain, or the first child not begun. */
 export function currentOf(outline: Outline, { next, inside }: Position): string {
   if (!inside) return next;
   const open = [...inside.chains.values()].find((chain) => !hasEnded(chain));
@@ -187,10 +176,7 @@ function pathsTo(
   return next === stepID ? [path, ...below] : below;
 }
 
-/**
- * The position of a step that the run comes to next, such as one that failed. Null when that can't
- * be known: when several chains come to it, or it lies in several constructs.
- */
+/** The step with an id that the run comes to next; null when that may be in several chains or constructs. */
 export function comingStep(
   { outline }: Workflow,
   { position }: RunState,

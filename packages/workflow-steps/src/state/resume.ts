@@ -9,11 +9,7 @@ import { childWorkflow, type RunState, type StepAt, type Workflow, writable } fr
 /** A run, the one of the whole thread or a child's, and the part of a path that lies in it. */
 type RunAt = { workflow: Workflow; state: RunState; path: readonly PathPart[] };
 
-/**
- * The innermost run that a path leads into.
- *
- * @throws WorkflowError `PLACE_UNKNOWN` (missing) when no such run is open.
- */
+/** The innermost run that a path leads into. @throws WorkflowError `PLACE_UNKNOWN` (missing) */
 export function runAt({ workflow, state, path }: RunAt): RunAt {
   const at = path.findIndex((part) => "run" in part);
   const part = path[at];
@@ -27,11 +23,10 @@ export function runAt({ workflow, state, path }: RunAt): RunAt {
 }
 
 /**
- * Has a run go on with a step at a path, and with other values: those of the run that the step is of.
- * All other chains stay where they are. The state is changed.
+ * Has a run go on with a step at a path, and with other values of the run that the step is of; all other
+ * chains stay where they are. The state is changed.
  *
- * @throws WorkflowError `PLACE_UNKNOWN` (missing) when the run can't come to that path, and those of
- * {@link giveAt}.
+ * @throws WorkflowError `PLACE_UNKNOWN` (missing), and those of {@link giveAt}.
  */
 export function beginAt(
   whole: Omit<RunAt, "path">,
@@ -71,15 +66,13 @@ const unknownPath = (why: string): WorkflowError =>
     hint: "take the path as the thread's own steps have it, and keep the steps before it",
   });
 
-/** The locals that each iteration of a loop has of its own. */
 const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
 
 /**
- * Puts other values into a run that goes on at a path: of `$variables`, of `_locals` and of params. An
- * `_item`, `_index` and `_iterDir` are those of the innermost iteration there, and of no later one.
+ * Puts other values into a run that goes on at a path. An `_item`, `_index` and `_iterDir` are those of the
+ * innermost iteration there, and of no later one.
  *
- * @throws WorkflowError `OVERRIDE_UNKNOWN` (missing) for a name that the workflow does not declare,
- * `PARAMS_INVALID` for a param of the wrong type, `VALUE_NOT_JSON` for what no variable can hold.
+ * @throws WorkflowError `OVERRIDE_UNKNOWN` (missing), `PARAMS_INVALID`, `VALUE_NOT_JSON`.
  */
 export function giveAt(
   { workflow: { registry }, state, path }: RunAt,
@@ -124,10 +117,7 @@ function unknownName(name: string, declared: { name: string }[]): WorkflowError 
   );
 }
 
-/**
- * The locals that a step at a path of a run sees: those of the run, and `_item`, `_index` and
- * `_iterDir` of the iterations around it. An `_item` that is not known is left out.
- */
+/** The locals that a step at a path sees, of the run and the iterations around it. */
 export function localsAt({ workflow, state, path }: RunAt): Record<string, unknown> {
   const locals = { ...state.localVars };
   for (const [depth, part] of path.entries()) {

@@ -90,7 +90,6 @@ export type RunState = {
   stopped: { id: string; reason: string | null } | null;
 };
 
-/** The state of a run that has not begun. */
 export function newState(
   { registry, outline: { entries } }: Workflow,
   runID: string,
@@ -127,7 +126,6 @@ export function copyState(state: RunState): RunState {
   };
 }
 
-/** The key of a Pause in its run. */
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
@@ -144,12 +142,7 @@ export type ChildRun = {
   document?: WorkflowDocument;
 };
 
-/**
- * What a committed step records, beside its role and its content: the step's meta.
- *
- * `phase` is `done`; `body` when the step's own body is finished and its children are not; `mark` when
- * the step only records that a chain of the construct has ended.
- */
+/** What a committed step records, beside its role and its content: the step's meta. */
 export type Commit = {
   type: string;
   selected?: string | null;
@@ -162,6 +155,7 @@ export type Commit = {
   next: string;
   /** Of a body that led elsewhere than the step's `next`: where the chain goes on after the children. */
   leadsTo?: string;
+  /** `body`: its children are still to run; `mark`: it only records that a chain in it has ended. */
   phase: "done" | "body" | "mark";
   /** Of a loop, and of a step that breaks out of one: how many iterations the loop has in all. */
   iterations?: number;
@@ -182,12 +176,7 @@ export type Artifact = { path: string; size_bytes: number };
 // A log holds 1,000 levels; the step around a value takes some of them.
 const deepest = 950;
 
-/**
- * A copy of a value as a variable may hold it: what its JSON would be.
- *
- * @throws WorkflowError `VALUE_NOT_JSON` for a value inside itself, one nested over 950 levels, a
- * function, a symbol and a BigInt.
- */
+/** A copy of a value as its JSON would be. @throws WorkflowError `VALUE_NOT_JSON`, also over 950 levels. */
 export function writable(value: unknown, name: string, depth = 0): unknown {
   if (depth > deepest) throw notJson(name, `has more than ${deepest} levels, or contains itself`);
   switch (typeof value) {
