@@ -32,7 +32,9 @@ export function describeSteps({ document, subflows }: Documents): StepsDescripto
   const roles = Object.fromEntries(
     steps.map((step) => [step.id, { description: titleOf(step), schema: true }]),
   );
-  const texts = textsOf({ document, subflows });
+  const parts = Object.entries(subflows).map(([path, child]) => [path, JSON.stringify(child)]);
+  const children = Object.fromEntries(parts) as Record<string, string>;
+  const texts = { document: JSON.stringify(document), subflows: children };
   const input = inputSchema(document.registry.params ?? []);
   return {
     description: typeof description === "string" ? description.slice(0, longestText) : name,
@@ -49,13 +51,6 @@ export function describeSteps({ document, subflows }: Documents): StepsDescripto
 
 const fits = (value: unknown, most: number): boolean => JSON.stringify(value).length <= most;
 
-const textsOf = ({ document, subflows }: Documents): Pick<StepsMark, "document" | "subflows"> => ({
-  document: JSON.stringify(document),
-  subflows: Object.fromEntries(
-    Object.entries(subflows).map(([path, child]) => [path, JSON.stringify(child)]),
-  ),
-});
-
 const titleOf = (step: StepDocument): string =>
   typeof step.meta?.title === "string" && step.meta.title !== ""
     ? step.meta.title.slice(0, longestText)
@@ -67,10 +62,8 @@ export function documentsIn(
 ): (Partial<Pick<Documents, "document">> & Pick<Documents, "subflows">) | null {
   const mark = "stepWorkflow" in descriptor ? (descriptor.stepWorkflow as StepsMark) : null;
   if (typeof mark?.version !== "string") return null;
-  const parsed = Object.entries(mark.subflows).map(
-    ([path, text]) => [path, JSON.parse(text) as WorkflowDocument] as const,
-  );
-  const subflows = Object.fromEntries(parsed);
-  if (mark.document === null) return { subflows };
-  return { document: JSON.parse(mark.document) as WorkflowDocument, subflows };
+  const read = (text: string): WorkflowDocument => JSON.parse(text) as WorkflowDocument;
+  const children = Object.entries(mark.subflows).map(([path, text]) => [path, read(text)] as const);
+  const subflows = Object.fromEntries(children);
+  return mark.document === null ? { subflows } : { document: read(mark.document), subflows };
 }

@@ -1,7 +1,7 @@
 import { INPUT, isWorkflowError, type PathPart } from "@uncaged/workflow";
 import { failure } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
-import { checkCheckpoint, type Checkpoint } from "../state/checkpoint.ts";
+import { checkCheckpoint, type Checkpoint, records } from "../state/checkpoint.ts";
 import { keptWith, stepRun, type StepRun, withoutQuestion } from "../state/path.ts";
 import { comingStep, currentOf, isNext } from "../state/position.ts";
 import { type Documents, readWorkflow, type Workflow } from "../state/state.ts";
@@ -65,9 +65,12 @@ export function planRerun(
   const { checkpoint, stepID, path, overrides } = request;
   if (!thread) return planned(workflow, null, [], { stepID, overrides, checkpoint });
   if (isReference(checkpoint)) {
-    if (checkpoint.steps > thread.steps.length) throw tooFew(checkpoint.steps, thread);
-    const kept = first(checkpoint.steps);
-    return planned(workflow, thread, kept, { stepID, path, overrides });
+    const [count, most] = [checkpoint.steps, thread.steps.length];
+    if (count > most) {
+      const message = `the checkpoint can't be used: it is of ${count} steps, and the thread has ${most}`;
+      throw failure("CHECKPOINT_INVALID", message, "take one that this thread made");
+    }
+    return planned(workflow, thread, first(count), { stepID, path, overrides });
   }
   checkCheckpoint(workflow, checkpoint);
   const run = runFor(workflow, thread, request);
@@ -105,7 +108,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// The run of the step that the checkpoint comes to next, else its last before. No path if not chosen or not readable.
+// The run of the step that the checkpoint comes to next, else its last one; without a path if none is known.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);
@@ -134,13 +137,6 @@ const isReference = (checkpoint: unknown): checkpoint is { steps: number } =>
   isCount(checkpoint.steps) &&
   Object.keys(checkpoint).every((name) => name === "threadId" || name === "steps");
 
-const tooFew = (kept: number, { steps }: Begun) =>
-  failure(
-    "CHECKPOINT_INVALID",
-    `the checkpoint can't be used: it is of ${kept} steps, and the thread has ${steps.length}`,
-    "take one that this thread made",
-  );
-
 function madeBy({ document, subflows }: Documents, thread: Begun): Checkpoint | null {
   try {
     return fold(document, { ...thread, subflows });
@@ -149,18 +145,8 @@ function madeBy({ document, subflows }: Documents, thread: Begun): Checkpoint | 
   }
 }
 
-const values = [
-  "params",
-  "variables",
-  "localVars",
-  "artifacts",
-  "completedSteps",
-  "completedBranches",
-  "loopProgress",
-] as const;
-
 function isSame(made: Checkpoint, given: unknown, isAtStep: boolean): boolean {
   if (!isPlain(given)) return false;
-  const names = isAtStep ? [...values, "currentStepID" as const] : values;
-  return names.every((name) => sameValue(made[name], given[name]));
+  const names = [...Object.keys(records), "completedSteps", ...(isAtStep ? ["currentStepID"] : [])];
+  return names.every((name) => sameValue((made as Record<string, unknown>)[name], given[name]));
 }

@@ -6,7 +6,6 @@ import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import type { Answered, Artifact, Commit, RunState, Workflow, Write } from "../state/state.ts";
 import { Variables } from "../state/variables.ts";
 
-/** What was answered to a resume. */
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
 
 /** An answer to a Pause. The same `requestId` again has no second effect. */

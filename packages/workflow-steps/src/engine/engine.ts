@@ -52,8 +52,7 @@ export type EngineOptions = RunOptions & {
 };
 
 /**
- * Runs a step workflow in this process: events, checkpoints, and going on from any of them. Nothing is
- * stored; a program that wants a run to survive keeps the checkpoints, or runs it as a thread.
+ * Runs a step workflow in this process. Nothing is stored: a program keeps the checkpoints to go on from.
  *
  *     const engine = new Engine(workflow, { onEvent: console.log });
  *     const context = await engine.execute({ project: "MyApp" }, { llm, file });

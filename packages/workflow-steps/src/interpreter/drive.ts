@@ -35,7 +35,7 @@ import {
   writeFile,
   writeTarget,
 } from "./output.ts";
-import { Failure, runError } from "./parallel.ts";
+import { Failure, ParallelError, RunError } from "./parallel.ts";
 import { runPause, stop } from "./pause.ts";
 import { runSubflow } from "./subflow.ts";
 
@@ -46,12 +46,10 @@ export type RunResult =
   | { status: "cancelled" };
 
 /**
- * Drives a run from its position to its end: an async generator of engine events, and the only thing
- * that knows how step workflows behave. It does no I/O; the run's adapters do.
+ * Drives a run from its position to its end, and alone knows how step workflows behave. It does no I/O.
  *
- * What concurrent steps publish and commit comes out of the run's scheduler, in the order of `seq`. A
- * chain continues after a commit only when the next item was asked for. After the event that ends the
- * run nothing comes any more.
+ * What concurrent steps publish and commit comes out of the run's scheduler, in the order of `seq`; a
+ * chain continues after a commit only when the next item was asked for.
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
@@ -79,7 +77,6 @@ export async function* drive(
   }
 }
 
-/** Runs the chains and closes the scheduler behind the event that ends the run. */
 async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunResult> {
   const { run } = interpreter;
   const { scheduler, state } = run;
@@ -106,7 +103,9 @@ async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunR
     if (stepID !== null) run.currentStepID = stepID;
     const payload = { error: messageOf(error), failed_step_id: stepID, duration_ms };
     run.publish("workflow_failed", null, payload);
-    throw runError(stepID, error);
+    if (!(error instanceof ParallelError)) throw new RunError(stepID, error);
+    error.stepID = stepID;
+    throw error;
   } finally {
     scheduler.close();
   }

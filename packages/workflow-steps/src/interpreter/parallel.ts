@@ -89,24 +89,10 @@ export class RunError extends WorkflowError {
     const known = isWorkflowError(cause) ? cause : null;
     const text = messageOf(cause);
     const isNamed = stepID === null || text.startsWith(stepID);
-    super(
-      {
-        code: known?.code ?? "STEP_FAILED",
-        kind: "failed",
-        message: isNamed ? text : `${stepID}: ${text}`,
-        ...(known?.hint !== undefined && { hint: known.hint }),
-        ...(known?.details && { details: known.details }),
-      },
-      { cause },
-    );
+    const message = isNamed ? text : `${stepID}: ${text}`;
+    const { code = "STEP_FAILED", hint, details } = known ?? {};
+    super({ code, message, hint, details }, { cause });
     this.name = "RunError";
     this.stepID = stepID;
   }
-}
-
-/** The error that a run rejects with: a ParallelError is itself. */
-export function runError(stepID: string | null, error: unknown): RunError | ParallelError {
-  if (!(error instanceof ParallelError)) return new RunError(stepID, error);
-  error.stepID = stepID;
-  return error;
 }

@@ -126,7 +126,7 @@ export const invalidWorkflow = ([first = "", ...others]: string[], hint: string)
     "WORKFLOW_INVALID",
     others.length > 0 ? `${first} (and ${others.length} more)` : first,
     hint,
-    { ...(others.length > 0 && { details: [first, ...others] }) },
+    { details: others.length > 0 ? [first, ...others] : undefined },
   );
 
 const unreadable = (id: string, path: string, why: string) =>

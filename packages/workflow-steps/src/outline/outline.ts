@@ -110,10 +110,8 @@ type Graph = {
 };
 
 /**
- * Finds, for a step, every way in which it lies inside constructs, outermost first.
- *
- * A construct does not enclose what leads back to it: a case that jumps back to where its Branch was
- * reached from stays in the chain of that Branch. So the ways are finite.
+ * Finds, for a step, every way in which it lies inside constructs, outermost first. A construct does not
+ * enclose what leads back to it: such a case stays in the chain of its Branch. So the ways are finite.
  */
 function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();

@@ -121,7 +121,7 @@ export function withValues(state: RunState, checkpoint: Resumable): RunState {
 const names: Form = { type: "array", items: { type: "string" } };
 const count: Form = { type: "integer", minimum: 0 };
 
-const records: Readonly<Record<string, Form>> = {
+export const records: Readonly<Record<string, Form>> = {
   params: { type: "object" },
   variables: { type: "object" },
   localVars: { type: "object" },
@@ -159,21 +159,16 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
 }
 
-function forbiddenKeys(given: Record<string, unknown>): string[] {
-  if (Object.hasOwn(given, "__proto__")) return ["it has the key __proto__"];
-  return Object.keys(records).flatMap((name) => {
-    const part = given[name];
-    if (!isPlain(part)) return [];
-    const bad = ["constructor", "prototype"].find((key) => Object.hasOwn(part, key));
-    if (bad !== undefined) return [`its ${name} have the key ${bad}`];
-    return hasProto(part) ? [`its ${name} hold the key __proto__`] : [];
-  });
-}
-
-function hasProto(value: unknown, depth = 0): boolean {
-  if (typeof value !== "object" || value === null || depth > 1000) return false;
-  if (Object.hasOwn(value, "__proto__")) return true;
-  return Object.values(value).some((part) => hasProto(part, depth + 1));
+// Keys that could reach a prototype: `__proto__` anywhere, the others in the records.
+function forbiddenKeys(value: unknown, depth = 0): string[] {
+  if (typeof value !== "object" || value === null || depth > 1000) return [];
+  const refused = depth === 1 ? ["__proto__", "constructor", "prototype"] : ["__proto__"];
+  const found = refused.find((key) => Object.hasOwn(value, key));
+  if (found !== undefined) return [`it holds the key ${found}`];
+  const parts: unknown[] = Object.entries(value).flatMap(([name, part]) =>
+    depth > 0 || name in records ? [part] : [],
+  );
+  return parts.flatMap((part) => forbiddenKeys(part, depth + 1)).slice(0, 1);
 }
 
 // A checkpoint does not name its workflow: it is another's when it knows what this one does not.
@@ -211,6 +206,6 @@ function invalid(problems: string[]) {
     "CHECKPOINT_INVALID",
     `the checkpoint can't be used: ${problems[0]}${more}`,
     "take one that this workflow made, whole",
-    { ...(problems.length > 1 && { details: problems }) },
+    { details: problems.length > 1 ? problems : undefined },
   );
 }

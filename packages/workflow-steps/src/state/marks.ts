@@ -112,10 +112,19 @@ function behind(outline: Outline, construct: string): Set<string> {
  */
 export function positionBefore(outline: Outline, id: string, marks: Marks): Position {
   if (id === RETURN) return startAt(RETURN);
-  if (id !== ENTRY && !outline.steps.has(id)) throw noSuchStep(outline, id);
+  if (id !== ENTRY && !outline.steps.has(id)) {
+    const ids = [...outline.steps.keys()];
+    const hint = `its steps: ${ids.slice(0, 20).join(", ")}${ids.length > 20 ? ", …" : ""}`;
+    const message = `the workflow has no step ${JSON.stringify(id)}`;
+    throw WorkflowError.missing("NO_SUCH_STEP", message, hint);
+  }
   const ways = id === ENTRY ? [[]] : distinctWays(outline.enclosuresOf(id));
   const [way = []] = ways;
-  if (ways.length > 1) throw ambiguous(id, ways);
+  if (ways.length > 1) {
+    const places = ways.map((one) => one.map((part) => part.in).join(" > ") || "the top");
+    const message = `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`;
+    throw failure("STEP_AMBIGUOUS", message, "begin at one of these constructs instead");
+  }
   return way.reduceRight<Position>(
     (inner, enclosure) => enclosing(outline, enclosure, marks, inner),
     { next: id, inside: insideOf(outline, id, marks) },
@@ -148,24 +157,4 @@ function marked(outline: Outline, id: string, marks: Marks): Inside {
   const inside = entered(isBodyDone ? { ...(arm !== undefined && { selected: arm }) } : null);
   for (const child of done) inside.chains.set(child, startAt(RETURN));
   return inside;
-}
-
-function noSuchStep(outline: Outline, id: string) {
-  const ids = [...outline.steps.keys()];
-  const shown = ids.slice(0, 20).join(", ");
-  return new WorkflowError({
-    code: "NO_SUCH_STEP",
-    kind: "missing",
-    message: `the workflow has no step ${JSON.stringify(id)}`,
-    hint: `its steps: ${shown}${ids.length > 20 ? ", …" : ""}`,
-  });
-}
-
-function ambiguous(id: string, ways: Enclosure[][]) {
-  const places = ways.map((way) => way.map((part) => part.in).join(" > ") || "the top");
-  return failure(
-    "STEP_AMBIGUOUS",
-    `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`,
-    "begin at one of these constructs instead",
-  );
 }

@@ -59,12 +59,11 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
 }
 
 const unknownPath = (why: string): WorkflowError =>
-  new WorkflowError({
-    code: "PLACE_UNKNOWN",
-    kind: "missing",
-    message: `the run can't go on at that path: ${why}`,
-    hint: "take the path as the thread's own steps have it, and keep the steps before it",
-  });
+  WorkflowError.missing(
+    "PLACE_UNKNOWN",
+    `the run can't go on at that path: ${why}`,
+    "take the path as the thread's own steps have it, and keep the steps before it",
+  );
 
 const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
 
@@ -91,7 +90,11 @@ export function giveAt(
     } else if (/^_(?!_)/.test(name)) {
       const values = given && ofIteration.has(name) ? given : state.localVars;
       values[name] = written;
-    } else throw unknownName(name, [...registry.vars, ...registry.params]);
+    } else {
+      const names = [...registry.vars, ...registry.params].map((one) => one.name).slice(0, 20);
+      const message = `the workflow declares no ${JSON.stringify(name)} that could get another value`;
+      throw badOverride(message, `it declares ${names.join(", ") || "no names"}`);
+    }
   }
 }
 
@@ -107,15 +110,7 @@ function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unk
 }
 
 const badOverride = (message: string, hint: string): WorkflowError =>
-  new WorkflowError({ code: "OVERRIDE_UNKNOWN", kind: "missing", message, hint });
-
-function unknownName(name: string, declared: { name: string }[]): WorkflowError {
-  const names = declared.map((one) => one.name).slice(0, 20);
-  return badOverride(
-    `the workflow declares no ${JSON.stringify(name)} that could get another value`,
-    names.length > 0 ? `it declares ${names.join(", ")}` : "it declares no names",
-  );
-}
+  WorkflowError.missing("OVERRIDE_UNKNOWN", message, hint);
 
 /** The locals that a step at a path sees, of the run and the iterations around it. */
 export function localsAt({ workflow, state, path }: RunAt): Record<string, unknown> {
