@@ -4,7 +4,7 @@ import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { stepRunAt } from "../state/path.ts";
 import { comingStep, currentOf, hasEnded } from "../state/position.ts";
-import { localsAt, runAt } from "../state/resume.ts";
+import { localsAt, runAt } from "../state/fold.ts";
 import {
   type Documents,
   newState,

@@ -11,10 +11,9 @@ import {
   restoredState,
   withValues,
 } from "../state/checkpoint.ts";
-import { Fold } from "../state/fold.ts";
+import { beginAt, Fold, giveAt } from "../state/fold.ts";
 import { marksOf } from "../state/marks.ts";
 import { comingStep, currentOf, isNext } from "../state/position.ts";
-import { beginAt, giveAt } from "../state/resume.ts";
 import {
   type Answered,
   type Commit,

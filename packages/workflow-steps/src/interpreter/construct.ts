@@ -99,77 +99,53 @@ function firstCase({ context, step }: Task): string | null {
 
 /** Runs the iterations of a loop that are not done yet. */
 export async function runLoop(task: Task): Promise<Done> {
-  const { inside, step, turn } = task;
+  const { chain, context, inside, interpreter, signal, step, turn } = task;
   const source = step.while === undefined ? sourceOf(task) : null;
   const total = source?.length ?? step.maxIterations ?? 0;
   const first = inside?.finished ?? 0;
-  const loop: Loop = { task, total, first, source, isBroken: (inside?.broken ?? null) !== null };
-  const ran = await turn.aside(() =>
-    step.mode === LoopMode.parallel ? runParallel(loop) : runSerial(loop),
-  );
+  let isBroken = inside !== null && inside.broken !== null;
+  const onBreak = (): void => void (isBroken = true);
+  const isBegun = (index: number): boolean =>
+    (step.children ?? []).some((child) => inside?.chains.has(chainKey(child, index)));
+
+  async function iterate(index: number, around: AbortSignal): Promise<void> {
+    const own = { _item: source?.[index] ?? null, _index: index, _iterDir: `${step.id}_${index}` };
+    const locals = { ...chain.locals, ...own, ...inside?.given.get(index) };
+    const iteration = { index, total, locals, signal: around, onBreak };
+    if (await join(interpreter, chain, inside, step, iteration)) onBreak();
+  }
+
+  /** Gives how many iterations are done. */
+  async function runSerial(): Promise<number> {
+    for (let index = first; index < total && !isBroken; index += 1) {
+      if (source === null) context.locals._index = index;
+      const isTested = source === null && !isBegun(index);
+      if (isTested && !context.condition(step.while)) return index;
+      await iterate(index, signal);
+    }
+    return total;
+  }
+
+  async function runParallel(): Promise<number> {
+    function* tasks(): Generator<ParallelTask<void>> {
+      for (let index = first; index < total; index += 1) {
+        if (isBroken && !isBegun(index)) continue;
+        yield { stepID: step.id, run: (around) => iterate(index, around) };
+      }
+    }
+    await concurrent(interpreter, step, tasks(), signal);
+    return total;
+  }
+
+  const ran = await turn.aside(step.mode === LoopMode.parallel ? runParallel : runSerial);
   // Of a source all count as done: what was dropped, or not started, is not to be done later either.
   return { iterations: source === null ? ran : total };
 }
-
-/** A loop that runs. `first` is the first iteration that is not done. */
-type Loop = {
-  task: Task;
-  total: number;
-  first: number;
-  source: readonly unknown[] | null;
-  isBroken: boolean;
-};
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
   // A copy: its body may write to what it goes over.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
-  throw failure(
-    "BAD_SOURCE",
-    `the source of ${step.id} is no array but ${typeof source}`,
-    "give an array, or nothing for no iteration",
-  );
-}
-
-async function runSerial(loop: Loop): Promise<number> {
-  const { task, first, total, source } = loop;
-  const { context, step } = task;
-  for (let index = first; index < total && !loop.isBroken; index += 1) {
-    if (source === null) {
-      context.locals._index = index;
-      if (!isBegun(loop, index) && !context.condition(step.while)) return index;
-    }
-    await runIteration(loop, index, task.signal);
-  }
-  return total;
-}
-
-const isBegun = ({ task: { inside, step } }: Loop, index: number): boolean =>
-  (step.children ?? []).some((child) => inside?.chains.has(chainKey(child, index)));
-
-async function runParallel(loop: Loop): Promise<number> {
-  const { task, first, total } = loop;
-  function* tasks(): Generator<ParallelTask<void>> {
-    for (let index = first; index < total; index += 1) {
-      if (loop.isBroken && !isBegun(loop, index)) continue;
-      yield { stepID: task.step.id, run: (signal) => runIteration(loop, index, signal) };
-    }
-  }
-  await concurrent(task.interpreter, task.step, tasks(), task.signal);
-  return total;
-}
-
-async function runIteration(loop: Loop, index: number, signal: AbortSignal): Promise<void> {
-  const { total, source, task } = loop;
-  const { chain, inside, interpreter, step } = task;
-  const locals = {
-    ...chain.locals,
-    _item: source?.[index] ?? null,
-    _index: index,
-    _iterDir: `${step.id}_${index}`,
-    ...inside?.given.get(index),
-  };
-  const onBreak = (): void => void (loop.isBroken = true);
-  const iteration = { index, total, locals, signal, onBreak };
-  if (await join(interpreter, chain, inside, step, iteration)) onBreak();
+  const message = `the source of ${step.id} is no array but ${typeof source}`;
+  throw failure("BAD_SOURCE", message, "give an array, or nothing for no iteration");
 }

@@ -4,7 +4,7 @@ import { type Form, violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { importedBy, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
 import { comingStep } from "./position.ts";
-import { giveAt } from "./resume.ts";
+import { giveAt } from "./fold.ts";
 import {
   type Artifact,
   type Marks,
