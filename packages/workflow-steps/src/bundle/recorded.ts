@@ -24,20 +24,19 @@ export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { statu
  * @throws WorkflowError `NO_STEP_WORKFLOW`, `DOCUMENT_TOO_LONG` for more than a descriptor holds.
  */
 export function documentsOf(hash: string, descriptor: object | null): Documents {
-  const found = descriptor && documentsIn(descriptor);
-  if (!found) {
+  const { document, subflows } = (descriptor && documentsIn(descriptor)) ?? {};
+  if (document && subflows) return { document, subflows };
+  if (subflows) {
     throw failure(
-      "NO_STEP_WORKFLOW",
-      `the bundle ${hash} was made of no step workflow`,
-      "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
+      "DOCUMENT_TOO_LONG",
+      `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
+      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
     );
   }
-  const { document, subflows } = found;
-  if (document) return { document, subflows };
   throw failure(
-    "DOCUMENT_TOO_LONG",
-    `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
-    "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
+    "NO_STEP_WORKFLOW",
+    `the bundle ${hash} was made of no step workflow`,
+    "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
   );
 }
 
@@ -119,10 +118,7 @@ export type StepValues = {
   path: PathPart[];
   /** The step that runs the workflow whose values these are; null for the thread's own. */
   within: string | null;
-  params: Record<string, unknown>;
-  variables: Record<string, unknown>;
-  localVars: Record<string, unknown>;
-};
+} & Pick<RunState, "params" | "variables" | "localVars">;
 
 /**
  * What the run of the step with a number (from 1) began with, in the thread or in a child workflow. The

@@ -69,13 +69,12 @@ export type RunOptions = {
   clientRunToken?: string;
 };
 
-type RunSetup = Required<Omit<RunOptions, "clientRunToken">> & {
-  clientRunToken: string | undefined;
+type RunSetup = RunOptions & {
   adapters: Adapters;
   /** What records the attempts at its steps, where the host does. */
-  attempts: Attempts | undefined;
+  attempts?: Attempts;
   /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
-  wholeValues: boolean;
+  wholeValues?: boolean;
   control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;
@@ -132,19 +131,8 @@ export class Run {
     this.workflow = workflow;
     this.state = state;
     this.variables = new Variables(state.variables);
-    this.setup = {
-      adapters: setup.adapters ?? {},
-      env: setup.env ?? {},
-      errorStrategy: setup.errorStrategy ?? "fail_fast",
-      maxConcurrency: setup.maxConcurrency ?? 0,
-      clientRunToken: setup.clientRunToken,
-      attempts: setup.attempts,
-      wholeValues: setup.wholeValues ?? false,
-      control: setup.control ?? threadControl,
-      prefix: setup.prefix ?? "",
-      path: setup.path ?? [],
-      depth: setup.depth ?? 0,
-    };
+    const noChild = { prefix: "", path: [], depth: 0 };
+    this.setup = { adapters: {}, control: threadControl, ...noChild, ...setup };
   }
 
   /** How long it has taken, up to its end: milliseconds. */

@@ -84,7 +84,7 @@ async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunR
     const { position } = state;
     const top = chainAt({ path: [], locals: {}, signal: scheduler.signal, position });
     const ran = state.stopped ? null : interpreter.runChain(top);
-    const halt = await Promise.race([ran, interpreter.halted]);
+    const halt = await Promise.race([ran, interpreter.halted.promise]);
     scheduler.cancel();
     if (halt === "cancelled" && !state.stopped) {
       run.publish("workflow_cancelled", null, { duration_ms: run.end("cancelled") });
@@ -336,7 +336,7 @@ function callOf(task: Task): Call {
     value: (field) => context.evaluate(field),
     adapters: setup.adapters,
     registry: workflow.document.registry,
-    env: setup.env,
+    env: setup.env ?? {},
     runID: state.runID,
     stepID: `${setup.prefix}${step.id}`,
     signal,

@@ -38,7 +38,8 @@ export class Interpreter {
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
-  readonly #halted = Promise.withResolvers<Halt>();
+  /** Resolves when the run is to end although chains are under way. */
+  readonly halted = Promise.withResolvers<Halt>();
 
   constructor(
     context: ExecutionContext,
@@ -57,14 +58,9 @@ export class Interpreter {
     return this.#runChain(this, chain);
   }
 
-  /** Resolves when the run is to end although chains are under way. */
-  get halted(): Promise<Halt> {
-    return this.#halted.promise;
-  }
-
   /** Ends the run at once: what is under way is aborted, and its late results are dropped. */
   halt(halt: Halt): void {
-    this.#halted.resolve(halt);
+    this.halted.resolve(halt);
     this.run.scheduler.cancel();
   }
 

@@ -7,16 +7,17 @@ import { type Done, renew, type Task } from "./interpreter.ts";
 
 /** Asks for an answer, unless the log has it, and goes on with it. */
 export async function runPause(task: Task): Promise<Done> {
-  const { context, step, turn } = task;
-  const answered = recordedAnswer(task) ?? (await turn.wait(() => ask(task)));
-  const moment = new Date(Date.now()).toISOString();
+  const { chain, context, interpreter, step, turn } = task;
+  const { answers } = interpreter.run.state;
+  const key = answerKey(step.id, chain.path);
+  const recorded = answers.get(key);
+  answers.delete(key);
+  const answered = recorded ?? (await turn.wait(() => ask(task)));
+  const moment = new Date().toISOString();
   const timeout = timeoutOf(task);
   if (answered.timedOut && timeout) {
-    context.emit("pause_timeout", step.id, {
-      nodeId: step.id,
-      expiredAt: moment,
-      timeoutAction: timeout.on,
-    });
+    const payload = { nodeId: step.id, expiredAt: moment, timeoutAction: timeout.on };
+    context.emit("pause_timeout", step.id, payload);
     return { next: timeout.on };
   }
   const target = resolveTarget(String(step.resumeResultTarget), context.scope);
@@ -24,14 +25,6 @@ export async function runPause(task: Task): Promise<Done> {
   const { requestId = null } = answered;
   context.emit("pause_resumed", step.id, { nodeId: step.id, requestId, resumedAt: moment });
   return {};
-}
-
-function recordedAnswer({ chain, interpreter, step }: Task): Answered | null {
-  const { state } = interpreter.run;
-  const key = answerKey(step.id, chain.path);
-  const answer = state.answers.get(key) ?? null;
-  state.answers.delete(key);
-  return answer;
 }
 
 async function ask(task: Task): Promise<Answered> {

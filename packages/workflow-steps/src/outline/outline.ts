@@ -48,7 +48,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
     entries,
     referencesOf: referencesFrom,
     reachableFrom: (id) => reached(id, edges),
-    cycles: cyclesOf(groups, edges),
+    cycles: cyclesOf(steps.keys(), groups, edges),
     isCycle: (one, other) =>
       groups.get(one) === groups.get(other) && (one !== other || edges(one).includes(one)),
     depthOf: (id) => (depths ??= depthsIn(graph)).get(id) ?? 0,
@@ -179,53 +179,40 @@ type Groups = ReadonlyMap<string, number>;
 
 /** Groups steps so that two are together when each is reached from the other. Takes linear time. */
 function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
-  const groups = new Map<string, number>();
-  const order = new Map<string, number>();
-  const lowest = new Map<string, number>();
-  const open: string[] = [];
-  let count = 0;
-  const lower = (id: string, value: number) => {
-    if (value < (lowest.get(id) ?? Infinity)) lowest.set(id, value);
-  };
-  const close = (root: string) => {
-    let id: string | undefined;
-    do {
-      id = open.pop();
-      if (id !== undefined) groups.set(id, count);
-    } while (id !== undefined && id !== root);
-    count += 1;
-  };
-  const enter = (id: string) => {
-    order.set(id, order.size);
-    lower(id, order.size - 1);
-    open.push(id);
-    return { id, targets: edges(id), at: 0 };
-  };
+  const before = new Map<string, string[]>();
+  const seen = new Set<string>();
+  const left: string[] = [];
   for (const start of ids) {
-    if (order.has(start)) continue;
-    const walk = [enter(start)];
-    for (let top = walk.at(-1); top; top = walk.at(-1)) {
-      const target = top.targets[top.at++];
-      if (target === undefined) {
-        walk.pop();
-        const low = lowest.get(top.id) ?? 0;
-        if (low === order.get(top.id)) close(top.id);
-        const parent = walk.at(-1);
-        if (parent) lower(parent.id, low);
-      } else if (!order.has(target)) walk.push(enter(target));
-      else if (!groups.has(target)) lower(top.id, order.get(target) ?? 0);
+    // Depth first. A step is left when all that it leads to has been left; then it is met again.
+    const walk = [{ id: start, isMet: false }];
+    for (let top = walk.pop(); top; top = walk.pop()) {
+      const { id, isMet } = top;
+      if (isMet) left.push(id);
+      if (isMet || seen.has(id)) continue;
+      seen.add(id);
+      walk.push({ id, isMet: true });
+      for (const to of edges(id).toReversed()) {
+        append(before, to, id);
+        if (!seen.has(to)) walk.push({ id: to, isMet: false });
+      }
     }
+  }
+  // What leads to the last that was left, and is in no group, is reached from it too.
+  const groups = new Map<string, number>();
+  for (let count = left.length; count > 0; count -= 1) {
+    const root = left[count - 1] as string;
+    if (groups.has(root)) continue;
+    const open = (id: string) => (before.get(id) ?? []).filter((one) => !groups.has(one));
+    for (const id of reached(root, open)) groups.set(id, count);
   }
   return groups;
 }
 
-/** The groups of more than one step, and the steps that lead to themselves; in the order of `groups`. */
-function cyclesOf(groups: Groups, edges: Edges): string[][] {
+/** The groups of more than one step, and the steps that lead to themselves; innermost first. */
+function cyclesOf(ids: Iterable<string>, groups: Groups, edges: Edges): string[][] {
   const members: string[][] = [];
-  for (const [id, group] of groups) (members[group] ??= []).push(id);
-  return members
-    .filter((ids) => ids.length > 1 || ids.some((id) => edges(id).includes(id)))
-    .map((ids) => ids.toReversed());
+  for (const id of ids) (members[groups.get(id) ?? 0] ??= []).push(id);
+  return members.filter((all) => all.length > 1 || all.some((id) => edges(id).includes(id)));
 }
 
 /** In how many constructs each step lies at the most. A construct in a cycle with its content counts once. */

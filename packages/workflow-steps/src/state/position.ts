@@ -72,11 +72,7 @@ export function moveTo(outline: Outline, root: Position, role: string, commit: C
   const at = chainAt(root, path);
   if (phase === "body") {
     const inside = insideAt(at, role);
-    const body = {
-      ...(selected !== undefined && { selected }),
-      ...(leadsTo !== undefined && { next: leadsTo }),
-    };
-    inside.body = commit.child === undefined ? body : null;
+    inside.body = commit.child ? null : { selected, next: leadsTo };
     inside.child = null;
     return;
   }
