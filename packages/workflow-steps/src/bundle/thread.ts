@@ -140,7 +140,7 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 
 /**
  * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it; without
- * `stepID` the run goes on where it stands. With a `path` all other chains stay where they are.
+ * `stepID` the run continues from its position. With a `path` all other chains stay where they are.
  */
 export type RerunMeta = {
   for: "rerun";

@@ -20,7 +20,6 @@ export class ExecutionContext {
   isMapped = false;
   /** Set when the step has ended: what its handler does later is dropped. */
   isOver = false;
-  /** The attempt at its step; null for the run as a whole. */
   origin: Origin | null = null;
   /** What the step's `out` has written: each target as it is written, and what it came to. */
   readonly targets: [string, ResolvedTarget][] = [];
@@ -78,10 +77,9 @@ export class ExecutionContext {
   }
 
   /**
-   * Writes a variable: `["$list", 0, "name"]` writes `$list[0].name`. The value is copied.
+   * Writes a variable, a copy of the value: `["$list", 0, "name"]` writes `$list[0].name`.
    *
-   * @throws WorkflowError `VARIABLE_UNKNOWN` for one that is not declared, `VALUE_NOT_JSON` for a value
-   * that JSON can't hold, and for a bad path.
+   * @throws WorkflowError `VARIABLE_UNKNOWN`, `VALUE_NOT_JSON`, `PATH_REFUSED`.
    */
   set(path: (string | number)[], value: unknown, stepID: string | null): void {
     if (this.isOver) return;

@@ -21,7 +21,6 @@ export type RunControl = {
   done(): Promise<void>;
 };
 
-// Where nothing else is given the run is a thread's.
 const threadControl: RunControl = {
   checkpoint: () => refuse("read the checkpoint"),
   onEvent: () => refuse("listen to the events"),
@@ -48,10 +47,7 @@ export type PauseRequest = {
   onTimeout?: string;
 };
 
-/**
- * What an interpreter gives. A commit is to be made durable before the next is asked for, and its event
- * published after that; a wait is answered by the value of `next()`.
- */
+/** What an interpreter gives: commits to be made durable, their events, and questions to be answered. */
 export type EngineEvent =
   | { kind: "event"; event: RunEvent }
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
@@ -78,9 +74,7 @@ type RunSetup = RunOptions & {
   control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;
-  /** The constructs and child runs around this workflow. */
   path: Path;
-  /** How many workflows this one is a child of. */
   depth: number;
 };
 
@@ -89,7 +83,6 @@ export class Written {
   variables: Write[] = [];
   artifacts: Artifact[] = [];
 
-  /** Takes all of it away. */
   claim(): Pick<Written, "variables" | "artifacts"> {
     const { variables, artifacts } = this;
     this.variables = [];
@@ -111,7 +104,6 @@ export class Run {
   readonly state: RunState;
   readonly variables: Variables;
   readonly scheduler: Scheduler<EngineEvent, Answered>;
-  /** What a step wrote that failed where nothing handled it. */
   readonly unclaimed = new Written();
   readonly startedAt = Date.now();
   status: ExecutionStatus = "running";
@@ -135,7 +127,6 @@ export class Run {
     this.setup = { adapters: {}, control: threadControl, ...noChild, ...setup };
   }
 
-  /** How long it has taken, up to its end: milliseconds. */
   get elapsed(): number {
     return (this.#endedAt ?? Date.now()) - this.startedAt;
   }

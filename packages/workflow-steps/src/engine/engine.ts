@@ -168,7 +168,6 @@ class EngineRun {
   readonly #options: Started;
   readonly #listeners = new Set<(event: RunEvent) => void>();
   readonly #abort = new AbortController();
-  /** The question that the run waits with. */
   #open: { token: string; settle: (answer: Answered | undefined) => void } | null = null;
   readonly #usedTokens = new Set<string>();
   readonly #replies = new Map<string, ResumeReply>();

@@ -24,7 +24,6 @@ export async function runEntries(interpreter: Interpreter, chain: Chain): Promis
 
 type Construct = Pick<StepDocument, "id" | "children"> & { errorStrategy?: string };
 
-/** What the chains of one iteration have of their own. */
 type Iteration = Pick<Chain, "locals" | "signal"> & {
   index: number;
   total: number;

@@ -12,7 +12,6 @@ import type { Called } from "../step/call.ts";
 /** Why a run ends before its chains do: a Stop, or an abort from outside. */
 type Halt = "stopped" | "cancelled";
 
-/** What a chain commits, apart from what the interpreter knows itself. */
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
 export type DriveOptions = {
@@ -113,15 +112,12 @@ export const isEnd = (next: string): next is ChainEnd => next === RETURN || next
 
 /** Steps that follow each other, at the top or inside a construct. */
 export type Chain = {
-  /** The constructs around it. */
   path: readonly PathPart[];
-  /** What its expressions see beside the run's names. */
   locals: Record<string, unknown>;
   signal: AbortSignal;
   position: Position;
   /** How many iterations the loop has that it is one of: what a BREAK leaves out is counted too. */
   iterations?: number;
-  /** Where its last commit leads. */
   committed: string | null;
   /** What failed, for the step that handles it: `_error`. */
   handled: ErrorMap | null;
@@ -155,9 +151,7 @@ export type Done = {
   called?: Called;
   selected?: string | null;
   next?: string;
-  /** Of a loop: how many it has in all. */
   iterations?: number;
-  /** Ends the run. */
   stop?: { reason: string | null };
 };
 

@@ -46,7 +46,6 @@ async function writeOutputs(writer: Writer): Promise<void> {
   context.isMapped = true;
 }
 
-/** Writes the `value` of a Set or a Write to its `target`. */
 export async function writeTarget(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const type = getStepType(step);

@@ -29,7 +29,6 @@ export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow
     subflows,
   });
 
-/** What a Pause got. */
 export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
 
 /** The position of one run of a step: the step as the log names it, and all constructs around it. */
@@ -86,7 +85,6 @@ export type RunState = {
   writeSeq: number;
   /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
   answers: Map<string, Answered>;
-  /** The Stop that ended the run. */
   stopped: { id: string; reason: string | null } | null;
 };
 
@@ -136,9 +134,7 @@ export type Write = { path: (string | number)[]; value: unknown; seq: number };
 export type ChildRun = {
   runID: string;
   params: Record<string, unknown>;
-  /** The path that the step names. */
   workflow: string;
-  /** The child's document, where it is not built into the bundle. */
   document?: WorkflowDocument;
 };
 

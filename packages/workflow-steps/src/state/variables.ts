@@ -22,8 +22,8 @@ export class Variables {
   readonly #owned = new WeakSet<object>();
   /** The variables that were shown and are long, with the beginning of their JSON where it is known. */
   readonly #long = new Map<string, { length: number; preview: string | null }>();
-  /** Objects that are not empty: to look for a first key takes long in a large one. */
-  readonly #filled = new WeakSet<object>();
+  /** Containers whose JSON is longer than a preview: to find that out takes long for a large one. */
+  readonly #wide = new WeakSet<object>();
 
   /** @param values They are changed; the containers in them are not. */
   constructor(values: Record<string, unknown>) {
@@ -61,29 +61,38 @@ export class Variables {
       return;
     }
     // All that changes lies in the innermost container that is there already.
-    const containers = along(this.#values[name], path);
+    const root = this.#values[name];
+    const containers = along(root, path);
     const depth = containers.length - 1;
     const [container, key] = [containers[depth] as Container, path[depth] as Key];
+    const isWide =
+      this.#wide.has(container) || startOf(container, previewLength).length === previewLength;
     const replaced = itemOf(container, key);
-    const added = replaced === undefined ? this.#joint(container, key) : -lengthOf(replaced);
+    const added = replaced === undefined ? joint(container, key, isWide) : -lengthOf(replaced);
     applyWrite(this.#values, write, this.#owned);
-    const changed = along(this.#values[name], path)[depth] as Container;
-    this.#filled.add(changed);
+    const after = along(this.#values[name], path);
+    const changed = after[depth] as Container;
     long.length += added + lengthOf(itemOf(changed, key));
+    if (isWide) this.#wide.add(changed);
+    if (replaced !== undefined) for (const one of after) this.#wide.delete(one);
     // A key that is a number stands before the others.
-    const comesLast = Array.isArray(changed) || !/^\d+$/.test(String(key));
-    if (depth > 0 || replaced !== undefined || !comesLast) long.preview = null;
-  }
-
-  /** What a new item needs beside its value: its key, its comma, and the nulls before it. */
-  #joint(container: Container, key: Key): number {
-    if (Array.isArray(container)) {
-      return (container.length > 0 ? 1 : 0) + (Number(key) - container.length) * "null,".length;
-    }
-    const isFilled = this.#filled.has(container) || Object.keys(container).length > 0;
-    return (isFilled ? 1 : 0) + lengthOf(String(key)) + 1;
+    const isLast = replaced === undefined && (Array.isArray(changed) || !/^\d+$/.test(String(key)));
+    const isKnown = depth > 0 || replaced !== undefined || isLast;
+    const isLater = !Array.isArray(root) && long.preview?.includes(keyText(path[0])) === false;
+    if (!((isKnown && isLater) || (isLast && isWide))) long.preview = null;
   }
 }
+
+/** What a new item needs beside its value: its key, its comma, and the nulls before it. */
+function joint(container: Container, key: Key, isWide: boolean): number {
+  if (Array.isArray(container)) {
+    return (container.length > 0 ? 1 : 0) + (Number(key) - container.length) * "null,".length;
+  }
+  const isFilled = isWide || Object.keys(container).length > 0;
+  return (isFilled ? 1 : 0) + keyText(key).length;
+}
+
+const keyText = (key: Key = ""): string => `${JSON.stringify(String(key))}:`;
 
 const lengthOf = (value: unknown): number => JSON.stringify(value)?.length ?? 0;
 
@@ -121,5 +130,5 @@ function startOf(value: unknown, length: number): string {
 
 function* partsOf(value: Container, length: number): Generator<string> {
   if (Array.isArray(value)) for (const item of value) yield startOf(item, length);
-  else for (const key in value) yield `${JSON.stringify(key)}:${startOf(value[key], length)}`;
+  else for (const key in value) yield `${keyText(key)}${startOf(value[key], length)}`;
 }

@@ -236,24 +236,18 @@ export function setPath(
   path: readonly (string | number)[],
   newValue: unknown,
   owned = new WeakSet<object>(),
+  depth = 0,
 ): unknown {
-  const containers: Container[] = [];
-  let value = root;
-  for (const [depth, segment] of path.entries()) {
-    if (refused.has(segment)) throw pathError(path, `the key ${segment} is refused`);
-    const container = containerAt(value, path, depth, owned);
-    containers.push(container);
-    value = Object.hasOwn(container, segment)
-      ? (container as Record<string, unknown>)[segment]
-      : undefined;
-  }
-  return containers.reduceRight<unknown>((below, container, depth) => {
-    const segment = path[depth] ?? "";
-    owned.add(container);
-    if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
-    else container[segment] = below;
-    return container;
-  }, newValue);
+  const segment = path[depth];
+  if (segment === undefined) return newValue;
+  if (refused.has(segment)) throw pathError(path, `the key ${segment} is refused`);
+  const container = containerAt(root, path, depth, owned) as Record<string | number, unknown>;
+  const before = Object.hasOwn(container, segment) ? container[segment] : undefined;
+  const below = setPath(before, path, newValue, owned, depth + 1);
+  owned.add(container);
+  if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
+  else container[segment] = below;
+  return container;
 }
 
 /** The value at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
