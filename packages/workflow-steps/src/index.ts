@@ -21,13 +21,16 @@ export { type BundleOptions, stepsBundle } from "./bundle/bundle.ts";
 export { documentsIn, type StepsDescriptor } from "./bundle/describe.ts";
 export {
   documentsOf,
+  planRerun,
   recordedCheckpoint,
   recordedSnapshot,
   type RecordedThread,
   recordedValues,
+  type Rerun,
+  rerunInput,
+  type RerunRequest,
   type StepValues,
 } from "./bundle/recorded.ts";
-export { planRerun, type Rerun, rerunInput, type RerunRequest } from "./bundle/rerun.ts";
 export { fold, type FoldedThread } from "./bundle/thread.ts";
 
 // Checkpoints

@@ -1,10 +1,11 @@
-import { type PathPart, WAIT } from "@uncaged/workflow";
+import { INPUT, isWorkflowError, type PathPart, WAIT } from "@uncaged/workflow";
 import { valuesOf, type WorkflowSnapshot } from "../context/context.ts";
 import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
-import type { Checkpoint } from "../state/checkpoint.ts";
-import { stepRunAt } from "../state/path.ts";
-import { comingStep, currentOf, hasEnded } from "../state/position.ts";
+import { isPlain, sameValue } from "../expression/value.ts";
+import { checkCheckpoint, type Checkpoint, records } from "../state/checkpoint.ts";
 import { localsAt, runAt } from "../state/fold.ts";
+import { keptWith, stepRun, type StepRun, stepRunAt, withoutQuestion } from "../state/path.ts";
+import { comingStep, currentOf, hasEnded, isNext } from "../state/position.ts";
 import {
   type Documents,
   newState,
@@ -13,7 +14,7 @@ import {
   type Workflow,
 } from "../state/state.ts";
 import { documentsIn } from "./describe.ts";
-import { fold, type FoldedThread, foldSteps } from "./thread.ts";
+import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 
 /** A thread as it is recorded; `status` is the thread's own. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
@@ -148,4 +149,148 @@ export function recordedValues(
     variables: run.state.variables,
     localVars: localsAt(run),
   };
+}
+
+/**
+ * What is asked of a rerun. A `checkpoint` with no more than `threadId` and `steps` stands for the state that
+ * these first steps make; then the step may be given by its `path`.
+ */
+export type RerunRequest = {
+  checkpoint: unknown;
+  stepID?: string;
+  path?: readonly PathPart[];
+  overrides?: Record<string, unknown>;
+};
+
+type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
+
+/** The steps that a rerun keeps, the first `kept` or those by number from 0, and the step put behind them. */
+export type Rerun = {
+  kept: number;
+  steps?: number[];
+  input: { content: string; meta: RerunMeta };
+};
+
+/** The `__input__` step with which a rerun begins. */
+export function rerunInput({
+  stepID,
+  path,
+  overrides = {},
+  checkpoint,
+}: Omit<RerunMeta, "for">): Rerun["input"] {
+  const names = Object.keys(overrides).join(", ");
+  const text = `again from ${stepID ?? "where it stood"}`;
+  return {
+    content: names === "" ? text : `${text}, with another ${names}`,
+    meta: {
+      for: "rerun",
+      ...(stepID !== undefined && { stepID }),
+      ...(path !== undefined && { path }),
+      overrides,
+      ...(checkpoint !== undefined && { checkpoint }),
+    },
+  };
+}
+
+/**
+ * How to run again from a checkpoint. Of its thread those steps are kept that come before the last run of
+ * the chosen step, and those of concurrent chains; without a step, those that the checkpoint is of. It is
+ * put behind them, and its values win, only when it differs from what they make.
+ *
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
+ * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
+ */
+export function planRerun(
+  documents: Documents,
+  thread: Begun | null,
+  request: RerunRequest,
+): Rerun {
+  const workflow = readWorkflow(documents);
+  const { checkpoint, stepID, path, overrides } = request;
+  if (!thread) return planned(workflow, null, [], { stepID, overrides, checkpoint });
+  if (isReference(checkpoint)) {
+    const [count, most] = [checkpoint.steps, thread.steps.length];
+    if (count > most) {
+      const message = `the checkpoint can't be used: it is of ${count} steps, and the thread has ${most}`;
+      throw failure("CHECKPOINT_INVALID", message, "take one that this thread made");
+    }
+    return planned(workflow, thread, first(count), { stepID, path, overrides });
+  }
+  checkCheckpoint(workflow, checkpoint);
+  const run = runFor(workflow, thread, request);
+  const before = thread.steps.slice(0, run.before);
+  const made = madeBy(documents, { ...thread, steps: before });
+  const isMade = made !== null && isSame(made, checkpoint, stepID === undefined);
+  const given = { stepID, overrides, ...(!isMade && { checkpoint }) };
+  if (run.path) {
+    try {
+      const kept = keptWith(workflow.outline, thread.steps, run);
+      return planned(workflow, thread, kept, { ...given, path: run.path });
+    } catch (error) {
+      // This version of the workflow has no such path.
+      if (!isWorkflowError(error) || error.code !== "PLACE_UNKNOWN") throw error;
+    }
+  }
+  // What this version of the workflow can't read is not kept.
+  return planned(workflow, thread, first(made ? run.before : 0), given);
+}
+
+/** The plan, once a thread has been begun by it: that throws for what keeps it from beginning. */
+function planned(
+  workflow: Workflow,
+  thread: Begun | null,
+  numbers: number[],
+  request: Omit<RerunMeta, "for">,
+): Rerun {
+  const input = rerunInput(request);
+  const { steps, ...begun } = thread ?? { threadId: "", prompt: "", steps: [] };
+  const kept = numbers.map((number) => steps[number] as Begun["steps"][number]);
+  foldSteps(workflow, { ...begun, steps: [...kept, { role: INPUT, ...input }] });
+  const isPrefix = numbers.every((number, index) => number === index);
+  return { kept: numbers.length, ...(!isPrefix && { steps: numbers }), input };
+}
+
+const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+// The run of the step that the checkpoint comes to next, else its last one; without a path if none is known.
+function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
+  const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
+  const all = thread.steps.slice(0, count);
+  const before = withoutQuestion(all);
+  if (stepID === undefined) return { before, path: null };
+  const steps = all.slice(0, before);
+  try {
+    const state = foldSteps(workflow, { ...thread, steps });
+    const current = currentOf(workflow.outline, state.position);
+    const isComing = isNext(state.position, stepID) || current === stepID;
+    const coming = isComing ? comingStep(workflow, state, stepID) : null;
+    if (coming) return { before, path: [...coming.path] };
+    const run = isComing ? null : stepRun(steps, stepID);
+    if (run?.path) return run;
+  } catch {
+    // Its steps may be counted all the same.
+  }
+  return { before: stepRun(thread.steps, stepID)?.before ?? before, path: null };
+}
+
+const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0;
+
+const isReference = (checkpoint: unknown): checkpoint is { steps: number } =>
+  isPlain(checkpoint) &&
+  isCount(checkpoint.steps) &&
+  Object.keys(checkpoint).every((name) => name === "threadId" || name === "steps");
+
+function madeBy({ document, subflows }: Documents, thread: Begun): Checkpoint | null {
+  try {
+    return fold(document, { ...thread, subflows });
+  } catch {
+    return null;
+  }
+}
+
+function isSame(made: Checkpoint, given: unknown, isAtStep: boolean): boolean {
+  if (!isPlain(given)) return false;
+  const names = [...Object.keys(records), "completedSteps", ...(isAtStep ? ["currentStepID"] : [])];
+  return names.every((name) => sameValue((made as Record<string, unknown>)[name], given[name]));
 }

@@ -16,7 +16,6 @@ export type Handler = (context: ChildExecutionContext, step: StepDocument) => un
 export class ExecutionContext {
   readonly run: Run;
   readonly written = new Written();
-  /** Set when the step's `out` is mapped already. */
   isMapped = false;
   /** Set when the step has ended: what its handler does later is dropped. */
   isOver = false;
@@ -56,7 +55,6 @@ export class ExecutionContext {
     return { runID: this.runID, workflowID: this.workflowID, workflow: title, version };
   };
 
-  /** A local name such as `_item`; undefined when there is none. */
   local(name: string): unknown {
     return own(this.run.state.localVars, name);
   }
@@ -76,11 +74,7 @@ export class ExecutionContext {
     return this.#evaluator.condition(value);
   }
 
-  /**
-   * Writes a variable, a copy of the value: `["$list", 0, "name"]` writes `$list[0].name`.
-   *
-   * @throws WorkflowError `VARIABLE_UNKNOWN`, `VALUE_NOT_JSON`, `PATH_REFUSED`.
-   */
+  /** Writes a copy: `["$list", 0, "name"]` is `$list[0].name`. @throws WorkflowError `VARIABLE_UNKNOWN` */
   set(path: (string | number)[], value: unknown, stepID: string | null): void {
     if (this.isOver) return;
     const { run } = this;

@@ -104,7 +104,6 @@ export class Engine {
 
   /**
    * Goes on from a checkpoint, or from as little as a `currentStepID` and what that step needs.
-   * `overrides` are new values of `$variables`, `_locals` and params.
    *
    * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`
    * before any event, and as {@link Engine.execute}.

@@ -46,10 +46,8 @@ export type RunResult =
   | { status: "cancelled" };
 
 /**
- * Drives a run from its position to its end, and alone knows how step workflows behave. It does no I/O.
- *
- * What concurrent steps publish and commit comes out of the run's scheduler, in the order of `seq`; a
- * chain continues after a commit only when the next item was asked for.
+ * Drives a run from its position to its end, and alone knows how step workflows behave. It does no I/O. Items
+ * come in the order of `seq`, and a chain continues after a commit only when the next item was asked for.
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
@@ -286,7 +284,6 @@ const nextOf = (step: StepDocument): string => step.next ?? RETURN;
 // These map no outputs: they print when all of them is done.
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
-/** A step's own work, without its children. */
 async function work(task: Task): Promise<Done> {
   switch (task.type) {
     case "Noop":

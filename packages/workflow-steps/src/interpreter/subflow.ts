@@ -136,15 +136,11 @@ const unreadable = (id: string, path: string, why: string) =>
     "check the path; it counts from the folder of the run",
   );
 
-/** A workflow that a step runs, and its state. */
 type Child = { workflow: Workflow; state: RunState };
 
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
-/**
- * Runs a child workflow to its end. Its steps are committed as the parent's, its events reach the
- * parent as what a tool reports, and a Pause of it holds the parent.
- */
+/** Runs a child workflow: its steps are committed as the parent's, its events are what a tool reports. */
 async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
   const { interpreter, signal, step } = task;
   const { handlers } = interpreter;

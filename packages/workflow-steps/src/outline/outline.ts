@@ -9,7 +9,6 @@ export type Outline = {
   steps: ReadonlyMap<string, StepDocument>;
   /** The steps that no other step names. Several are the children of an implicit fork, `__entry__`. */
   entries: readonly string[];
-  /** What a step names, as far as it is there. */
   referencesOf: (id: string) => readonly Reference[];
   /** Each way (at most 100) in which a step lies in constructs, outermost first; `[[]]` at the top. */
   enclosuresOf: (id: string) => Enclosure[][];
@@ -19,14 +18,10 @@ export type Outline = {
   reachableFrom: (id: string) => Set<string>;
   /** The steps that lead back to themselves, those of one cycle together. */
   cycles: readonly (readonly string[])[];
-  /** Whether two steps lead to each other. */
   isCycle: (one: string, other: string) => boolean;
 };
 
-/**
- * The outline of a document, in time linear in its size. Never throws: a document that is not valid has
- * one too, without references to steps that are not there.
- */
+/** The outline of any document, valid or not, in time linear in its size. */
 export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const steps = stepsOf(document.steps);
   const references = new Map<string, Reference[]>();
@@ -233,7 +228,6 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
 /** The name of the input with the workflow that a step runs. */
 export const pathInput = "workflow_path";
 
-/** Whether a step runs another workflow. */
 export function runsWorkflow(step: StepDocument): boolean {
   const type = getStepType(step);
   if (type !== "Tool") return type === "Subflow";
@@ -257,7 +251,6 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
   }
 }
 
-/** The step with another path in its input. */
 export function withPath(step: StepDocument, path: string): StepDocument {
   const field = step.in === undefined ? "input" : "in";
   const literal = path.startsWith("=") ? `=${path}` : path;

@@ -8,7 +8,6 @@ import type { StepAt } from "./state.ts";
  * workflows around it; a run begins with the first step that lies in it, that of a Pause with its question.
  */
 
-/** A step of a thread's log, as far as it is looked at here. */
 export type LoggedStep = { role: string; meta: Record<string, unknown> };
 
 /** A run of a step in a log: how many steps come before it, and where it ran; null when it has not run. */
@@ -87,7 +86,6 @@ export function stepRun(
   return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
 
-/** How many of a thread's steps come before the run that {@link stepRun} gives. */
 export const stepsBefore = (
   steps: readonly LoggedStep[],
   stepID: string,

@@ -13,10 +13,7 @@ type Container = unknown[] | Record<string, unknown>;
 const most = 10 * 1024;
 const previewLength = 200;
 
-/**
- * The variables of a run while it goes on. A write costs its own size, not that of the variable: the
- * length of a long variable's JSON is kept up to date write by write.
- */
+/** The variables of a run while it goes on. A write costs its own size, not that of the variable. */
 export class Variables {
   readonly #values: Record<string, unknown>;
   readonly #owned = new WeakSet<object>();

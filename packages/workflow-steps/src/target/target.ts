@@ -10,10 +10,7 @@ type Part = { text: string } | { expression: string };
 /** One step into a value: a key (`.key`, `.user_{_item.id}`), or what an expression in `[…]` gives. */
 type Segment = { kind: "key" | "index"; parts: Part[] };
 
-/**
- * Where a value is written: into a declared variable, `$name` with a path, or to a file, `/path`.
- * `source` is the text of the target.
- */
+/** Where a value is written: into a declared variable, `$name` with a path, or to a file, `/path`. */
 export type Target =
   | { kind: "variable"; source: string; name: string; segments: Segment[] }
   | { kind: "file"; source: string; parts: Part[] };
@@ -127,11 +124,7 @@ function partnerOf(source: string, start: number, close: string): number {
   return -1;
 }
 
-/**
- * The targets of an `out`, each with what it gets: a text is one target that gets `=_result`.
- *
- * @throws WorkflowError `OUT_INVALID`
- */
+/** The targets of an `out`, each with what it gets, a text `=_result`. @throws WorkflowError `OUT_INVALID` */
 export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
   if (typeof out === "string") return [[out, "=_result"]];
@@ -151,8 +144,7 @@ export type ResolvedTarget =
 /**
  * What a target names now. A number in `[…]` is an index, a text a key.
  *
- * @throws WorkflowError `TARGET_INVALID`; `TARGET_UNRESOLVED` when a placeholder has no value, or one that
- * is neither text nor number; ExpressionError when one can't be evaluated.
+ * @throws WorkflowError `TARGET_INVALID`, `TARGET_UNRESOLVED`; ExpressionError.
  */
 export function resolveTarget(text: string, scope: Scope): ResolvedTarget {
   const target = parseTarget(text);
@@ -222,13 +214,11 @@ const index = /^(?:0|[1-9]\d{0,14})$/;
 type Container = unknown[] | Record<string, unknown>;
 
 /**
- * `root` with a new value at a path. Only the containers on the path are copied, `root` and all else
- * stay as they are: but for those in `owned`, which are changed in place, so that a value that grows
- * does not cost what it has become; the copies are put into it. What is null on the way becomes an array
- * before a number, else an object; an array that must grow is filled with null.
+ * `root` with a new value at a path. Containers on the path are copied, but for those in `owned`, which are
+ * changed in place so that a value that grows does not cost what it has become; the copies are put into it.
+ * What is null on the way becomes an array before a number, else an object; gaps in arrays become null.
  *
- * @throws WorkflowError `PATH_REFUSED` for a segment such as `__proto__`, a key in an array, a text or a
- * number in the way, and an index more than 1,000,000 beyond the array's end.
+ * @throws WorkflowError `PATH_REFUSED`, also for an index more than 1,000,000 beyond an array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
  */
 export function setPath(

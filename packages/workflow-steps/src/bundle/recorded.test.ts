@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import type { RoleOutput } from "@uncaged/workflow";
 import type { WorkflowDocument } from "../document/format.ts";
 import { stepsBundle } from "./bundle.ts";
-import { recordedCheckpoint, recordedSnapshot } from "./recorded.ts";
-import { planRerun, type RerunRequest } from "./rerun.ts";
+import { planRerun, recordedCheckpoint, recordedSnapshot, type RerunRequest } from "./recorded.ts";
 
 const document: WorkflowDocument = {
   version: "3.16",
