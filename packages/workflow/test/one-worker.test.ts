@@ -6,7 +6,14 @@ import { listLive } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { spawnWorker } from "../src/local/worker-client.ts";
 import { takeLock } from "../src/storage/lock.ts";
-import { dataPath, lockPath, runDir, socketName, workerLogPath } from "../src/storage/paths.ts";
+import {
+  dataPath,
+  lockPath,
+  runDir,
+  socketName,
+  startLockPath,
+  workerLogPath,
+} from "../src/storage/paths.ts";
 import { isAlive } from "../src/worker/worker-info.ts";
 import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { spawnClient } from "./fixtures/clients.ts";
@@ -56,6 +63,23 @@ describe("one worker for a hash", () => {
     expect(allThreads(store.root)).toEqual([{ hash, threadId }]);
     await store.whenStatus({ hash, threadId }, "completed");
     expect(store.roles({ hash, threadId })).toHaveLength(5);
+  }, 60_000);
+
+  test("starts one thread when processes bring the same thread id to two versions", async () => {
+    const store = new TestStore();
+    const hashes = [await store.add(`${counter}// 1`), await store.add(`${counter}// 2`)];
+    const go = join(store.folder, "go");
+    const threadId = ulid();
+    const clients = Array.from({ length: 10 }, (_, n) =>
+      spawnClient(store, { workflow: hashes[n % 2] as string, threadId }, { go }),
+    );
+    writeFileSync(go, "");
+    const printed = (await Promise.all(clients.map((client) => client.printed()))).flat();
+    expect(printed.map((one) => one.threadId)).toEqual(Array.from({ length: 10 }, () => threadId));
+    const found = allThreads(store.root);
+    expect(found).toHaveLength(1);
+    expect(found[0]?.threadId).toBe(threadId);
+    expect(existsSync(startLockPath(store.root, threadId))).toBe(false);
   }, 60_000);
 
   test("answers a second start with the first, also when the thread has ended", async () => {

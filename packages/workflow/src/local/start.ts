@@ -96,19 +96,27 @@ async function sendStart(
   request: Omit<StartRequest, "threadId">,
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
-  if (given !== undefined) {
-    const { startOf, threadWithId } = await import("./threads.ts");
-    const there = threadWithId(root, checkThreadId(given));
+  const begin = (threadId: string) => startNew(root, hash, { threadId, ...request }, prewarmed);
+  if (given === undefined) return await begin((await import("ulid")).ulid());
+  const { startOf, threadWithId, withThreadId } = await import("./threads.ts");
+  return await withThreadId(root, checkThreadId(given), async () => {
+    const there = threadWithId(root, given);
     const start = there && startOf(root, there);
-    if (start) return { ...there, workflow: start.name };
-  }
+    return start ? { ...there, workflow: start.name } : await begin(given);
+  });
+}
+
+async function startNew(
+  root: Root,
+  hash: string,
+  body: StartRequest,
+  prewarmed?: Prewarmed | null,
+): Promise<StartedThread> {
   const isPrewarmed = prewarmed?.root === root && prewarmed.hash === hash;
   const candidate = isPrewarmed ? prewarmed.candidate : newCandidate(root, hash);
-  const threadId = given ?? (await import("ulid")).ulid();
-  const body: StartRequest = { threadId, ...request };
   // By its id a thread starts once, however often it is asked for.
   await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
-  return { threadId, workflow: request.workflow, hash };
+  return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
 const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", "forkFrom"]);

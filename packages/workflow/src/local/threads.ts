@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { ulidTime } from "../contract/base32.ts";
+import { failedError } from "../contract/error.ts";
 import {
   type LogOutline,
   readLog,
@@ -8,8 +9,18 @@ import {
   type Unreadable,
 } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
+import { removeQuietly } from "../storage/files.ts";
+import { waitForLock } from "../storage/lock.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
-import { dataPath, isThreadId, loggedHashes, type Root, threadIdsOf } from "../storage/paths.ts";
+import {
+  dataPath,
+  isThreadId,
+  loggedHashes,
+  type Root,
+  startLockPath,
+  threadIdsOf,
+} from "../storage/paths.ts";
+import { createRoot } from "../storage/root.ts";
 import { notFound, pickThread } from "../thread/selection.ts";
 import { type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
@@ -38,6 +49,35 @@ export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => existsSync(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
+
+const startTimeoutMs = 30_000;
+
+/** Does something while no one else starts a thread with this id, of another version either. */
+export async function withThreadId<T>(
+  root: Root,
+  threadId: string,
+  act: () => Promise<T>,
+): Promise<T> {
+  createRoot(root);
+  const path = startLockPath(root, threadId);
+  const late = performance.now() + startTimeoutMs;
+  const lock = await waitForLock(path, () => {
+    if (performance.now() > late) throw stillStarting(threadId);
+  });
+  try {
+    return await act();
+  } finally {
+    removeQuietly(path);
+    lock.release();
+  }
+}
+
+const stillStarting = (threadId: string) =>
+  failedError(
+    "START_PENDING",
+    `another start of ${threadId} has not been answered yet`,
+    "try again; it ends with the process that asked for it",
+  );
 
 /** A thread's start record; null when there is none that can be read. */
 export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {

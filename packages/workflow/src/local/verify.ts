@@ -178,6 +178,7 @@ const rules = {
   root: (name) => (registryFiles.has(name) ? "file" : folders.has(name) ? "folder" : null),
   flat: (name) => {
     if (name.endsWith(".sock")) return isHash(name.slice(0, -5)) ? "socket" : null;
+    if (name.endsWith(".lock") && isThreadId(name.slice(0, -5))) return "file";
     return flatFile.test(name) || runFiles.has(name) ? "file" : null;
   },
   logs: (name) => (isHash(name) ? "folder" : null),

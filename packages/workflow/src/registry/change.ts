@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { failedError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
-import { type Lock, takeLock } from "../storage/lock.ts";
+import { waitForLock } from "../storage/lock.ts";
 import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { backupPath, findRegistry, type Found } from "./read.ts";
@@ -59,7 +59,7 @@ export async function findOwn(root: Root): Promise<Found> {
 /** Does something while no one else changes the registry. Makes the storage root when it is missing. */
 export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Promise<T> {
   createRoot(root);
-  const lock = await waitForLock(root);
+  const lock = await waitForLock(registryLockPath(root), untilStuck(root));
   try {
     return await act();
   } finally {
@@ -67,13 +67,11 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
   }
 }
 
-// Polled and not waited for: its owner may be this very process, which a blocking wait would stop.
-async function waitForLock(root: Root): Promise<Lock> {
+/** Gives up waiting when the registry has not changed for some time. */
+function untilStuck(root: Root): () => void {
   let last = versionOf(root);
   let since = performance.now();
-  for (;;) {
-    const lock = takeLock(registryLockPath(root), 0);
-    if (lock) return lock;
+  return () => {
     const version = versionOf(root);
     if (version !== last) since = performance.now();
     else if (performance.now() - since > stuckMs) {
@@ -82,8 +80,7 @@ async function waitForLock(root: Root): Promise<Lock> {
       throw failedError("REGISTRY_LOCKED", message, hint);
     }
     last = version;
-    await Bun.sleep(2 + Math.random() * 10);
-  }
+  };
 }
 
 /** What differs whenever the registry was written. */

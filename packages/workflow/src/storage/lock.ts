@@ -33,6 +33,19 @@ export function takeLock(path: string, waitMs: number): Lock | null {
   }
 }
 
+/**
+ * Takes the lock when it is free, and leaves the thread to others while it waits: its owner may be this very
+ * process. `onWait` is called at each turn and throws to give up.
+ */
+export async function waitForLock(path: string, onWait: () => void): Promise<Lock> {
+  for (;;) {
+    const taken = takeLock(path, 0);
+    if (taken) return taken;
+    onWait();
+    await Bun.sleep(2 + Math.random() * 10);
+  }
+}
+
 function open(path: string): number {
   try {
     return openOwnFile(path, O_RDWR | O_CREAT);

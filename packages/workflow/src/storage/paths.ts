@@ -32,6 +32,9 @@ export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}
 export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 /** The lock under which the registry changes. */
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
+/** The lock under which a thread with an id of its caller's is started, whatever its version. */
+export const startLockPath = (root: Root, threadId: string) =>
+  join(root, "run", `${threadId}.lock`);
 /** Where the HTTP server listens, and its token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
