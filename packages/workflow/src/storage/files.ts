@@ -29,7 +29,7 @@ export function openOwnFile(path: string, flags: number): number {
   const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
   const found = fstatSync(fd);
   const writes = (flags & (O_WRONLY | O_RDWR)) !== 0;
-  if (found.isFile() && (!writes || found.nlink === 1)) return fd;
+  if (found.isFile() && (!writes || found.nlink <= 1)) return fd;
   closeSync(fd);
   throw notPlain();
 }
