@@ -14,11 +14,10 @@ export type ChildTask = {
   cwd: string;
   env?: Record<string, string>;
   timeoutMs: number;
-  /** The most resident memory, in bytes. Watched where the system reports it (Linux). */
+  /** In bytes. Watched where the system reports it (Linux). */
   maxMemory: number;
 };
 
-/** How a child ended; `answer` is JSON. */
 export type ChildEnd =
   | { by: "answer"; answer: unknown }
   | { by: "exit"; how: string }

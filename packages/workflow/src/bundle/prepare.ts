@@ -1,6 +1,5 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Descriptor } from "../contract/contract.ts";
 import { failedError, usageError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -16,15 +15,10 @@ import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
 import { positionIn } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
-import { maxBundleSize } from "./store.ts";
+import { maxBundleSize, type SideFiles } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
-export type PreparedBundle = {
-  bytes: Uint8Array;
-  descriptor: Descriptor;
-  map?: string;
-  types?: string;
-};
+export type PreparedBundle = SideFiles & { bytes: Uint8Array };
 
 const maxTextSize = 16 << 20;
 const maxDetails = 1000;

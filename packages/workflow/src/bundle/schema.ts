@@ -34,7 +34,6 @@ const loaded = new Map<string, Promise<Ajv>>();
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
  * `all` it gives each reason why a value does not fit, else the first; `name` is what a reason calls it.
- *
  * Every `$ref` must lead to a path in the schema itself: nothing is fetched.
  */
 export async function compileSchema(

@@ -7,9 +7,8 @@ import { isPlainObject, isRecord, kindOf, show } from "./show.ts";
 export type Refused = { ok: false; reason: string };
 
 /**
- * A step that may be committed. `json` is its text, with exactly the keys role, content and meta in
- * this order; `step` is what a reader of that text gets, and shares nothing with what was yielded.
- * `attempt` is the id that it names, if any.
+ * A step that may be committed. `json` is its text, with exactly the keys role, content and meta; `step` is
+ * what a reader of that text gets. `attempt` is the id that it names, if any.
  */
 export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 

@@ -61,9 +61,8 @@ export type WorkflowFn = (
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
- * How a bundle describes itself: the named export `descriptor`. `maxRounds` is that of its threads when
- * their starter does not say; 100 without it. `input` is what `params` must be: a form asks for it, and a
- * start with other params is refused.
+ * How a bundle describes itself. `maxRounds` is that of its threads when their starter does not say, 100
+ * without it. `input` is what `params` must be: a form asks for it, and other params are refused.
  */
 export type Descriptor = {
   description: string;

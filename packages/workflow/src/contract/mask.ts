@@ -1,7 +1,5 @@
 /**
- * Takes the secrets of an environment out of a text: `mask(text)`.
- *
- * `value` masks the texts of a JSON value. `pending` counts the characters at the end of a text with
+ * Takes the secrets of an environment out of a text: `mask(text)`. `value` masks the texts of a JSON value. `pending` counts the characters at the end of a text with
  * which a secret may have begun, and `stream` holds those back: it masks a text that comes in pieces,
  * also a secret that lies in two of them.
  */

@@ -2,7 +2,7 @@ import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
-/** What a step's function is given: those of the thread, never of the process that it runs in. */
+/** What a step's function is given: the thread's, never that of the process that it runs in. */
 export type StepContext = {
   signal: AbortSignal;
   cwd: string | undefined;
@@ -13,7 +13,7 @@ export type StepContext = {
   attempts: Attempts | undefined;
 };
 
-/** The work of a step. What it returns is recorded and must survive JSON: see {@link DurableStep}. */
+/** The work of a step. What it returns is recorded and must survive JSON. */
 export type StepFn<T> = (context: StepContext) => T | Promise<T>;
 
 /** A part of a durable workflow that ends with a `T`, for a generator of one's own: `yield* part(step)`. */

@@ -39,8 +39,7 @@ export type DurableProgram = (
  * When the thread is closed, the program's `finally` blocks run.
  *
  * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described
- *   without `yield*`, `NO_ANSWER` when it is driven past a `__wait__` without the `__input__` step.
- *   What the work of a step throws and the program does not catch is thrown as it was.
+ *   without `yield*`, `NO_ANSWER`. What the work of a step throws and nothing catches is thrown as it was.
  */
 export function durable(program: DurableProgram): WorkflowFn {
   const workflow: WorkflowFn = async function* run(input, options) {

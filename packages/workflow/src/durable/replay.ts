@@ -51,10 +51,7 @@ export class Replay {
     return next;
   }
 
-  /**
-   * Takes the recorded answer to a question. A question that the log has without an answer is left
-   * behind, for it is asked again; an answer that was given before the question is taken too.
-   */
+  /** Takes the recorded answer to a question, also one given before it; a question without one is asked again. */
   takeAnswer(what: string): RoleOutput | undefined {
     const waits = `waits for ${show(what)}`;
     for (let next = this.peek(); next !== undefined; next = this.peek()) {
@@ -127,7 +124,7 @@ export class Progress {
     }
   }
 
-  /** Keeps a failure until it is known whether the workflow goes on after it. */
+  /** Keeps a failure until the workflow goes on after it. */
   remember(failure: RoleOutput): void {
     this.#failures.push(failure);
   }

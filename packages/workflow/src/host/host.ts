@@ -185,9 +185,7 @@ export type Forked = StartedThread & { forkFrom: ForkFrom };
 /** A thread among those that it was forked from, and those that were forked from them. */
 export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
 
-/**
- * Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique prefix of one.
- */
+/** Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique prefix of one. */
 export type ThreadQuery = {
   /** 20 when it is left out. */
   limit?: number;
@@ -214,8 +212,6 @@ export type LogOptions = {
   since?: number;
   /** Only lines of these tags and events of these types: the others are not even parsed. */
   only?: readonly string[];
-  /** Only the events that come before the step with this number, from 1. */
-  step?: number;
   /** Begins with the last so many lines. */
   tail?: number;
   /** The events alone, the newest first. */

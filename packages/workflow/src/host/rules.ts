@@ -18,10 +18,7 @@ export async function* follow(
   }
 }
 
-/**
- * Waits until a thread no longer goes on without anyone's doing, and gives it; with an aborted `signal`
- * at once.
- */
+/** Waits as {@link follow} does, and gives the thread; with an aborted `signal` at once. */
 export async function settled(
   host: Host,
   ref: ThreadRef,

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dataPath, logsDir, type Root, threadsDir } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
-import { StoreWatch } from "./changes.ts";
+import { watchStore } from "./changes.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;
 let reported: string[];
-let watch: StoreWatch;
+let watch: ReturnType<typeof watchStore>;
 
 beforeEach(() => {
   root = openRoot({ path: mkdtempSync(join(tmpdir(), "store-watch-")) });
@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 const open = () => {
-  watch = new StoreWatch(root, ({ threadId }) => reported.push(threadId));
+  watch = watchStore(root, ({ threadId }) => reported.push(threadId));
 };
 
 /** Writes a file again and again until something is reported: a folder is watched some moments later. */

@@ -20,16 +20,14 @@ const freshMs = 400;
 const listEveryMs = 2_000;
 
 /**
- * What changes in a storage root. The system reports which logs have grown; who is driven is asked twice a
- * second, for no log records a pause or the loss of a worker; and everything is listed now and then.
- *
- * @see Host.changes
+ * The system reports which logs have grown; who is driven is asked twice a second, for no log records a
+ * pause or the loss of a worker; and everything is listed now and then. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
   const seen = new SeenThreads(root);
   let wake = Promise.withResolvers<void>();
   const rouse = (): void => wake.resolve();
-  const watched = new StoreWatch(root, (ref) => {
+  const watched = watchStore(root, (ref) => {
     seen.changed(ref);
     rouse();
   });
@@ -152,58 +150,47 @@ const logName = /^(.+)\.data\.jsonl$/;
 
 /**
  * Calls back when the log of any thread of a storage root has changed, as far as the system reports it:
- * look through the list of threads now and then all the same.
+ * look through the list of threads now and then all the same. `ensure` watches the folders that have come since.
  */
-export class StoreWatch {
-  readonly #root: Root;
-  readonly #onThread: (ref: ThreadRef) => void;
-  readonly #folders = new Map<string, FSWatcher>();
-
-  constructor(root: Root, onThread: (ref: ThreadRef) => void) {
-    this.#root = root;
-    this.#onThread = onThread;
-    this.ensure();
-  }
-
-  /** Watches the folders that have come since. */
-  ensure(): void {
-    this.#add(logsDir(this.#root), (name) => {
-      if (isHash(name)) this.ensure();
-    });
-    for (const hash of this.#hashes()) {
-      this.#add(threadsDir(this.#root, hash), (name) => {
-        const [, threadId = ""] = logName.exec(name) ?? [];
-        if (isThreadId(threadId)) this.#onThread({ hash, threadId });
-      });
-    }
-  }
-
-  close(): void {
-    for (const watcher of this.#folders.values()) watcher.close();
-    this.#folders.clear();
-  }
-
-  #hashes(): string[] {
+export function watchStore(
+  root: Root,
+  onThread: (ref: ThreadRef) => void,
+): { ensure: () => void; close: () => void } {
+  const folders = new Map<string, FSWatcher>();
+  const add = (folder: string, onName: (name: string) => void): void => {
+    if (folders.has(folder)) return;
     try {
-      return loggedHashes(this.#root);
-    } catch {
-      // What can't be read now may be read when it is called next.
-      return [];
-    }
-  }
-
-  #add(folder: string, onName: (name: string) => void): void {
-    if (this.#folders.has(folder)) return;
-    try {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => {
-        if (name !== null) onName(name);
-      });
-      this.#folders.set(
-        folder,
-        watcher.on("error", () => this.#folders.delete(folder)),
-      );
+      const watcher = watch(folder, { persistent: false }, (_event, name) => onName(name ?? ""));
+      watcher.on("error", () => folders.delete(folder));
+      folders.set(folder, watcher);
     } catch {
       // It is not there yet, is gone, or can't be watched: the next call tries again.
     }
+  };
+  const ensure = (): void => {
+    add(logsDir(root), (name) => {
+      if (isHash(name)) ensure();
+    });
+    for (const hash of hashesIn(root)) {
+      add(threadsDir(root, hash), (name) => {
+        const [, threadId = ""] = logName.exec(name) ?? [];
+        if (isThreadId(threadId)) onThread({ hash, threadId });
+      });
+    }
+  };
+  ensure();
+  const close = (): void => {
+    for (const watcher of folders.values()) watcher.close();
+    folders.clear();
+  };
+  return { ensure, close };
+}
+
+// What can't be read now may be read when it is called next.
+function hashesIn(root: Root): string[] {
+  try {
+    return loggedHashes(root);
+  } catch {
+    return [];
   }
 }

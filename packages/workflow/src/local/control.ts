@@ -35,11 +35,7 @@ export async function control(
   }
 }
 
-/**
- * Stops a running thread at its next yield. Until then it is seen as `running`.
- *
- * @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT`, `NOT_RUNNING` when no live worker drives it.
- */
+/** Stops a running thread at its next yield. Until then it is seen as `running`. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   const view = await readView(root, ref);
   checkOpen(root, view);
@@ -55,9 +51,6 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
 /**
  * Lets a paused thread go on, starts an interrupted one again from its committed steps, or answers a
  * waiting one. An answer with a `meta.requestId` that was taken before is answered as it was then.
- *
- * @throws WorkflowError `THREAD_ENDED`, `ALREADY_RUNNING`, `WAITING`, `NOT_WAITING`, `ANSWER_TOKEN`,
- * `ANSWER_LATE`, `ANSWER_INVALID`, `LOG_CORRUPT`.
  */
 export async function resumeThread(
   root: Root,
@@ -99,8 +92,6 @@ type Killed = Controlled & { resumed: string[] };
  * Ends a thread that has not ended: its end record is on the disk when this returns. `force` ends a worker
  * that does not answer, with everything that it runs, and resumes its other threads with `env`; also one
  * that a thread which has ended still blocks, in its `finally`.
- *
- * @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT`, `WORKER_SILENT` (use `force`).
  */
 export async function killThread(
   root: Root,
@@ -163,12 +154,7 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
   );
 }
 
-/**
- * Removes a thread's logs. One that runs, is paused or waits for an answer is removed only with
- * `force`, which kills it first.
- *
- * @throws WorkflowError `THREAD_RUNNING`, `THREAD_NOT_FOUND` (missing).
- */
+/** Removes a thread's logs; of one that runs, is paused or waits only with `force`, which kills it first. */
 export async function removeThread(
   root: Root,
   ref: ThreadRef,

@@ -49,17 +49,11 @@ export async function* readLines(
   }
 }
 
-function* wantedOf(
-  lines: Iterable<Line>,
-  { since = 0, only, step }: LogOptions,
-): Generator<LogLine> {
+function* wantedOf(lines: Iterable<Line>, { since = 0, only }: LogOptions): Generator<LogLine> {
   const isWanted = (name: string | undefined): boolean => only?.includes(name ?? "") ?? true;
   for (const { value, position } of lines) {
     const record = value as InfoRecord | undefined;
     if (typeof record?.tag !== "string" || record.timestamp < since) continue;
-    // What a step's end finds in the log may still follow it; a step later nothing does.
-    if (step !== undefined && (record.step ?? 0) > step + 1) return;
-    if (step !== undefined && record.step !== step) continue;
     if (isWanted(record.tag) || isWanted(record.type)) yield { record, position };
   }
 }
@@ -70,12 +64,7 @@ function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
   }
 }
 
-/**
- * The JSON of a value that was too long for its event. `at` is what the event holds for it, and its
- * `length` is the number of characters that the JSON must have.
- *
- * @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value begins there; those of the disk.
- */
+/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value begins there. @see Host.value */
 export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
   const path = valuesPath(root, hash, threadId);
   let json: string | null = null;
@@ -147,7 +136,7 @@ function eventsOfCopied(
   return wanted;
 }
 
-/** Adds the events of a thread to the lists of the attempts that they are of, or whose children's they are. */
+/** Adds the events of a thread to the list of their attempt, or of its parent. */
 function collect(
   root: Root,
   { hash, threadId }: ThreadRef,

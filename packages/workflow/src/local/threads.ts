@@ -32,11 +32,7 @@ export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHas
 export const threadsOf = (root: Root, hashes: readonly string[]): ThreadRef[] =>
   hashes.flatMap((hash) => threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })));
 
-/**
- * The thread that a text selects: its id, any unique prefix or suffix of it, or `@last`.
- *
- * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
- */
+/** The thread that a text selects. @throws WorkflowError those of `pickThread`. */
 export async function findThread(root: Root, text: string): Promise<ThreadRef> {
   if (!isThreadId(text)) return pickThread(allThreads(root), text);
   const found = threadWithId(root, text);
@@ -88,11 +84,7 @@ export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord 
   }
 }
 
-/**
- * A thread's log, and what a worker that drives it reports, of one moment.
- *
- * @throws the system's error when the log can't be read.
- */
+/** A thread's log, and what a worker that drives it reports, of one moment. @throws the system's error. */
 export async function readDriven<Log extends ThreadLog | LogOutline>(
   root: Root,
   ref: ThreadRef,
@@ -111,11 +103,7 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
 export const sizeOf = (path: string): number | undefined =>
   statSync(path, { throwIfNoEntry: false })?.size;
 
-/**
- * A whole thread. One whose start can't be read is corrupt, and as old as its id.
- *
- * @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk.
- */
+/** A whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk. */
 export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> {
   const { threadId, hash } = ref;
   const { log, driver } = await readDriven(root, ref, readLog, new LiveWorkers(root)).catch(

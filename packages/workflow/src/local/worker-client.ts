@@ -19,7 +19,6 @@ import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "..
 import { createRoot } from "../storage/root.ts";
 import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
-/** A request on the control socket of a hash. */
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
@@ -40,8 +39,7 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 /**
  * Sends one request to the worker of a hash, if one listens.
  *
- * @throws WorkflowError what the worker answered, `WORKER_LOST` when it ended in between, or
- * `VALUE_NOT_JSON` (usage) for a body that a log could not hold.
+ * @throws WorkflowError what the worker answered, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
@@ -122,7 +120,7 @@ const syncsAtOnce = 32;
 const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
 
-/** A worker process that was started, and may find another that holds the lock. */
+/** A worker process that was started, and may find another in its place. */
 export type Candidate = {
   readonly exitCode: number | null;
   readonly signalCode: string | number | null;

@@ -60,10 +60,7 @@ export async function historyOf(root: Root, name: string): Promise<VersionRow[]>
   }));
 }
 
-/**
- * @throws WorkflowError those of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`.
- * @see Host.rollback
- */
+/** @throws WorkflowError those of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback */
 export async function rollbackWorkflow(
   root: Root,
   name: string,
@@ -85,10 +82,7 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
   return { name };
 }
 
-/**
- * The descriptor of a stored bundle; null when that can't be read: a list is for finding one's way, in
- * a damaged store too.
- */
+/** The descriptor of a stored bundle; null when that can't be read: a damaged store is listed too. */
 export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
   const path = descriptorPath(root, hash);
   try {
@@ -141,9 +135,7 @@ function sourcesOf(root: Root, hash: string): Map<string, string> {
 
 /**
  * Judges a bundle, stores it and makes it the name's current version. Nothing is written when it, the name
- * or the registry is refused. Adding the same bytes again changes nothing but brings back missing files.
- *
- * @throws WorkflowError those of `prepareBundle` and of {@link registerBundle}.
+ * or the registry is refused. Adding the same bytes again brings back missing files.
  */
 export async function addWorkflow(
   root: Root,
@@ -157,11 +149,7 @@ export async function addWorkflow(
   return await registerBundle(root, name, bytes, beside);
 }
 
-/**
- * Judges a bundle and stores it under its hash alone: it stays for as long as a thread needs it.
- *
- * @throws WorkflowError those of `prepareBundle`, `HASH_COLLISION`; nothing is then written.
- */
+/** Judges a bundle and stores it under its hash alone: it stays for as long as a thread needs it. */
 export async function storeBundle(
   root: Root,
   file: string,
@@ -173,10 +161,8 @@ export async function storeBundle(
 }
 
 /**
- * Stores a bundle that has been checked and makes it the name's current version. The bundle is on the
- * disk before the registry names it: a crash in between leaves a bundle that `gc` collects.
- *
- * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`, `HASH_COLLISION`, and those of `changeRegistry`.
+ * Makes a bundle that has been checked the name's current version. It is on the disk before the registry
+ * names it: a crash in between leaves a bundle that `gc` collects.
  */
 export async function registerBundle(
   root: Root,

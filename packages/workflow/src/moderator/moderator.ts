@@ -9,21 +9,19 @@ import { ContextHistory, waitOf } from "./history.ts";
 /**
  * Makes a workflow of roles and a routing function.
  *
- * The moderator is called with the whole thread and names the next role; the role's output becomes a
- * step; and again, until the moderator returns `END` or the thread has `maxRounds` steps. A thread
- * that is resumed or forked continues automatically: the moderator sees the steps that are there already.
+ * The moderator is called with the whole thread and names the next role, whose output becomes a step,
+ * until it returns `END` or the thread has `maxRounds` steps. A thread that is resumed or forked continues
+ * automatically: the moderator sees the steps that are there already.
  *
  *     export const run = createRoleModerator<{ planner: { files: string[] }; coder: { diff: string } }>({
  *       roles: { planner, coder },
  *       moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
  *     });
  *
- * @param definition `summary` makes the result's summary; without it, it is the last step's content,
- *   on one line and at most 200 characters long.
+ * @param definition without a `summary` it is the last step's content, in at most 200 characters.
  * @param clock `now` gives the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
- * @throws WorkflowError from the running thread: `UNKNOWN_ROLE` when the moderator names no role,
- *   `BAD_ROLE_RESULT` when a role returns something else than content and meta, `CONTEXT_CHANGED`
- *   when one of them adds to or takes from `ctx.steps`. What a role throws is passed on.
+ * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED`
+ *   when a role adds to or takes from `ctx.steps`. What a role throws is passed on.
  */
 export function createRoleModerator<M extends RoleMeta>(
   definition: {

@@ -1,4 +1,4 @@
-/** A clock that does not advance until it is set. Times are in milliseconds. */
+/** A clock that does not advance until it is set, in milliseconds. */
 export type TestClock = {
   now: () => number;
   set: (time: number) => void;

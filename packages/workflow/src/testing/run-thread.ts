@@ -10,10 +10,7 @@ import {
 import { WorkflowError, messageOf } from "../contract/error.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 
-/**
- * An answer to a waiting thread: its text, whose JSON value is `meta.value` when it is JSON; or the
- * content and meta of the `__input__` step themselves.
- */
+/** An answer to a waiting thread: its text, which may be JSON; or the content and meta of the `__input__` step. */
 export type TestAnswer = string | { content: string; meta: Record<string, unknown> };
 
 export type RunThreadOptions = {
@@ -43,8 +40,8 @@ type Ending =
   | { status: "waiting"; wait: Step };
 
 /**
- * How far a thread came. `steps` are all of its steps, those given included. It is `waiting` when no
- * answer was left for its last step, and `failed` also when it returned another code than 0.
+ * How far a thread came, with all of its steps. It is `waiting` when no answer was left for its last one, and
+ * `failed` also when it returned another code than 0.
  */
 export type ThreadOutcome = { steps: Step[] } & Ending;
 

@@ -3,7 +3,7 @@ import { channel } from "node:diagnostics_channel";
 import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
 import { isRecord } from "../contract/show.ts";
-import type { StackMapper } from "../bundle/stack.ts";
+import type { StackMapper } from "../bundle/source-map.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
 

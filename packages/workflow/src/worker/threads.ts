@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { StackMapper } from "../bundle/stack.ts";
+import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";

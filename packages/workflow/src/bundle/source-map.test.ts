@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StackMapper } from "./stack.ts";
+import { StackMapper } from "./source-map.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stack-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
