@@ -56,9 +56,8 @@ export class SourceMap {
 }
 
 /**
- * Rewrites the stacks of errors that a bundle throws: positions in the bundle become positions in the author's
- * sources, and no path of the storage root remains. The source map is read when the first error comes;
- * without one the positions are those in `<hash>.esm.js`.
+ * Rewrites the stacks of errors that a bundle throws to positions in the author's sources, without a source map
+ * in `<hash>.esm.js`; no path of the storage root remains. The map is read when the first error comes.
  */
 export class StackMapper {
   readonly #paths: { bundle: string; map: string };

@@ -210,10 +210,7 @@ export type ConcurrencyOptions = {
 /** A task that failed, by its number from 0. */
 export type TaskFailure = { index: number; error: unknown };
 
-/**
- * Runs tasks concurrently (S4). Gives the values in the order of the tasks, undefined for one that
- * failed, and the failures in the order in which they came.
- */
+/** Runs tasks concurrently (S4). Gives the values in their order, undefined for one that failed, and the failures. */
 export function concurrently<T>(
   tasks: Iterable<(signal: AbortSignal) => Promise<T>>,
   { limit = 0, signal, onFailure = "abort" }: ConcurrencyOptions = {},
@@ -266,9 +263,8 @@ export function concurrently<T>(
 }
 
 /**
- * The fold of what is committed back to what is still to do (S7): gives each commit with the task that
- * it belongs to, and takes that task off `open`. It ends when no task is open or the commits end, and
- * reads no commit behind the last one that it needs. A commit of no open task comes with undefined.
+ * The fold of what is committed back to what is still to do (S7): gives each commit with its task, undefined
+ * when that is not open, and takes it off `open`. It reads no commit behind the last one that it needs.
  */
 export function* recorded<Task, Commit>(
   open: Map<string, Task>,

@@ -17,9 +17,8 @@ export function probe(
 }
 
 /**
- * The threads that a hash's worker drives; none when no worker is alive. One that has the connection and
- * does not answer is alive (the system would refuse a dead one's) but stuck: its threads are then those
- * that it noted and that have no end. So is one whose answer a bundle has spoilt.
+ * The threads that a hash's worker drives, if any is alive. One that has the connection and does not answer is
+ * stuck, as is one whose answer a bundle has spoilt: its threads are then those that it noted and have no end.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);

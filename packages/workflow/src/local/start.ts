@@ -55,7 +55,6 @@ export type Prewarmed = { root: Root; hash: string; candidate: Candidate };
 /**
  * Starts the worker of a workflow, or gives null when one listens: it boots while the caller is still at
  * work on the rest, and is then given to `openLocalHost`. It exits should no thread come.
- *
  * @throws WorkflowError those of `openRoot` and of `resolveWorkflow`; nothing is then written.
  */
 export async function prewarmWorker(

@@ -205,10 +205,7 @@ export async function askWorker<T>(
   }
 }
 
-/**
- * As {@link askWorker}, for a request that has no second effect: a worker that is just ending may have
- * taken the first one.
- */
+/** As {@link askWorker}, for what has no second effect: a worker that is just ending may have taken the first. */
 export async function askAgain<T>(...given: Parameters<typeof askWorker>): Promise<T> {
   try {
     return await askWorker<T>(...given);
