@@ -18,8 +18,7 @@ type Ending = { meta: { reason: string; error?: unknown } };
 
 /**
  * The one fold from a thread's records and events to its attempts. It is incremental: give it each record and
- * each event once, in the order of the log, as they come. Events of one attempt may come before and after
- * its record.
+ * each event once, in the order of the log. Events of one attempt may come before and after its record.
  *
  *     const log = new AttemptLog();
  *     log.event(event);
@@ -45,7 +44,6 @@ export class AttemptLog {
     return [...this.#ended, ...Array.from(this.#open, ({ attempt }) => attempt)];
   }
 
-  /** The attempt with this id. */
   find(id: string): Attempt | undefined {
     return this.#entries.get(id)?.attempt;
   }
@@ -68,7 +66,9 @@ export class AttemptLog {
   /** Takes an event. Returns its attempt; null when it belongs to none. */
   event(event: EventRecord): Attempt | null {
     const known = knownEvent(event);
-    if (known?.type === "worker_start") this.#lose();
+    if (known?.type === "worker_start") {
+      for (const entry of this.#open) this.#end(entry, "lost", entry.lastAt);
+    }
     if (event.attempt === undefined) {
       this.lines.push(event);
       return null;
@@ -100,10 +100,6 @@ export class AttemptLog {
       const uncommitted = entry.attempt.attempt === failed ? "failed" : "cancelled";
       this.#end(entry, end === null ? "lost" : uncommitted, entry.lastAt);
     }
-  }
-
-  #lose(): void {
-    for (const entry of this.#open) this.#end(entry, "lost", entry.lastAt);
   }
 
   #end(

@@ -17,10 +17,9 @@ export const controlTimeoutMs = 10_000;
 /** The number of steps that a thread may have when neither its starter nor its bundle says. */
 export const defaultMaxRounds = 100;
 
-/** The most steps that a thread may be given. */
 export const mostRounds = 1_000_000;
 
-/** Whether a value can be a thread's maxRounds: a whole number from 1 to {@link mostRounds}. */
+/** Whether a value can be a thread's maxRounds. */
 export const isRounds = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostRounds;
 
@@ -28,10 +27,7 @@ export const isRounds = (value: unknown): value is number =>
 export type Durability = "step" | "os";
 
 /** What the process that drives a thread gives it and no log may hold. */
-export type Surroundings = {
-  env: Record<string, string>;
-  durability?: Durability;
-};
+export type Surroundings = { env: Record<string, string>; durability?: Durability };
 
 /** Which steps a fork takes from where, and what it puts after them. */
 export type ForkRequest = {

@@ -17,7 +17,6 @@ const longestTimer = 10_000;
 /** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
 type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
-/** Compiles a JSON Schema. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
 /** What is wrong with the schema of a `__wait__` step that was yielded, or null. */
@@ -91,7 +90,6 @@ export class Answers {
 
   /**
    * Takes an answer; its step is durable when this resolves.
-   *
    * @throws WorkflowError `NOT_WAITING`, `ANSWER_TOKEN`, `ANSWER_LATE`, `ANSWER_INVALID`; the refusal is logged.
    */
   give(input: InputRequest): Promise<void> {
@@ -185,7 +183,6 @@ export class Answers {
   }
 }
 
-/** Whether the time for an answer is over. */
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 

@@ -55,9 +55,9 @@ type Pulled = IteratorResult<RoleOutput, unknown>;
 
 /** Drives one thread from its committed steps on. */
 export class ThreadEngine {
-  /** Resolves when the thread is no longer driven here. Never rejects. */
-  readonly done: Promise<Outcome>;
-
+  /** The last committed step, and how many there are. */
+  last: Step | null;
+  steps: number;
   readonly #thread: EngineThread;
   readonly #parts: EngineParts;
   readonly #abort = new AbortController();
@@ -66,8 +66,6 @@ export class ThreadEngine {
   readonly #halt = new Halt();
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
-  #count: number;
-  #lastStep: Step | null;
   #paused: PromiseWithResolvers<void> | null = null;
   #parked = false;
   #ending: Promise<void> | null = null;
@@ -79,18 +77,22 @@ export class ThreadEngine {
     this.#answers = new Answers(thread.steps, parts, {
       threadId: thread.options.threadId,
       commit: (output) => this.#commitAnswer(output),
-      onBroken: (error) => !this.#isStopped() && this.#breakOff(error),
+      onBroken: (error) => !this.over && this.#breakOff(error),
     });
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
-    this.#count = thread.steps.length;
-    this.#lastStep = thread.steps.at(-1) ?? null;
-    this.done = this.#settled.promise;
-    if (this.#lastStep?.role === WAIT) this.#answers.ask(this.#lastStep.meta as WaitMeta);
+    this.steps = thread.steps.length;
+    this.last = thread.steps.at(-1) ?? null;
+    if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta);
   }
 
   /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
   start(): void {
     this.#drive().catch((error) => this.#breakOff(error));
+  }
+
+  /** Resolves when the thread is no longer driven here. Never rejects. */
+  get done(): Promise<Outcome> {
+    return this.#settled.promise;
   }
 
   get status(): LiveStatus {
@@ -103,18 +105,9 @@ export class ThreadEngine {
     return this.#answers.wait?.expiresAt !== undefined;
   }
 
-  /** Whether its end is written or being written. Its generator may still be closing. */
+  /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
   get over(): boolean {
-    return this.#isStopped();
-  }
-
-  get steps(): number {
-    return this.#count;
-  }
-
-  /** The role of the last committed step. */
-  get role(): string | null {
-    return this.#lastStep?.role ?? null;
+    return this.#released || this.#ending !== null;
   }
 
   /** The attempt of the running `next()`; null while the workflow opens its own, or none runs. */
@@ -155,7 +148,6 @@ export class ThreadEngine {
 
   /**
    * Gives a waiting thread its answer; the `__input__` step is durable when this resolves.
-   *
    * @throws WorkflowError why it is refused, which is logged.
    */
   answer(input: InputRequest): Promise<void> {
@@ -169,18 +161,18 @@ export class ThreadEngine {
     if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
     for (;;) {
-      if (this.#count >= maxRounds) {
+      if (this.steps >= maxRounds) {
         return await this.#end(outOfRounds(maxRounds, this.#parts.now()));
       }
       if (this.#paused && (await this.#gate()) === stopped) return;
-      if (this.#isStopped()) return;
+      if (this.over) return;
       const pulled = await this.#pull(answer);
       if (pulled === stopped) return;
       answer = undefined;
       if (pulled.done) return await this.#finish(pulled.value);
       const step = await this.#commit(pulled.value);
-      if (!step || this.#isStopped()) return;
-      if (step.role !== WAIT || this.#count >= maxRounds) continue;
+      if (!step || this.over) return;
+      if (step.role !== WAIT || this.steps >= maxRounds) continue;
       this.#answers.ask(step.meta as WaitMeta);
       const given = await this.#awaitAnswer();
       if (given === stopped) return;
@@ -203,7 +195,7 @@ export class ThreadEngine {
       const next = this.#parts.scope(() => (this.#generator ??= this.#begin()).next(answer));
       return await this.#halt.or(next);
     } catch (thrown) {
-      if (!this.#isStopped()) await this.#fail(thrown);
+      if (!this.over) await this.#fail(thrown);
       return stopped;
     }
   }
@@ -223,10 +215,10 @@ export class ThreadEngine {
       problem = await schemaProblem(checked.step.meta as WaitMeta, this.#parts.judge);
     }
     if (!checked.ok || problem !== null) {
-      await this.#fail(new Error(`step ${this.#count + 1}: ${problem}`));
+      await this.#fail(new Error(`step ${this.steps + 1}: ${problem}`));
       return null;
     }
-    if (this.#isStopped()) return null;
+    if (this.over) return null;
     try {
       const attempt = this.#attempts.of(checked.attempt);
       const step = await this.#append(checked.step, checked.json, attempt);
@@ -246,13 +238,13 @@ export class ThreadEngine {
     const { role, content, meta } = output;
     const step: Step = { role, content, meta, timestamp };
     if (attempt !== undefined) step.attempt = attempt;
-    this.#count += 1;
-    this.#lastStep = step;
+    this.steps += 1;
+    this.last = step;
     return step;
   }
 
   async #finish(value: unknown): Promise<void> {
-    if (this.#isStopped()) return;
+    if (this.over) return;
     const checked = checkResult(value);
     if (!checked.ok) return this.#fail(new Error(`the return value: ${checked.reason}`));
     this.#attempts.returned();
@@ -269,7 +261,7 @@ export class ThreadEngine {
   }
 
   async #commitAnswer({ role, content, meta }: RoleOutput): Promise<Step> {
-    if (this.#isStopped()) throw notWaiting(this.#thread.options.threadId);
+    if (this.over) throw notWaiting(this.#thread.options.threadId);
     const output = { role, content, meta };
     const step = await this.#append(output, jsonText(output));
     if (!this.#generator) this.#thread.steps.push(step);
@@ -283,12 +275,8 @@ export class ThreadEngine {
 
   #failure(thrown: unknown): EndRecord {
     const { now, mask } = this.#parts;
-    const at = { step: this.#count + 1, attempt: this.#attempts.failed };
+    const at = { step: this.steps + 1, attempt: this.#attempts.failed };
     return failed(thrown, at, now(), mask);
-  }
-
-  #isStopped(): boolean {
-    return this.#released || this.#ending !== null;
   }
 
   #stop(): void {

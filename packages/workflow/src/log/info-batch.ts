@@ -24,17 +24,14 @@ type Stream = {
 };
 
 const longestEntry = 16 * 1024;
-/** How long an attempt may go on before its start is written though nothing else of it is. */
 const quietMs = 50;
 
 /**
  * The lines of a debug log that are not written yet, in their order. The text that an attempt streams with
  * no event in between is one entry; only texts that several attempts stream concurrently lose their order
  * among each other. No entry ends within a secret: what may be the start of one is held back until
- * the rest is there, or the stream has ended.
- *
- * The start of an attempt waits until the attempt publishes something, or has gone on for 50 ms: one that
- * is committed before is in the thread's log alone.
+ * the rest is there, or the stream has ended. The start of an attempt waits until the attempt publishes
+ * something, or has gone on for 50 ms: one that is committed before is in the thread's log alone.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -46,9 +43,8 @@ export class InfoBatch {
   #lastPayload: unknown;
   #entries: Entry[] = [];
 
-  /** About how many characters are in the batch. */
+  /** About how many characters it holds, and whether among them is an event that belongs before the next step. */
   size = 0;
-  /** Whether it holds an event that belongs before the next step. */
   hasEvents = false;
 
   /** @param startEntry Makes the entry of an attempt's start when it is written: most never are. */
@@ -71,7 +67,6 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds the start of an attempt. */
   addStart(id: string, payload: unknown): void {
     this.#keepLast();
     this.#lastId = id;
@@ -85,7 +80,6 @@ export class InfoBatch {
     return true;
   }
 
-  /** Adds text that a stream brings. */
   addText(tag: string, source: Source, timestamp: number, text: string): void {
     this.#release(source.attempt);
     const stream = this.#streamOf(tag, source);

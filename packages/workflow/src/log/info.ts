@@ -6,7 +6,6 @@ import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
 import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 
-/** An event to be recorded. */
 type NewEvent = Source & { tag: string; payload: unknown };
 
 /** The tag of what workflows publish, and of their attempts. */
@@ -93,7 +92,6 @@ export class InfoLog {
     if (this.#batch.hasEvents) this.flush();
   }
 
-  /** Writes the batch. */
   flush(): void {
     this.#write({ whole: true });
   }

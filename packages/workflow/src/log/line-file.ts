@@ -31,7 +31,6 @@ export class LineFile {
   /**
    * The lines behind a position. Of lines without any of the texts `holding` the value is undefined.
    * `onRead` is called whenever a piece of the file has been read.
-   *
    * @throws WorkflowError `LOG_REPLACED` when the file is shorter than the position.
    */
   forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {

@@ -134,16 +134,13 @@ export type LogOutline = LogFacts & {
   isEnded: boolean;
 };
 
-/** A log as it was read. */
 export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 
 /** A file whose first record was never whole (`empty`: no thread was ever acknowledged) or is broken. */
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log. It may be read while it is written: what stands behind the last newline is not
- * there yet. Memory: the steps, and a window of 8 MiB (or the longest line) of the file.
- *
+ * Reads a thread's log, also while it is written. Memory: its steps, and a window of 8 MiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
  */
 export const readLog = (path: string): ThreadLog | Unreadable => readLogBytes(path).log;
@@ -179,10 +176,7 @@ export type LogLast =
   | { kind: "record"; record: Step | EndRecord | null; size: number }
   | { kind: "empty" | "unclear" };
 
-/**
- * The last whole line of a log. Only as much of the file's end is read as that line and a torn one behind
- * it take. What precedes it may be broken all the same.
- */
+/** The last whole line of a log, read from the end of the file. What precedes it may be broken all the same. */
 export function readLast(path: string): LogLast {
   const [line] = new LineFile(path).backward();
   if (!line) return { kind: "empty" };

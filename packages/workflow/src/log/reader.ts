@@ -57,7 +57,6 @@ export class LogReader {
 
   /**
    * Reads from a position on; without `info` the log alone.
-   *
    * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
    */
   constructor({ data, info, from = origin }: { data: string; info?: string; from?: Position }) {

@@ -16,7 +16,6 @@ export type StartRecord = {
   forkFrom?: { threadId: string; steps: number };
 };
 
-/** How a thread ended. */
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
@@ -36,11 +35,7 @@ export type FailureRecord = {
 export type EndRecord = {
   role: END;
   content: string;
-  meta: {
-    returnCode: number;
-    reason: EndReason;
-    error?: FailureRecord;
-  };
+  meta: { returnCode: number; reason: EndReason; error?: FailureRecord };
   timestamp: number;
 };
 

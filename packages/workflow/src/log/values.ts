@@ -54,7 +54,6 @@ export class ValuesFile {
 /**
  * The JSON of the value that begins at a byte of a file of values; null when none begins there. Reads
  * no more of the file than that value.
- *
  * @throws the system's error when the file is there and can't be read.
  */
 export function valueAt(path: string, at: number): string | null {

@@ -13,13 +13,13 @@ import {
 } from "../storage/files.ts";
 import { type Sum, sealed, sealedLines } from "./sum.ts";
 
-/** How a log is written: on which disk, synced by whom; `syncer` null leaves the sync to the system. */
+/** How a log is written; `syncer` null leaves the sync to the system. */
 export type Writing = { disk: Disk; syncer: Syncer | null };
 
 /** Writing to this machine's disk, synced at each step. */
 export const durableWriting = (): Writing => ({ disk: realDisk, syncer: new Syncer(realDisk) });
 
-/** The longest record that is written, in bytes. */
+/** In bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
@@ -99,7 +99,6 @@ export class LogWriter {
 
   /**
    * Commits a record, given as its JSON text, after those that are being committed.
-   *
    * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`,
    * `RECORD_TOO_LARGE` …
    */

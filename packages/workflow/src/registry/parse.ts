@@ -1,5 +1,5 @@
 import type { Node, YAMLError } from "yaml";
-import { isWorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkWorkflowName } from "../storage/paths.ts";
 import {
@@ -30,38 +30,16 @@ export type Parsed = { registry: Registry; unknown: SyntaxViolation | null };
 /** The longest text that the YAML library is given, in characters: it needs seconds for more. */
 export const maxYamlLength = 2 * 1024 * 1024;
 
-type Yaml = typeof import("yaml");
-
 const tooDeep = "it is nested too deeply";
 
-class Refusal extends Error {
-  constructor(
-    readonly offset: number,
-    reason: string,
-  ) {
-    super(reason);
-  }
-}
-
-/**
- * Reads a registry in any form that YAML 1.2 has, less aliases and tags. Loads the YAML library.
- *
- * @throws SyntaxViolation
- */
+/** Reads a registry in any form that YAML 1.2 has, less aliases and tags. @throws SyntaxViolation */
 export async function parseRegistry(text: string): Promise<Parsed> {
-  const reader = new Reader(await import("yaml"));
+  const reader = new Reader(await import("yaml"), text);
   try {
-    const registry = reader.read(text);
-    return { registry, unknown: reader.unknown && violationAt(text, reader.unknown) };
+    return { registry: reader.read(), unknown: reader.unknown };
   } catch (error) {
-    if (error instanceof RangeError) throw violationAt(text, new Refusal(0, tooDeep));
-    throw error instanceof Refusal ? violationAt(text, error) : error;
+    throw error instanceof RangeError ? reader.violation(0, tooDeep) : error;
   }
-}
-
-function violationAt(text: string, { offset, message }: Refusal): SyntaxViolation {
-  const lines = text.slice(0, offset).split("\n");
-  return new SyntaxViolation(lines.length, (lines.at(-1)?.length ?? 0) + 1, message);
 }
 
 function sentence({ code, message }: YAMLError): string {
@@ -73,13 +51,22 @@ function sentence({ code, message }: YAMLError): string {
 type Entries = Map<string, { value: unknown; at: number }>;
 
 class Reader {
-  unknown: Refusal | null = null;
+  unknown: SyntaxViolation | null = null;
 
-  constructor(private readonly yaml: Yaml) {}
+  constructor(
+    private readonly yaml: typeof import("yaml"),
+    private readonly text: string,
+  ) {}
 
-  read(text: string): Registry {
-    if (text.trim() === "") throw new Refusal(0, "the file is empty");
-    if (text.includes("\0")) throw new Refusal(text.indexOf("\0"), "there is a NUL byte");
+  violation(offset: number, reason: string): SyntaxViolation {
+    const lines = this.text.slice(0, offset).split("\n");
+    return new SyntaxViolation(lines.length, (lines.at(-1)?.length ?? 0) + 1, reason);
+  }
+
+  read(): Registry {
+    const { text } = this;
+    if (text.trim() === "") throw this.violation(0, "the file is empty");
+    if (text.includes("\0")) throw this.violation(text.indexOf("\0"), "there is a NUL byte");
     const document = this.yaml.parseDocument(text, {
       prettyErrors: false,
       strict: true,
@@ -87,15 +74,20 @@ class Reader {
       stringKeys: true,
     });
     const problem = document.errors[0] ?? document.warnings[0];
-    if (problem) throw new Refusal(problem.pos[0], sentence(problem));
+    if (problem) throw this.violation(problem.pos[0], sentence(problem));
     if (/[0-9]$/.test(text)) {
       const reason = "the last line has no end, so the file may have been truncated";
-      throw new Refusal(text.length - 1, reason);
+      throw this.violation(text.length - 1, reason);
     }
     const top = this.fields(document.contents, 0, "the registry", ["workflows"]);
     const registry = new Map<string, Workflow>();
     for (const [name, { value, at }] of this.entries(top.get("workflows")?.value, 0, "workflows")) {
-      registry.set(nameAt(name, at), this.workflow(name, value, at));
+      try {
+        checkWorkflowName(name);
+      } catch (error) {
+        throw this.violation(at, messageOf(error));
+      }
+      registry.set(name, this.workflow(name, value, at));
     }
     return registry;
   }
@@ -105,7 +97,7 @@ class Reader {
     const current = this.version(fields, at, name);
     const list = fields.get("history")?.value;
     if (!this.yaml.isSeq(list)) {
-      throw new Refusal(offsetOf(list, at), `${name} has no list "history"`);
+      throw this.violation(offsetOf(list, at), `${name} has no list "history"`);
     }
     const seen = new Set([current.hash]);
     const what = `a version in the history of ${name}`;
@@ -113,7 +105,7 @@ class Reader {
       const offset = offsetOf(item, at);
       const own = this.fields(item, offset, what, ["hash", "timestamp"]);
       const version = this.version(own, offset, what);
-      if (seen.has(version.hash)) throw new Refusal(offset, `${name} has ${version.hash} twice`);
+      if (seen.has(version.hash)) throw this.violation(offset, `${name} has ${version.hash} twice`);
       seen.add(version.hash);
       return version;
     });
@@ -125,11 +117,11 @@ class Reader {
     const [hash, timestamp] = [this.scalar(hashNode), this.scalar(timeNode)];
     if (typeof hash !== "string" || !isVersionHash(hash)) {
       const quote = typeof hash === "number" ? ": put it in quotes" : "";
-      throw new Refusal(offsetOf(hashNode, at), `the hash of ${what} is no bundle hash${quote}`);
+      throw this.violation(offsetOf(hashNode, at), `the hash of ${what} is no bundle hash${quote}`);
     }
     if (!isTimestamp(timestamp)) {
       const reason = `the timestamp of ${what} is no number of milliseconds`;
-      throw new Refusal(offsetOf(timeNode, at), reason);
+      throw this.violation(offsetOf(timeNode, at), reason);
     }
     return { hash, timestamp };
   }
@@ -139,7 +131,7 @@ class Reader {
     const entries = this.entries(node, at, what);
     for (const [key, { at: offset }] of entries) {
       if (known.includes(key)) continue;
-      this.unknown ??= new Refusal(offset, `${show(key)} in ${what} is not known`);
+      this.unknown ??= this.violation(offset, `${show(key)} in ${what} is not known`);
     }
     return entries;
   }
@@ -150,13 +142,13 @@ class Reader {
       const reason = isAlias
         ? "an alias is not allowed here"
         : `${what} is no map of keys and values`;
-      throw new Refusal(offsetOf(node, at), reason);
+      throw this.violation(offsetOf(node, at), reason);
     }
     const entries: Entries = new Map();
     for (const { key, value } of node.items) {
       const name = String(this.scalar(key));
       // The library looks for repeated keys too, but in a time that grows with their number squared.
-      if (entries.has(name)) throw new Refusal(offsetOf(key), `${show(name)} is there twice`);
+      if (entries.has(name)) throw this.violation(offsetOf(key), `${show(name)} is there twice`);
       entries.set(name, { value, at: offsetOf(key, at) });
     }
     return entries;
@@ -164,14 +156,6 @@ class Reader {
 
   private scalar(node: unknown): unknown {
     return this.yaml.isScalar(node) ? node.value : undefined;
-  }
-}
-
-function nameAt(name: string, offset: number): string {
-  try {
-    return checkWorkflowName(name);
-  } catch (error) {
-    throw isWorkflowError(error) ? new Refusal(offset, error.message) : error;
   }
 }
 

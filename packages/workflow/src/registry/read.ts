@@ -15,8 +15,6 @@ export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
 /**
  * The registry of a storage root. A root that never had one has an empty one; a file that is empty,
  * cut, or anything else than a registry is an error, and stays as it is.
- *
- * A registry in the form that we write is read without the YAML library.
  * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
  */
 export async function readRegistry(root: Root): Promise<Registry> {

@@ -57,11 +57,8 @@ const knownLine =
   /^(workflows:| {2}"?[^": ]+"?:|( {4}| {6}- )hash: "[^"]*"|( {4}| {8})timestamp: \d{1,16}| {4}history:( \[\])?)$/;
 
 /**
- * Reads a registry in the form that we write, without the YAML library, whose start costs more than
- * all else that `run` does before it speaks to a worker. Null when the text is anything else: also
- * when it is good YAML, and when it is broken.
- *
- * What is accepted is exactly what {@link serialiseRegistry} gives: it is written again and compared.
+ * Reads exactly what {@link serialiseRegistry} gives, without the YAML library, whose start costs more than
+ * all else that `run` does before it speaks to a worker. Null for all other texts, good YAML too.
  */
 export function readCanonical(text: string): Registry | null {
   const found: { name: string; versions: Version[] }[] = [];

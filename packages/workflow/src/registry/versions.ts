@@ -6,9 +6,7 @@ import { isTimestamp, type Registry, type Version, type Workflow } from "./regis
 /**
  * The registry with this bundle as the name's current version. The version that was current goes into
  * the history; one that stood in the history comes out of it and counts as registered now. A name
- * whose current version it is already stays `unchanged`.
- *
- * `now` is in milliseconds. Within a name every registration is later than all before it, also when
+ * whose current version it is already stays `unchanged`. Within a name every registration is later than all before it, also when
  * two fall into one millisecond and when the clock was set back.
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only).
  */
@@ -52,7 +50,6 @@ export function checkNewName(registry: Registry, name: string): void {
 /**
  * The registry with the name's pointer moved: to the version registered before the current one, or to
  * the one that `version` (a hash, or its unique prefix) names. No version and no timestamp changes.
- *
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.
  */
@@ -85,7 +82,6 @@ export function workflowOf(registry: Registry, name: string): Workflow {
   return found;
 }
 
-/** The error that there is no such workflow. */
 export function workflowNotFound(registry: Registry, name: string): WorkflowError {
   const similar = casePair(registry, name);
   const hint = similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list";
@@ -117,7 +113,6 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
   throw missingError("VERSION_NOT_FOUND", `${name} has no version ${show(text)}`, hint);
 }
 
-/** The error that a prefix fits several hashes. */
 export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   const shown = hashes.slice(0, 5).join(", ");
   const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";

@@ -22,7 +22,6 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_W
 /**
  * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
  * link, waits at no FIFO and takes nothing but a plain file; for writing, one without a second name.
- *
  * @throws the system's error; `ENXIO` when it is no such file.
  */
 export function openOwnFile(path: string, flags: number): number {
@@ -101,7 +100,6 @@ const newline = 10;
  * Appends whole lines, without a sync; behind a line of its own for what a crash left half written. Gives
  * the position at which they begin; null when the file would get longer than `largest` bytes. What can't
  * be written wholly is taken back.
- *
  * @throws the system's error.
  */
 export function appendLines(path: string, lines: Uint8Array, largest: number): number | null {
@@ -159,7 +157,6 @@ export function asideName(path: string): string {
 /**
  * Replaces a file so that a reader, or a crash, sees the old bytes or the new ones and nothing
  * between: written aside with mode 0600, synced, renamed, and the folder synced.
- *
  * @throws WorkflowError when the disk refuses; the old file is then as it was.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
@@ -182,7 +179,6 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
 /**
  * Reads a small file of the storage root, or gives null when it is not there. It never holds more than
  * `maxBytes`.
- *
  * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and those of the disk.
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {

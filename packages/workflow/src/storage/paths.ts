@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { usageError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "./disk-error.ts";
@@ -30,7 +30,6 @@ export const runDir = (root: Root) => join(root, "run");
 export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
 export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
-/** The lock under which the registry changes. */
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
 /** The lock under which a thread with an id of its caller's is started, whatever its version. */
 export const startLockPath = (root: Root, threadId: string) =>
@@ -48,13 +47,9 @@ const hashPrefix = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
 /** A ULID in its canonical upper case. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
-/** Whether the text is a bundle hash: 13 digits of Crockford Base32. */
 export const isHash = (text: string): boolean => hashPattern.test(text);
-
 /** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
 export const isHashPrefix = (text: string): boolean => hashPrefix.test(text);
-
-/** Whether the text is a thread id. */
 export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
 
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
@@ -75,8 +70,7 @@ export function checkThreadId(id: string): string {
 }
 
 const bundleEnding = ".esm.js";
-const dataEnding = ".data.jsonl";
-const bundleFile = /^([0-9A-Z]{13})(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;
+const bundleFile = /^[0-9A-HJKMNP-TV-Z]{13}(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;
 
 /** The names in a folder, in no order; none when there is no such folder. */
 export function namesIn(folder: string): string[] {
@@ -89,37 +83,26 @@ export function namesIn(folder: string): string[] {
 }
 
 /** The hashes of the bundles that are stored. */
-export function storedHashes(root: Root): string[] {
-  return stems(namesIn(bundlesDir(root)), bundleEnding)
-    .filter(isHash)
-    .sort();
-}
+export const storedHashes = (root: Root): string[] =>
+  stems(bundlesDir(root), bundleEnding).filter(isHash).sort();
 
 /** The hashes that have a folder of logs, be it empty. */
-export function loggedHashes(root: Root): string[] {
-  return namesIn(logsDir(root)).filter(isHash).sort();
-}
+export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).filter(isHash).sort();
 
 /** The ids of the threads that one bundle has run, in no order: there may be very many. */
-export function threadIdsOf(root: Root, hash: string): string[] {
-  return stems(namesIn(threadsDir(root, hash)), dataEnding).filter(isThreadId);
-}
+export const threadIdsOf = (root: Root, hash: string): string[] =>
+  stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
 
-function stems(names: string[], ending: string): string[] {
-  return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
-}
+const stems = (folder: string, ending: string): string[] =>
+  namesIn(folder).flatMap((name) => (name.endsWith(ending) ? name.slice(0, -ending.length) : []));
 
 /** The files in `bundles/` by hash, the bundle itself first; also where it is missing. */
 export function bundleFiles(root: Root): Map<string, string[]> {
-  const folder = bundlesDir(root);
-  const files = new Map<string, string[]>();
-  for (const name of namesIn(folder)) {
-    const [, hash, ending] = bundleFile.exec(name) ?? [];
-    if (!hash || !isHash(hash)) continue;
-    const found = files.get(hash) ?? [];
-    if (ending === bundleEnding) found.unshift(join(folder, name));
-    else found.push(join(folder, name));
-    files.set(hash, found);
-  }
-  return files;
+  const found = namesIn(bundlesDir(root)).filter((name) => bundleFile.test(name));
+  const isBundle = (path: string) => Number(path.endsWith(bundleEnding));
+  const paths = found.map((name) => join(bundlesDir(root), name));
+  return Map.groupBy(
+    paths.sort((a, b) => isBundle(b) - isBundle(a)),
+    (path) => basename(path).slice(0, 13),
+  );
 }

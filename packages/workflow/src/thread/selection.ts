@@ -10,7 +10,6 @@ const mostCandidates = 5;
 
 /**
  * The thread that a text selects: a whole id, a unique prefix or suffix in any case, or `@last`, the newest.
- *
  * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
  */
 export function pickThread(threads: Iterable<ThreadRef>, text: string): ThreadRef {
@@ -31,8 +30,8 @@ export function pickThread(threads: Iterable<ThreadRef>, text: string): ThreadRe
 function newest(threads: Iterable<ThreadRef>): ThreadRef {
   let last: ThreadRef | null = null;
   for (const thread of threads) if (!last || thread.threadId > last.threadId) last = thread;
-  if (last) return last;
-  throw notFound("@last");
+  if (!last) throw notFound("@last");
+  return last;
 }
 
 /** The error that no thread has this id. */
@@ -44,11 +43,8 @@ export function notFound(text: string): WorkflowError {
 function ambiguous(text: string, ids: string[]): WorkflowError {
   const shown = ids.sort().slice(0, mostCandidates).join(", ");
   const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
-  return usageError(
-    "THREAD_AMBIGUOUS",
-    `${show(text)} means ${ids.length} threads`,
-    `give more of the id: ${shown}${more}`,
-  );
+  const message = `${show(text)} means ${ids.length} threads`;
+  return usageError("THREAD_AMBIGUOUS", message, `give more of the id: ${shown}${more}`);
 }
 
 /**
@@ -60,7 +56,6 @@ export type Keep = { fromRole: string } | { atStep: number } | { steps: number[]
 /**
  * The numbers of the steps that a fork keeps, ascending. Without `keep` the last step is left out,
  * and so done again.
- *
  * @throws WorkflowError `NO_SUCH_ROLE` or `NO_SUCH_STEP` (missing).
  */
 export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
@@ -70,31 +65,22 @@ export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
   return checkList(steps, keep.steps);
 }
 
-function firstOf(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
-}
+/** The numbers from 0 of so many steps. */
+export const firstOf = (count: number): number[] =>
+  Array.from({ length: count }, (_, index) => index);
 
 function indexOfRole(steps: readonly Step[], text: string): number {
-  const at = occurrences(steps, text);
-  if (at.length > 0) return at.at(-1) as number;
-  const [, role, nth] = /^(.+)#([1-9][0-9]{0,8})$/.exec(text) ?? [];
-  if (role !== undefined) {
-    const found = occurrences(steps, role);
-    const index = found[Number(nth) - 1];
-    if (index !== undefined) return index;
-    if (found.length > 0) {
-      throw missing(
-        "NO_SUCH_STEP",
-        `the role ${show(role)} has ${found.length} steps, not ${nth}`,
-        steps,
-      );
-    }
+  const last = steps.findLastIndex((step) => step.role === text);
+  if (last >= 0) return last;
+  const [, role = text, nth] = /^(.+)#([1-9][0-9]{0,8})$/.exec(text) ?? [];
+  const found = steps.flatMap((step, index) => (step.role === role ? [index] : []));
+  const index = found[Number(nth) - 1];
+  if (index !== undefined) return index;
+  if (found.length === 0) {
+    throw missing("NO_SUCH_ROLE", `no step of the thread has the role ${show(role)}`, steps);
   }
-  throw missing("NO_SUCH_ROLE", `no step of the thread has the role ${show(role ?? text)}`, steps);
-}
-
-function occurrences(steps: readonly Step[], role: string): number[] {
-  return steps.flatMap((step, index) => (step.role === role ? [index] : []));
+  const message = `the role ${show(role)} has ${found.length} steps, not ${nth}`;
+  throw missing("NO_SUCH_STEP", message, steps);
 }
 
 function checkCount(steps: readonly Step[], count: number): number {
@@ -114,11 +100,8 @@ function checkList(steps: readonly Step[], list: number[]): number[] {
 
 function missing(code: string, message: string, steps: readonly Step[]): WorkflowError {
   const roles = [...new Set(steps.map((step) => step.role))];
-  const hint =
-    roles.length === 0
-      ? "the thread has no steps yet"
-      : `its roles: ${roles.slice(0, 20).join(", ")}`;
-  return missingError(code, message, hint);
+  const shown = `its roles: ${roles.slice(0, 20).join(", ")}`;
+  return missingError(code, message, roles.length > 0 ? shown : "the thread has no steps yet");
 }
 
 /** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */
@@ -131,10 +114,7 @@ export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | unde
 export const takenIds = (steps: readonly Step[]): string[] =>
   steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));
 
-/**
- * Whether a thread's log has this very answer already, however the thread went on: it was taken, and
- * to give it again has no second effect. An answer without a `requestId` is never the same.
- */
+/** Whether a thread's log has this very answer already. One without a `requestId` is never the same. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;

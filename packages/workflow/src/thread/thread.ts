@@ -21,11 +21,7 @@ export const statuses: readonly Status[] = [
 /** What a thread that has ended returned: its summary, or the message of its failure. */
 export type ThreadResult = { returnCode: number; summary: string };
 
-/**
- * The status of a thread, with what exists in it alone. Computed by `statusOf` and never stored.
- *
- * `pid` is the worker that drives the thread; a waiting thread needs none.
- */
+/** The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread. */
 export type ThreadStatus =
   | { status: "running" | "paused"; pid: number }
   | { status: "waiting"; question: Step; pid: number | null }
@@ -125,16 +121,9 @@ export const isMoving = (status: Status): boolean => status === "running" || sta
 /** The status of a thread whose log has its end. */
 export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   const result = { returnCode: meta.returnCode, summary: content };
-  switch (meta.reason) {
-    case "killed":
-      return { status: "killed", result };
-    case "maxRounds":
-      return { status: "completed", result };
-    case "returned":
-      if (meta.returnCode === 0) return { status: "completed", result };
-      break;
-    case "failed":
-  }
+  if (meta.reason === "killed") return { status: "killed", result };
+  const isDone = meta.reason === "returned" && meta.returnCode === 0;
+  if (isDone || meta.reason === "maxRounds") return { status: "completed", result };
   return { status: "failed", result, error: meta.error ?? null };
 }
 

@@ -26,7 +26,6 @@ const { now: wallClock } = Date;
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
 
-/** Runs a function in a thread's async context. */
 export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
   contexts.run(context, fn);
 

@@ -23,7 +23,7 @@ import {
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
-import { notFound } from "../thread/selection.ts";
+import { firstOf, notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
@@ -66,7 +66,6 @@ export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | nul
 
 /**
  * Opens the log of a thread that nobody drives, to continue where it ends.
- *
  * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
  */
 export function takeOver(root: Root, hash: string, threadId: string, writing: Writing): TakenOver {
@@ -102,7 +101,7 @@ function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): So
   const path = dataPath(root, hash, checkThreadId(threadId));
   const { log, bytes } = readThread(path, threadId, readLogBytes);
   if (log.kind !== "thread") throw notFound(threadId);
-  const keep = "first" in kept ? Array.from({ length: kept.first }, (_, index) => index) : kept;
+  const keep = "first" in kept ? firstOf(kept.first) : kept;
   const last = keep.at(-1) ?? -1;
   if (last < log.steps.length) return { log, bytes, keep };
   const message = `the thread ${threadId} has ${log.steps.length} steps, not ${last + 1}`;
@@ -163,7 +162,6 @@ const known = new WeakMap<Bundle, Promise<Validate>>();
  * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
  * without params, the workflow may read them from it. A fork, and a thread that begins with an answer,
  * go on from what they were made of.
- *
  * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
  */
 export async function checkParams(bundle: Bundle, request: StartRequest): Promise<void> {

@@ -23,9 +23,7 @@ const printing = [
 ];
 
 /**
- * Takes what a bundle prints to its thread's debug log. What no thread printed is written to the worker's
- * own log file.
- *
+ * Takes what a bundle prints to its thread's debug log; what no thread printed, to the worker's own log.
  * Streams and consoles are made when a bundle first prints: to load what makes them takes longer than
  * all else that a worker does before its first step.
  */

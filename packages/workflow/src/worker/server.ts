@@ -16,7 +16,6 @@ import type {
 import { checkThreadId } from "../storage/paths.ts";
 import type { Threads } from "./threads.ts";
 
-/** The worker's end of the control socket. */
 export type ControlServer = {
   /** How many requests are being answered. */
   readonly pending: number;

@@ -42,7 +42,6 @@ import {
   takeOver,
 } from "./create.ts";
 
-/** What the table of threads needs of the worker that it lives in. */
 export type ThreadsParts = {
   root: Root;
   hash: string;
@@ -90,10 +89,8 @@ export class Threads {
    * for ever lets its worker exit.
    */
   get busy(): boolean {
-    for (const { engine } of this.#live.values()) {
-      if (engine.status !== "waiting" || engine.timed) return true;
-    }
-    return false;
+    const live = [...this.#live.values()];
+    return live.some(({ engine }) => engine.status !== "waiting" || engine.timed);
   }
 
   list(): LiveThread[] {
@@ -103,7 +100,7 @@ export class Threads {
       threadId,
       workflow,
       status: engine.status,
-      role: engine.role,
+      role: engine.last?.role ?? null,
       steps: engine.steps,
       elapsedMs: Math.round(now - since),
     }));
@@ -123,7 +120,12 @@ export class Threads {
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (live) return this.#resumeLive(threadId, live.engine);
+    if (live?.engine.resume()) {
+      this.#parts.note(threadId, true);
+      return { threadId };
+    }
+    if (live?.engine.status === "waiting") throw waits(threadId);
+    if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const taken = this.#takeOver(threadId, request);
@@ -150,7 +152,10 @@ export class Threads {
   async kill(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
     if (live) await live.engine.kill();
-    else await this.#endDormant(threadId);
+    else {
+      const { writer } = this.#takeOver(threadId, { env: {} });
+      await writer.append(textOf(killed(wallClock()))).finally(() => writer.close());
+    }
     return { threadId };
   }
 
@@ -260,15 +265,6 @@ export class Threads {
     return this.#live.get(threadId) ?? null;
   }
 
-  #resumeLive(threadId: string, engine: ThreadEngine): Controlled {
-    if (engine.resume()) {
-      this.#parts.note(threadId, true);
-      return { threadId };
-    }
-    if (engine.status === "waiting") throw waits(threadId);
-    throw refuse("ALREADY_RUNNING", threadId, "runs already");
-  }
-
   #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
     const taken = this.#takeOver(threadId, request);
     if (taken.log.steps.at(-1)?.role !== WAIT) {
@@ -285,15 +281,6 @@ export class Threads {
   #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
     const info = this.#drive(bundle, { ...log, writer }, request);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
-  }
-
-  async #endDormant(threadId: string): Promise<void> {
-    const { writer } = this.#takeOver(threadId, { env: {} });
-    try {
-      await writer.append(textOf(killed(wallClock())));
-    } finally {
-      await writer.close();
-    }
   }
 
   #infoOf(threadId: string, mask: Mask): InfoLog {

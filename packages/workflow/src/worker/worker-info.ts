@@ -6,10 +6,7 @@ export type ProcessIdentity = { pid: number; startTime: string | null; bootId: s
 
 const longestFile = 1024 * 1024 * 1024;
 
-/**
- * What `run/<hash>.holder` records: which process took the lock, what it is driving, and whether it has
- * ever driven anything.
- */
+/** What `run/<hash>.holder` records: who took the lock, what it drives, and whether it ever drove anything. */
 export type WorkerInfo = { identity: ProcessIdentity; live: string[]; drove: boolean };
 
 /**
@@ -47,21 +44,17 @@ export function readWorkerInfo(path: string): WorkerInfo | null {
     const [first = "", ...notes] = text.split("\n");
     const identity = JSON.parse(first) as ProcessIdentity | null;
     if (!Number.isInteger(identity?.pid) || !identity) return null;
-    const live = new Set<string>();
-    for (const note of notes) {
-      if (note.startsWith("+")) live.add(note.slice(1));
-      if (note.startsWith("-")) live.delete(note.slice(1));
-    }
-    return { identity, live: [...live], drove: notes.some((note) => note.startsWith("+")) };
+    const last = new Map(notes.filter(Boolean).map((note) => [note.slice(1), note[0]]));
+    const live = [...last.keys()].filter((threadId) => last.get(threadId) === "+");
+    return { identity, live, drove: notes.some((note) => note.startsWith("+")) };
   } catch {
     return null;
   }
 }
 
 /** Who the process with this pid is, or null when there is none. */
-export function identify(pid: number): ProcessIdentity | null {
-  return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
-}
+export const identify = (pid: number): ProcessIdentity | null =>
+  process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
 
 // proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
 function identifyByProc(pid: number): ProcessIdentity | null {
