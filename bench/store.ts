@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
-import { type Host, openLocalHost, openRoot, type Root } from "../packages/workflow/src/host.ts";
+import { type Host, openLocalHost } from "../packages/workflow/src/host.ts";
 import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
 import { textOf } from "../packages/workflow/src/log/record.ts";
-import { runDir } from "../packages/workflow/src/storage/paths.ts";
+import { type Root, runDir } from "../packages/workflow/src/storage/paths.ts";
+import { openRoot } from "../packages/workflow/src/storage/root.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
 /** The bundle that every row runs. */

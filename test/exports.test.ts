@@ -102,7 +102,6 @@ describe("the exported names", () => {
       attemptJson
       buildSource
       checkWorkflowName
-      createRoot
       defaultMaxRounds
       endedStatus
       follow
@@ -113,12 +112,10 @@ describe("the exported names", () => {
       maxJsonDepth
       mostRounds
       openLocalHost
-      openRoot
       prewarmWorker
       readEvent
       readServerAddress
       retryOptions
-      rootVariable
       settled
       show
       statuses
@@ -162,8 +159,6 @@ describe("the exported names", () => {
       type Relative
       type Retry
       type RolledBack
-      type Root
-      type RootOptions
       type ServerAddress
       type SourceKind
       type SourceModule

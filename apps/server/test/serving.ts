@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { openLocalHost, openRoot, type Root, type Status } from "@uncaged/workflow/host";
+import { openLocalHost, type Status } from "@uncaged/workflow/host";
 import {
   asker,
   bundleOf,
@@ -41,7 +41,7 @@ type Running = { child: Bun.Subprocess<"ignore", "pipe", "pipe">; port: number; 
 export class Serving {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
   readonly path = join(this.folder, "root");
-  readonly root: Root = openRoot({ path: this.path });
+  readonly root = openLocalHost({ path: this.path }).root;
   /** What the server's environment has beside that which it needs. */
   more: Record<string, string> = {};
   #running: Running | null = null;

@@ -11,7 +11,7 @@ import {
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRoot, openLocalHost, openRoot } from "@uncaged/workflow/host";
+import { openLocalHost } from "@uncaged/workflow/host";
 import { type RunningServer, type ServerOptions, startServer } from "../src/index.ts";
 import { request } from "./raw.ts";
 import { Reader } from "./reader.ts";
@@ -41,8 +41,7 @@ function serve(streams: ServerOptions["streams"]): void {
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "uw-streams-"));
-  createRoot(openRoot({ path: folder }));
-  mkdirSync(join(folder, "logs", hash));
+  mkdirSync(join(folder, "logs", hash), { recursive: true });
   log = join(folder, "logs", hash, `${threadId}.data.jsonl`);
   const parameters = { prompt: "", options: { maxRounds: 100 } };
   const start = { name: "test", hash, threadId, parameters, timestamp: 1 };

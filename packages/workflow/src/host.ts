@@ -52,8 +52,7 @@ export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./ho
 export { endedStatus, isMoving } from "./thread/thread.ts";
 
 // The storage root
-export { createRoot, openRoot, type RootOptions, rootVariable } from "./storage/root.ts";
-export { checkWorkflowName, type Root, threadIdPattern } from "./storage/paths.ts";
+export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 
 // Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
