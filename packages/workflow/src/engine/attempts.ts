@@ -29,10 +29,9 @@ const longestStack = 4000;
 const unknownRole = { role: null };
 
 /**
- * The attempts of one thread that have not ended.
- *
- * A workflow that opens attempts names one in each step that it yields. For any other the engine opens one
- * at each `next()`: the step that comes of it, and every event meanwhile, is of that attempt.
+ * The attempts of one thread that have not ended. A workflow that opens attempts names one in each step that
+ * it yields. For any other the engine opens one at each `next()`: the step that comes of it, and every event
+ * meanwhile, is of that attempt.
  */
 export class ThreadAttempts {
   /** What the workflow gets as `options.attempts`. */

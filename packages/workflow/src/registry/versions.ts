@@ -26,7 +26,8 @@ export function register(
     throw failedError("REGISTRY_BROKEN", message, "correct the timestamp in workflow.yaml");
   }
   const history = versions.filter((version) => version.hash !== hash);
-  return { registry: put(registry, name, { hash, timestamp, history }), unchanged: false };
+  const workflow = { hash, timestamp, history };
+  return { registry: new Map(registry).set(name, workflow), unchanged: false };
 }
 
 /**
@@ -59,12 +60,18 @@ export function rollBack(
   version?: string,
 ): { registry: Registry; hash: string; previous: string } {
   const workflow = workflowOf(registry, name);
-  const target =
-    version === undefined ? versionBefore(name, workflow) : versionOf(name, workflow, version);
+  const versions = versionsOf(workflow);
   const previous = workflow.hash;
-  if (target.hash === previous) return { registry, hash: previous, previous };
-  const history = versionsOf(workflow).filter(({ hash }) => hash !== target.hash);
-  return { registry: put(registry, name, { ...target, history }), hash: target.hash, previous };
+  const before = versions[versions.findIndex(({ hash }) => hash === previous) + 1];
+  const target = version === undefined ? before : versionOf(name, workflow, version);
+  if (!target) {
+    const hint = `to go forward name a version: uncaged-workflow history ${name}`;
+    throw failedError("NOTHING_TO_ROLL_BACK", `${name} is at its first version ${previous}`, hint);
+  }
+  const { hash } = target;
+  if (hash === previous) return { registry, hash, previous };
+  const history = versions.filter((other) => other.hash !== hash);
+  return { registry: new Map(registry).set(name, { ...target, history }), hash, previous };
 }
 
 /** The registry without the name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
@@ -120,19 +127,6 @@ export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   return usageError("VERSION_AMBIGUOUS", message, `give more of the hash: ${shown}${more}`);
 }
 
-function versionBefore(name: string, workflow: Workflow): Version {
-  const versions = versionsOf(workflow);
-  const before = versions[versions.findIndex(({ hash }) => hash === workflow.hash) + 1];
-  if (before) return before;
-  const message = `${name} is at its first version ${workflow.hash}`;
-  const hint = `to go forward name a version: uncaged-workflow history ${name}`;
-  throw failedError("NOTHING_TO_ROLL_BACK", message, hint);
-}
-
-function put(registry: Registry, name: string, workflow: Workflow): Registry {
-  return new Map(registry).set(name, workflow);
-}
-
 function casePair(registry: Registry, name: string): string | undefined {
   const folded = name.toLowerCase();
   return [...registry.keys()].find((other) => other.toLowerCase() === folded);
@@ -170,19 +164,13 @@ export function resolve(registry: Registry, text: string, stored: () => string[]
 
 /** Every hash that a registry names, in its histories too. */
 export function hashesOf(registry: Registry): Set<string> {
-  const hashes = new Set<string>();
-  for (const { hash, history } of registry.values()) {
-    hashes.add(hash);
-    for (const version of history) hashes.add(version.hash);
-  }
-  return hashes;
+  const versions = [...registry.values()].flatMap((workflow) => [workflow, ...workflow.history]);
+  return new Set(versions.map(({ hash }) => hash));
 }
 
 function nameOf(registry: Registry, hash: string): string {
-  let former: string | undefined;
-  for (const [name, workflow] of registry) {
-    if (workflow.hash === hash) return name;
-    if (workflow.history.some((version) => version.hash === hash)) former ??= name;
-  }
-  return former ?? hash;
+  const all = [...registry];
+  const current = all.find(([, workflow]) => workflow.hash === hash);
+  const has = ({ history }: Workflow) => history.some((version) => version.hash === hash);
+  return (current ?? all.find(([, workflow]) => has(workflow)))?.[0] ?? hash;
 }

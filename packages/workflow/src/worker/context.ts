@@ -44,16 +44,10 @@ export function attemptsIn(context: ThreadContext, stacks: StackMapper): Attempt
   const nextStep = () => context.engine().steps + 1;
   return {
     onStart: (id, payload) => info.start(id, payload, nextStep),
-    onEnd: (id, { outcome, error }) => {
-      const rewritten = error && { error: stacks.rewrite(error) };
-      info.event({
-        tag: eventTag,
-        type: "attempt_end",
-        stepID: null,
-        payload: { outcome, ...rewritten },
-        step: nextStep(),
-        attempt: id,
-      });
+    onEnd: (attempt, { outcome, error }) => {
+      const payload = { outcome, ...(error && { error: stacks.rewrite(error) }) };
+      const type = "attempt_end";
+      info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
     takeBack: (id) => info.takeBack(id),
     enter: (id, fn) => contexts.run({ ...context, attempt: id }, fn),

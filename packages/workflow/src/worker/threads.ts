@@ -154,7 +154,11 @@ export class Threads {
     if (live) await live.engine.kill();
     else {
       const { writer } = this.#takeOver(threadId, { env: {} });
-      await writer.append(textOf(killed(wallClock()))).finally(() => writer.close());
+      try {
+        await writer.append(textOf(killed(wallClock())));
+      } finally {
+        await writer.close();
+      }
     }
     return { threadId };
   }
