@@ -77,10 +77,7 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
 ]);
 
 /** The text before an id's first `_`; the whole id when it has none. */
-export function prefixOf(id: string): string {
-  const end = id.indexOf("_");
-  return end < 0 ? id : id.slice(0, end);
-}
+export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
 
 /**
  * The canonical type of a step or of a step's id: an explicit `type` wins over the id's prefix, and an
@@ -98,8 +95,7 @@ export function getStepType(step: string | { id: string; type?: string }): StepT
  */
 export function nameOf(id: string, known: readonly string[] = []): string {
   const rest = id.slice(prefixOf(id).length + 1);
-  if (known.includes(rest)) return rest;
-  return rest.replace(/^\d+_(?=.)/, "");
+  return known.includes(rest) ? rest : rest.replace(/^\d+_(?=.)/, "");
 }
 
 /** The sides of `provider/model`, either of which may be empty; null for a name without a slash. */
@@ -116,8 +112,8 @@ export const SUPPORTED_VERSIONS: readonly string[] = Array.from(
 
 /** A version's minor number (`3.9` has 9); null when it is not supported. */
 export function minorOf(version: unknown): number | null {
-  if (typeof version !== "string" || !SUPPORTED_VERSIONS.includes(version)) return null;
-  return Number(version.slice(2));
+  const minor = SUPPORTED_VERSIONS.indexOf(String(version));
+  return typeof version === "string" && minor >= 0 ? minor : null;
 }
 
 /** Whether a version is 3.10 or later, by number: `3.9` is not. */
@@ -132,4 +128,11 @@ export function failure(
 ): WorkflowError {
   const { kind = "failed", details, ...options } = more;
   return new WorkflowError({ code, kind, message, hint, details }, options);
+}
+
+/** One error for several problems: the first is its message, and `details` has all. */
+export function failures(code: string, problems: readonly string[], hint: string, what = "") {
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  const details = problems.length > 1 ? [...problems] : undefined;
+  return failure(code, `${what}${problems[0]}${more}`, hint, { details });
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext } from "../context/context.ts";
 import { type EngineEvent, Run } from "../context/run.ts";
-import { failure } from "../document/document.ts";
+import { failure, failures } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
@@ -121,13 +121,8 @@ export const errorsIn = (document: unknown, customTypes: string[]): string[] =>
     severity === "error" ? message : [],
   );
 
-export const invalidWorkflow = ([first = "", ...others]: string[], hint: string) =>
-  failure(
-    "WORKFLOW_INVALID",
-    others.length > 0 ? `${first} (and ${others.length} more)` : first,
-    hint,
-    { details: others.length > 0 ? [first, ...others] : undefined },
-  );
+export const invalidWorkflow = (errors: readonly string[], hint: string) =>
+  failures("WORKFLOW_INVALID", errors, hint);
 
 const unreadable = (id: string, path: string, why: string) =>
   failure(

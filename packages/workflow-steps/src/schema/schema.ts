@@ -45,7 +45,6 @@ export function workflowSchema(): Schema {
       steps: { ...steps, items: ref("step") },
     },
     if: { properties: { workflowType: { const: "IDE" } }, required: ["workflowType"] },
-    // oxlint-disable-next-line no-thenable
     then: { properties: { registry: { properties: { services: { maxItems: 0 } } } } },
     $defs: {
       step: stepSchema(),
@@ -81,7 +80,6 @@ function stepSchema(): Schema {
       ),
     },
     anyOf: [{ required: ["type"] }, { properties: { id: { pattern: "_" } } }],
-    // oxlint-disable-next-line no-thenable
     allOf: types.map((type) => ({ if: ref(`is${type}`), then: ref(type) })),
   };
 }
@@ -91,7 +89,6 @@ function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];
   return {
     if: { required: ["type"] },
-    // oxlint-disable-next-line no-thenable
     then: { properties: { type: { enum: names } } },
     else: { required: ["id"], properties: { id: { pattern: `^(?:${names.join("|")})(?:_|$)` } } },
   };

@@ -117,10 +117,8 @@ function adaptersFor(documents: readonly WorkflowDocument[]): string[] {
   ].filter((code) => code !== false);
 }
 
-const fileTypes = new Set<string | null>(["Write", "Download", "Unzip"]);
-
 function usesFiles(step: StepDocument): boolean {
-  if (fileTypes.has(getStepType(step))) return true;
+  if (["Write", "Download", "Unzip"].includes(String(getStepType(step)))) return true;
   if (runsWorkflow(step) && literalPath(step) === null) return true;
   const targets = typeof step.out === "string" ? [step.out] : Object.keys(step.out ?? {});
   return targets.some((target) => target.startsWith("/"));

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { validate } from "../check/check.ts";
 import type { Violation } from "../check/subject.ts";
-import { failure, SUPPORTED_VERSIONS } from "../document/document.ts";
+import { failure, failures, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
@@ -37,17 +37,11 @@ export function checkedDocument(
   }
   const violations = validate(document, options);
   const errors = messagesOf(violations.filter(({ severity }) => severity === "error"));
-  const [first, ...others] = errors;
-  if (first === undefined) {
+  if (errors.length === 0) {
     return { document: document as WorkflowDocument, warnings: messagesOf(violations) };
   }
   const isOurs = typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
-  throw failure(
-    "STEPS_INVALID",
-    others.length > 0 ? `${first} (and ${others.length} more)` : first,
-    isOurs ? "fix the workflow and try again" : needs,
-    { details: others.length > 0 ? errors : undefined },
-  );
+  throw failures("STEPS_INVALID", errors, isOurs ? "fix the workflow and try again" : needs);
 }
 
 const mostDepth = 8;

@@ -1,5 +1,5 @@
 import { messageOf } from "../adapter/error.ts";
-import { BREAK, ENTRY, type ExecutionStatus, failure, RETURN } from "../document/document.ts";
+import { BREAK, ENTRY, type ExecutionStatus, failures, RETURN } from "../document/document.ts";
 import { type Form, violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { importedBy, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
@@ -201,11 +201,6 @@ function refuse(problems: string[]): void {
 }
 
 function invalid(problems: string[]) {
-  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  return failure(
-    "CHECKPOINT_INVALID",
-    `the checkpoint can't be used: ${problems[0]}${more}`,
-    "take one that this workflow made, whole",
-    { details: problems.length > 1 ? problems : undefined },
-  );
+  const hint = "take one that this workflow made, whole";
+  return failures("CHECKPOINT_INVALID", problems, hint, "the checkpoint can't be used: ");
 }

@@ -172,9 +172,8 @@ function modelOf(call: Call): Pick<LLMParams, "model" | "provider"> {
 
 function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): string | null {
   const given = inputs[field] ?? value(step[field]) ?? null;
-  if (given === null || (typeof given === "string" && given.trim() !== "")) {
-    return given?.trim() ?? null;
-  }
+  if (given === null) return null;
+  if (typeof given === "string" && given.trim() !== "") return given.trim();
   const found = typeof given === "string" ? "empty" : `no text but ${typeof given}`;
   throw badModel(`${step.id}: its ${field} is ${found}`);
 }
