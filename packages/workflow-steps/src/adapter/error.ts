@@ -41,7 +41,7 @@ export class LLMError extends WorkflowError {
     more: { code?: string; retryable?: boolean; status?: number; cause?: unknown } = {},
   ) {
     const code = more.code ?? type.toUpperCase();
-    super({ code, kind: "failed", message, hint: hints[type] }, { cause: more.cause });
+    super({ code, message, hint: hints[type] }, { cause: more.cause });
     this.name = "LLMError";
     this.type = type;
     this.retryable = more.retryable ?? retryableTypes.has(type);

@@ -120,15 +120,12 @@ export function minorOf(version: unknown): number | null {
 export const isV310OrLater = (version: string): boolean => (minorOf(version) ?? 0) >= 10;
 
 /** An error of a step workflow: its code, what is wrong, and what to do. */
-export function failure(
+export const failure = (
   code: string,
   message: string,
   hint: string,
-  more: { kind?: ErrorKind; details?: string[]; cause?: unknown } = {},
-): WorkflowError {
-  const { kind = "failed", details, ...options } = more;
-  return new WorkflowError({ code, kind, message, hint, details }, options);
-}
+  { cause, ...more }: { kind?: ErrorKind; details?: string[]; cause?: unknown } = {},
+): WorkflowError => new WorkflowError({ code, message, hint, ...more }, { cause });
 
 /** One error for several problems: the first is its message, and `details` has all. */
 export function failures(code: string, problems: readonly string[], hint: string, what = "") {

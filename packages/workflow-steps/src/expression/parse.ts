@@ -24,7 +24,7 @@ export class ExpressionError extends WorkflowError {
     cause?: unknown,
   ) {
     const message = `expression ${shown(source, offset)}, offset ${offset}: ${problem}`;
-    super({ code, kind: "failed", message, hint }, cause === undefined ? {} : { cause });
+    super({ code, message, hint }, { cause });
     this.name = "ExpressionError";
   }
 }

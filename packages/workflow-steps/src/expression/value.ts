@@ -104,7 +104,11 @@ const deepest = 1000;
  * it is. Throws a `WorkflowError` (`VALUE_TOO_DEEP`) over 1,000 levels, which is also what a cycle has.
  */
 export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth = 0): unknown {
-  if (depth > deepest) throw tooDeep();
+  if (depth > deepest) {
+    const message = `a value has more than ${deepest} levels, or contains itself`;
+    const hint = "use values that JSON can hold, less deeply nested";
+    throw new WorkflowError({ code: "VALUE_TOO_DEEP", message, hint });
+  }
   if (Array.isArray(value)) return value.map((item) => mapped(item, leaf, depth + 1));
   if (!isPlain(value)) return leaf(value);
   // fromEntries defines what it is given: a key `__proto__` stays a key.
@@ -114,11 +118,3 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
 }
 
 export const copyOf = (value: unknown): unknown => mapped(value, (leaf) => leaf);
-
-const tooDeep = () =>
-  new WorkflowError({
-    code: "VALUE_TOO_DEEP",
-    kind: "failed",
-    message: `a value has more than ${deepest} levels, or contains itself`,
-    hint: "use values that JSON can hold, less deeply nested",
-  });
