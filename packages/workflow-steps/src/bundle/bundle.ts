@@ -17,10 +17,9 @@ import { type EngineEvent, Run, type RunOptions } from "../context/run.ts";
 import { failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
-import { isPlain } from "../expression/value.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import type { DriveOptions } from "../interpreter/interpreter.ts";
-import { copyTemporary } from "../interpreter/output.ts";
+import { copyTemporary, isEvent } from "../interpreter/output.ts";
 import { errorsIn, invalidWorkflow } from "../interpreter/subflow.ts";
 import { currentOf } from "../state/position.ts";
 import { type Resumable, restoredState } from "../state/checkpoint.ts";
@@ -142,20 +141,13 @@ function sent(input: RoleOutput | undefined): RoleOutput {
 function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;
-  if (type === "tool_message" && isStepEvent(data)) {
+  if (type === "tool_message" && isEvent(data) && data.attempt !== undefined) {
     return publish({ ...data, stepID: `${stepID}/${data.stepID}` });
   }
   const published: WorkflowEvent = { type, stepID, payload };
   if (attempt !== undefined) published.attempt = attempt;
   channel(eventsChannel).publish(published);
 }
-
-const isStepEvent = (data: unknown): data is RunEvent =>
-  isPlain(data) &&
-  typeof data.attempt === "string" &&
-  typeof data.runID === "string" &&
-  typeof data.stepID === "string" &&
-  isPlain(data.payload);
 
 /** Where a run begins: at its beginning with params, or with a checkpoint. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;

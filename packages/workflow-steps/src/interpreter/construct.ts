@@ -72,9 +72,11 @@ async function concurrent(
 
 /** Runs the chain of the first case that holds, if one does. */
 export async function chooseCase(task: Task): Promise<Done> {
-  const { chain, inside, interpreter, step, turn } = task;
+  const { chain, context, inside, interpreter, step, turn } = task;
   const [entered] = inside?.chains.keys() ?? [];
-  const selected = entered ?? firstCase(task);
+  const holds = ([when]: NonNullable<StepDocument["cases"]>[number]): boolean =>
+    when === "ELSE" || context.condition(when);
+  const selected = entered ?? step.cases?.find(holds)?.[1] ?? null;
   if (selected === null) return { selected };
   // A case that leads back to where this Branch was come to is no part of it: it goes on from there.
   if (interpreter.run.workflow.outline.isCycle(step.id, selected)) {
@@ -88,12 +90,6 @@ export async function chooseCase(task: Task): Promise<Done> {
   });
   const end = await turn.aside(() => interpreter.runChain(inner));
   return end === BREAK ? { selected, next: BREAK } : { selected };
-}
-
-function firstCase({ context, step }: Task): string | null {
-  const holds = ([when]: NonNullable<StepDocument["cases"]>[number]): boolean =>
-    when === "ELSE" || context.condition(when);
-  return step.cases?.find(holds)?.[1] ?? null;
 }
 
 /** Runs the iterations of a loop that are not done yet. */

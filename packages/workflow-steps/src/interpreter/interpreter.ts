@@ -9,9 +9,6 @@ import { insideOf } from "../state/marks.ts";
 import type { Answered, Commit, Inside, Position } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
-/** Why a run ends before its chains do: a Stop, or an abort from outside. */
-type Halt = "stopped" | "cancelled";
-
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
 export type DriveOptions = {
@@ -38,7 +35,7 @@ export class Interpreter {
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
   /** Resolves when the run is to end although chains are under way. */
-  readonly halted = Promise.withResolvers<Halt>();
+  readonly halted = Promise.withResolvers<"stopped" | "cancelled">();
 
   constructor(
     context: ExecutionContext,
@@ -58,7 +55,7 @@ export class Interpreter {
   }
 
   /** Ends the run at once: what is under way is aborted, and its late results are dropped. */
-  halt(halt: Halt): void {
+  halt(halt: "stopped" | "cancelled"): void {
     this.halted.resolve(halt);
     this.run.scheduler.cancel();
   }

@@ -197,7 +197,7 @@ export function resolvedInputs({ step, type, context }: Task): Record<string, un
   if (inputs === null) return null;
   try {
     const values = context.resolve(inputs) as Record<string, unknown>;
-    return context.run.setup.wholeValues ? named(values) : cut(values);
+    return context.run.setup.wholeValues ? cut(values, (value) => value) : cut(values);
   } catch {
     return null;
   }
@@ -224,13 +224,12 @@ export function shownEvent(event: RunEvent): RunEvent {
   return { ...event, payload: Object.fromEntries(entries) };
 }
 
-const isEvent = (value: unknown): value is RunEvent =>
+/** Whether a value is an event of a run, as a tool reports those of a child workflow. */
+export const isEvent = (value: unknown): value is RunEvent =>
   isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
 
-const cut = (values: Record<string, unknown>): Record<string, unknown> => named(values, truncated);
-
-const named = (
+const cut = (
   values: Record<string, unknown>,
-  shown = (value: unknown): unknown => value,
+  shown: (value: unknown) => unknown = truncated,
 ): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value ?? null)]));

@@ -235,8 +235,12 @@ export function setPath(
   const before = Object.hasOwn(container, segment) ? container[segment] : undefined;
   const below = setPath(before, path, newValue, owned, depth + 1);
   owned.add(container);
-  if (Array.isArray(container)) place(container, indexIn(container, path, depth), below);
-  else container[segment] = below;
+  if (Array.isArray(container)) {
+    const at = indexIn(container, path, depth);
+    // A hole would be null in JSON, and is none before: so it is filled.
+    while (container.length < at) container.push(null);
+    container[at] = below;
+  } else container[segment] = below;
   return container;
 }
 
@@ -266,10 +270,4 @@ function indexIn(array: unknown[], path: readonly (string | number)[], depth: nu
   }
   if (at <= array.length + farthest) return at;
   throw pathError(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);
-}
-
-// A hole would be null in JSON, and is none before: so it is filled.
-function place(array: unknown[], at: number, value: unknown): void {
-  while (array.length < at) array.push(null);
-  array[at] = value;
 }
