@@ -13,7 +13,7 @@ type Asset = {
 };
 
 /** The folder of the built console: in this repository, and beside the program when it is packed. */
-export function consoleFolder(): string {
+function consoleFolder(): string {
   const path = import.meta.url.endsWith(".ts") ? "../../../web/dist" : "./console";
   return fileURLToPath(new URL(path, import.meta.url));
 }
@@ -25,8 +25,8 @@ export type ConsoleFiles = (path: string, headers: Headers) => Response;
  * The built console: the files of a folder, each by its path in it. Only what was listed there can be
  * requested: no path of a request ever reaches the disk. Each is read when it is first requested.
  */
-export function consoleFiles(folder: string): ConsoleFiles {
-  const paths = filesOf(folder);
+export function consoleFiles(): ConsoleFiles {
+  const paths = filesOf(consoleFolder());
   const assets = new Map<string, Asset>();
   const assetOf = (name: string): Asset | null => {
     const known = assets.get(name);

@@ -1,15 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { retryOptions } from "@uncaged/workflow/host";
-import {
-  forkBody,
-  idPath,
-  inputBody,
-  killBody,
-  resumeBody,
-  retryBody,
-  startBody,
-} from "../schema/request.ts";
-import { controlledSchema, forkedSchema, killedSchema, startedSchema } from "../schema/thread.ts";
+import * as request from "../schema/request.ts";
+import * as schema from "../schema/thread.ts";
 import { flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
 
@@ -17,30 +9,30 @@ export function controlRoutes({ host, env, cwd }: Context) {
   const routes = new Routes("Control");
   routes.add("POST /threads", {
     summary: "Start a thread",
-    body: startBody,
+    body: request.startBody,
     status: 201,
-    answer: ["Its start record is on the disk.", startedSchema],
+    answer: ["Its start record is on the disk.", schema.startedSchema],
     run: ({ body }) => host.start({ ...body, env, cwd }),
   });
   routes.add("POST /threads/{id}/pause", {
     summary: "Pause a thread after the step that it is at",
-    params: idPath,
-    answer: ["It will pause.", controlledSchema],
+    params: request.idPath,
+    answer: ["It will pause.", schema.controlledSchema],
     run: async ({ params }) => host.control(await host.find(params.id), { kind: "pause" }),
   });
   routes.add("POST /threads/{id}/resume", {
     summary: "Go on with a paused or interrupted thread",
-    params: idPath,
-    optionalBody: resumeBody,
-    answer: ["It goes on.", controlledSchema],
+    params: request.idPath,
+    optionalBody: request.resumeBody,
+    answer: ["It goes on.", schema.controlledSchema],
     run: async ({ params, body }) =>
       host.control(await host.find(params.id), { kind: "resume", ...body, env }),
   });
   routes.add("POST /threads/{id}/input", {
     summary: "Answer a waiting thread",
-    params: idPath,
-    body: inputBody,
-    answer: ["The answer is committed.", controlledSchema],
+    params: request.idPath,
+    body: request.inputBody,
+    answer: ["The answer is committed.", schema.controlledSchema],
     async run({ params, body: { durability, ...answer } }) {
       const input = withValue(answer);
       return host.control(await host.find(params.id), { kind: "answer", input, durability, env });
@@ -48,18 +40,18 @@ export function controlRoutes({ host, env, cwd }: Context) {
   });
   routes.add("POST /threads/{id}/kill", {
     summary: "End a thread now",
-    params: idPath,
-    optionalBody: killBody,
-    answer: ["Its end record is on the disk.", killedSchema],
+    params: request.idPath,
+    optionalBody: request.killBody,
+    answer: ["Its end record is on the disk.", schema.killedSchema],
     run: async ({ params, body: { force } }) =>
       host.control(await host.find(params.id), { kind: "kill", force, env }),
   });
   routes.add("POST /threads/{id}/fork", {
     summary: "Start a new thread from the steps of this one",
-    params: idPath,
-    optionalBody: forkBody,
+    params: request.idPath,
+    optionalBody: request.forkBody,
     status: 201,
-    answer: ["The new thread.", forkedSchema],
+    answer: ["The new thread.", schema.forkedSchema],
     async run({ params, body: { input: answer, ...options } }) {
       const input = answer && withValue(answer);
       return host.fork(await host.find(params.id), { ...options, input, env });
@@ -67,10 +59,10 @@ export function controlRoutes({ host, env, cwd }: Context) {
   });
   routes.add("POST /threads/{id}/retry", {
     summary: "Take up a failed or killed thread in a new one",
-    params: idPath,
-    optionalBody: retryBody,
+    params: request.idPath,
+    optionalBody: request.retryBody,
     status: 201,
-    answer: ["The new thread.", forkedSchema],
+    answer: ["The new thread.", schema.forkedSchema],
     async run({ params, body }) {
       const ref = await host.find(params.id);
       return host.fork(ref, retryOptions(await host.read(ref), { ...body, env }));
@@ -78,9 +70,9 @@ export function controlRoutes({ host, env, cwd }: Context) {
   });
   routes.add("DELETE /threads/{id}", {
     summary: "Delete a thread's logs",
-    params: idPath,
+    params: request.idPath,
     query: z.object({ force: flag }),
-    answer: ["They are gone.", controlledSchema],
+    answer: ["They are gone.", schema.controlledSchema],
     run: async ({ params, query }) =>
       host.remove(await host.find(params.id), { force: query.force === "true" }),
   });

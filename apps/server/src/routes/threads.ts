@@ -10,15 +10,7 @@ import {
 } from "@uncaged/workflow/host";
 import { attemptsSchema } from "../schema/attempt.ts";
 import { idPath, threadsQuery } from "../schema/request.ts";
-import {
-  diffSchema,
-  ledgerSchema,
-  liveRowSchema,
-  relativeSchema,
-  stepsPageSchema,
-  threadRowSchema,
-  threadSchema,
-} from "../schema/thread.ts";
+import * as schema from "../schema/thread.ts";
 import { count, flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
 
@@ -47,7 +39,7 @@ export function threadRoutes({ host }: Context) {
   routes.add("GET /threads", {
     summary: "List threads, newest first",
     query: threadsQuery,
-    answer: ["A page of threads.", z.array(threadRowSchema)],
+    answer: ["A page of threads.", z.array(schema.threadRowSchema)],
     answerHeaders: pageHeaders,
     async run({ query: { details, ...query } }, call) {
       const { rows, total, next } = await host.threads(query);
@@ -59,7 +51,7 @@ export function threadRoutes({ host }: Context) {
   });
   routes.add("GET /live", {
     summary: "List the threads that a worker runs now",
-    answer: ["The live threads, oldest first.", z.array(liveRowSchema)],
+    answer: ["The live threads, oldest first.", z.array(schema.liveRowSchema)],
     run: () => host.live(),
   });
   routes.add("GET /threads/{id}", {
@@ -68,7 +60,7 @@ export function threadRoutes({ host }: Context) {
     query: z.object({
       steps: flag.describe("With false `steps` is empty: see `stepCount`."),
     }),
-    answer: ["The thread.", threadSchema],
+    answer: ["The thread.", schema.threadSchema],
     async run({ params, query }) {
       const view = await host.read(await host.find(params.id));
       const { steps: all, ...thread } = threadJson(view);
@@ -85,7 +77,7 @@ export function threadRoutes({ host }: Context) {
       from: count(1, 1_000_000_000).default(1).describe("The first step's number."),
       limit: count(1, 1000).default(100),
     }),
-    answer: ["The steps from a number on.", stepsPageSchema],
+    answer: ["The steps from a number on.", schema.stepsPageSchema],
     async run({ params, query: { from, limit } }) {
       const { threadId, steps } = await host.read(await host.find(params.id));
       const page = steps.slice(from - 1, from - 1 + limit);
@@ -96,7 +88,7 @@ export function threadRoutes({ host }: Context) {
   routes.add("GET /threads/{id}/ledger", {
     summary: "What a thread spent",
     params: idPath,
-    answer: ["By role, by model and by step.", ledgerSchema],
+    answer: ["By role, by model and by step.", schema.ledgerSchema],
     run: async ({ params }) => ledgerOf(await host.attempts(await host.find(params.id))),
   });
   routes.add("GET /threads/{id}/attempts", {
@@ -112,14 +104,17 @@ export function threadRoutes({ host }: Context) {
   routes.add("GET /threads/{id}/family", {
     summary: "The threads that a thread was forked from, and all their forks",
     params: idPath,
-    answer: ["The family, oldest first, the thread itself included.", z.array(relativeSchema)],
+    answer: [
+      "The family, oldest first, the thread itself included.",
+      z.array(schema.relativeSchema),
+    ],
     run: async ({ params }) => host.family(await host.find(params.id)),
   });
   routes.add("GET /threads/{id}/diff", {
     summary: "Compare two threads step by step",
     params: idPath,
     query: z.object({ with: z.string().describe("The other thread.") }),
-    answer: ["The comparison; `a` is the thread of the path.", diffSchema],
+    answer: ["The comparison; `a` is the thread of the path.", schema.diffSchema],
     async run({ params, query }) {
       const a = await host.read(await host.find(params.id));
       return threadDiff(a, await host.read(await host.find(query.with)));

@@ -1,16 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { addQuery, filesBody, namePath, rollbackBody, versionPath } from "../schema/request.ts";
-import {
-  addedSchema,
-  bundleSchema,
-  descriptorSchema,
-  formSchema,
-  removedSchema,
-  rolledBackSchema,
-  versionRowSchema,
-  workflowRowSchema,
-  workflowSchema,
-} from "../schema/workflow.ts";
+import * as request from "../schema/request.ts";
+import * as schema from "../schema/workflow.ts";
 import { type Context, Routes } from "./route.ts";
 import { addFiles } from "./upload.ts";
 
@@ -18,69 +8,72 @@ export function workflowRoutes({ host }: Context) {
   const routes = new Routes("Workflows");
   routes.add("GET /workflows", {
     summary: "List the workflows",
-    answer: ["By name.", z.array(workflowRowSchema)],
+    answer: ["By name.", z.array(schema.workflowRowSchema)],
     run: () => host.workflows(),
   });
   routes.add("GET /workflows/{name}", {
     summary: "Show a workflow: its versions and its descriptor",
-    params: namePath,
-    answer: ["The workflow.", workflowSchema],
+    params: request.namePath,
+    answer: ["The workflow.", schema.workflowSchema],
     run: ({ params }) => host.workflow(params.name),
   });
   routes.add("GET /workflows/{name}/history", {
     summary: "List the versions of a workflow, newest first",
-    params: namePath,
-    answer: ["The versions, each with the number of its threads.", z.array(versionRowSchema)],
+    params: request.namePath,
+    answer: [
+      "The versions, each with the number of its threads.",
+      z.array(schema.versionRowSchema),
+    ],
     run: ({ params }) => host.history(params.name),
   });
   routes.add("POST /workflows/{name}", {
     summary: "Register a bundle, or build a source and register it",
-    params: namePath,
-    query: addQuery,
+    params: request.namePath,
+    query: request.addQuery,
     upload: {
       description: "One file as it is, or the texts of several as JSON.",
       content: {
         "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) },
-        "application/json": { schema: filesBody },
+        "application/json": { schema: request.filesBody },
       },
     },
-    answer: ["It is the current version.", addedSchema],
+    answer: ["It is the current version.", schema.addedSchema],
     async run({ params: { name }, query: { file }, body }, { req }) {
       // Only a body of JSON is read as one; else there are no files here.
-      const { files } = body as Partial<z.infer<typeof filesBody>>;
+      const { files } = body as Partial<z.infer<typeof request.filesBody>>;
       const sent = files ? Object.entries(files) : [[file, await req.raw.bytes()] as const];
       return addFiles(host, name, file, new Map<string, string | Uint8Array>(sent));
     },
   });
   routes.add("POST /workflows/{name}/rollback", {
     summary: "Go back to an earlier version, or to a named one",
-    params: namePath,
-    optionalBody: rollbackBody,
-    answer: ["The name points there now.", rolledBackSchema],
+    params: request.namePath,
+    optionalBody: request.rollbackBody,
+    answer: ["The name points there now.", schema.rolledBackSchema],
     run: ({ params, body }) => host.rollback(params.name, body.version),
   });
   routes.add("DELETE /workflows/{name}", {
     summary: "Remove a workflow's name; its threads stay",
-    params: namePath,
-    answer: ["The name is gone.", removedSchema],
+    params: request.namePath,
+    answer: ["The name is gone.", schema.removedSchema],
     run: ({ params }) => host.unregister(params.name),
   });
   routes.add("GET /bundles/{workflow}", {
     summary: "Show one version",
-    params: versionPath,
-    answer: ["The version.", bundleSchema],
+    params: request.versionPath,
+    answer: ["The version.", schema.bundleSchema],
     run: ({ params }) => host.version(params.workflow),
   });
   routes.add("GET /bundles/{workflow}/descriptor", {
     summary: "The descriptor of a version",
-    params: versionPath,
-    answer: ["Null when its file can't be read.", descriptorSchema.nullable()],
+    params: request.versionPath,
+    answer: ["Null when its file can't be read.", schema.descriptorSchema.nullable()],
     run: async ({ params }) => (await host.version(params.workflow)).descriptor,
   });
   routes.add("GET /bundles/{workflow}/form", {
     summary: "What a form that starts a thread must ask for",
-    params: versionPath,
-    answer: ["The form.", formSchema],
+    params: request.versionPath,
+    answer: ["The form.", schema.formSchema],
     async run({ params }) {
       const { workflow, hash, descriptor } = await host.version(params.workflow);
       const { description = "", input = null } = descriptor ?? {};
@@ -89,7 +82,7 @@ export function workflowRoutes({ host }: Context) {
   });
   routes.add("GET /bundles/{workflow}/source", {
     summary: "The text of a version's bundle, or of a file that it was built from",
-    params: versionPath,
+    params: request.versionPath,
     query: z.object({ file: z.string().optional().describe("One of `sources`.") }),
     answer: ["The text.", z.string(), "text/plain"],
     run: async ({ params, query }, call) =>

@@ -1,33 +1,18 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
-import {
-  artifactsSchema,
-  checkpointQuery,
-  checkpointSchema,
-  rerunBody,
-  resumeRunBody,
-  runBody,
-  runFailureSchema,
-  runPath,
-  runStateSchema,
-  snapshotSchema,
-  startedRunSchema,
-  valuesQuery,
-  valuesSchema,
-  variablesSchema,
-} from "../schema/run.ts";
+import * as schema from "../schema/run.ts";
 import { abortRun, pauseRun, resumeRun, startRerun, startRun } from "./control.ts";
 import { followRun, noStream, seqIn } from "./run-stream.ts";
 import { type Run, Runs } from "./run.ts";
 
 /** The errors of a run's stream: that of an unknown run ends at once. */
-const streamRefusals = refusals(runFailureSchema, {
+const streamRefusals = refusals(schema.runFailureSchema, {
   401: "The token is missing or wrong.",
   403: "The Host or the Origin is not this server's.",
   429: "Too many at once.",
 });
 
-const usualRefusals = refusals(runFailureSchema, {
+const usualRefusals = refusals(schema.runFailureSchema, {
   400: "What was sent is malformed or invalid: see `messages`.",
   404: "There is no such run, no such workflow, or no checkpoint.",
   409: "It can't be done as things are.",
@@ -44,53 +29,53 @@ export function runRoutes(context: Context): OpenAPIHono {
   };
   routes.add("POST /run", {
     summary: "Run a step workflow",
-    body: runBody,
-    answer: ["It has begun.", startedRunSchema],
+    body: schema.runBody,
+    answer: ["It has begun.", schema.startedRunSchema],
     run: async ({ body }) => ({ runID: await startRun(context, runs, body) }),
   });
   routes.add("POST /rerun", {
     summary: "Run again from a checkpoint, at a step, with other values",
-    body: rerunBody,
-    answer: ["A new run has begun.", runStateSchema],
+    body: schema.rerunBody,
+    answer: ["A new run has begun.", schema.runStateSchema],
     run: async ({ body }) => statusOf(await runs.get(await startRerun(context, runs, body))),
   });
   routes.add("GET /{runID}/status", {
     summary: "The status of a run",
-    params: runPath,
-    answer: ["A snapshot.", snapshotSchema],
+    params: schema.runPath,
+    answer: ["A snapshot.", schema.snapshotSchema],
     run: async ({ params }) => runs.snapshot(await runs.get(params.runID)),
   });
   routes.add("GET /{runID}/variables", {
     summary: "The variables of a run",
-    params: runPath,
-    answer: ["By name.", variablesSchema],
+    params: schema.runPath,
+    answer: ["By name.", schema.variablesSchema],
     run: async ({ params }) => (await runs.snapshot(await runs.get(params.runID))).variables,
   });
   routes.add("GET /{runID}/artifacts", {
     summary: "The files that a run has written",
-    params: runPath,
-    answer: ["Their paths.", artifactsSchema],
+    params: schema.runPath,
+    answer: ["Their paths.", schema.artifactsSchema],
     run: async ({ params }) => (await runs.snapshot(await runs.get(params.runID))).artifacts,
   });
   routes.add("GET /{runID}/checkpoint", {
     summary: "The state of a run, from which it can be run again",
-    params: runPath,
-    query: checkpointQuery,
-    answer: ["The checkpoint.", checkpointSchema],
+    params: schema.runPath,
+    query: schema.checkpointQuery,
+    answer: ["The checkpoint.", schema.checkpointSchema],
     run: ({ params, query }) => runs.checkpoint(params.runID, query),
   });
   routes.add("GET /{runID}/values", {
     summary: "What a step of a run began with",
-    params: runPath,
-    query: valuesQuery,
-    answer: ["Its path, and the values in force there.", valuesSchema],
+    params: schema.runPath,
+    query: schema.valuesQuery,
+    answer: ["Its path, and the values in force there.", schema.valuesSchema],
     run: ({ params, query }) => runs.values(params.runID, query.step),
   });
   const act = (verb: string, summary: string, done: string, run: typeof abortRun) =>
     routes.add(`POST /{runID}/${verb}`, {
       summary,
-      params: runPath,
-      answer: [done, runStateSchema],
+      params: schema.runPath,
+      answer: [done, schema.runStateSchema],
       async run({ params }) {
         const found = await runs.get(params.runID);
         await run(context, found.ref);
@@ -101,9 +86,9 @@ export function runRoutes(context: Context): OpenAPIHono {
   act("pause", "Hold a run before its next step", "It will, unless it has ended.", pauseRun);
   routes.add("POST /{runID}/resume", {
     summary: "Answer the Pause that a run waits at",
-    params: runPath,
-    optionalBody: resumeRunBody,
-    answer: ["It goes on.", runStateSchema],
+    params: schema.runPath,
+    optionalBody: schema.resumeRunBody,
+    answer: ["It goes on.", schema.runStateSchema],
     async run({ params, body }) {
       const run = await runs.get(params.runID);
       await resumeRun(context, run.ref, body);
@@ -113,7 +98,7 @@ export function runRoutes(context: Context): OpenAPIHono {
   const streams = new Routes("Runs of step workflows", streamRefusals);
   streams.add("GET /{runID}/events", {
     summary: "Follow a run: its events, those there are and those to come",
-    params: runPath,
+    params: schema.runPath,
     headers: z.object({ "last-event-id": z.string().optional() }),
     answer: ["Server-sent events: see docs/server.md.", z.string(), "text/event-stream"],
     others: allRead,

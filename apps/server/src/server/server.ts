@@ -9,7 +9,6 @@ import {
 import {
   type ConsoleFiles,
   consoleFiles,
-  consoleFolder,
   isPagePath,
   noToken,
   wantsPage,
@@ -44,7 +43,6 @@ export type ServerOptions = {
   env: Record<string, string>;
   cwd: string;
   version: string;
-  console?: string;
   streams?: Partial<StreamLimits>;
 };
 
@@ -77,7 +75,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
   const context = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
-  const app = makeApp(context, version, consoleFiles(options.console ?? consoleFolder()));
+  const app = makeApp(context, version, consoleFiles());
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), token, port: 0, codes };
   const server = listen(options, async (request, own) => {

@@ -18,36 +18,31 @@ const lookEveryMs = 5_000;
 export class Connections {
   readonly #limits: StreamLimits;
   readonly #open = new Set<Connection>();
-  #timer: ReturnType<typeof setInterval> | null = null;
+  readonly #timer: ReturnType<typeof setInterval>;
 
   constructor(limits: StreamLimits) {
     this.#limits = limits;
+    const everyMs = Math.min(lookEveryMs, limits.patienceMs, limits.heartbeatMs);
+    this.#timer = setInterval(() => this.#look(), everyMs).unref();
   }
 
   /** The response that sends what a source has, unless too many are open. */
   send(open: () => Source): Response {
-    const { most, patienceMs, heartbeatMs } = this.#limits;
+    const { most } = this.#limits;
     if (this.#open.size >= most) {
       const message = `${most} streams are open, which is the limit`;
       throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
     }
-    const connection = new Connection(open(), (closed) => this.#forget(closed));
+    const connection = new Connection(open(), (closed) => this.#open.delete(closed));
     this.#open.add(connection);
-    const everyMs = Math.min(lookEveryMs, patienceMs, heartbeatMs);
-    this.#timer ??= setInterval(() => this.#look(), everyMs);
     return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {
       headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" },
     });
   }
 
   close(): void {
-    for (const connection of this.#open) connection.drop();
-  }
-
-  #forget(connection: Connection): void {
-    if (!this.#open.delete(connection) || this.#open.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
-    this.#timer = null;
+    for (const connection of this.#open) connection.drop();
   }
 
   #look(): void {
@@ -66,12 +61,12 @@ class Connection {
   waits = false;
   at = performance.now();
   readonly #source: Source;
-  readonly #onClose: (connection: Connection) => void;
+  readonly #onClose: (connection: Connection) => unknown;
   #controller: ReadableStreamDefaultController<Bytes> | null = null;
   #rest: Bytes | null = greeting;
   #closed = false;
 
-  constructor(source: Source, onClose: (connection: Connection) => void) {
+  constructor(source: Source, onClose: (connection: Connection) => unknown) {
     this.#source = source;
     this.#onClose = onClose;
   }

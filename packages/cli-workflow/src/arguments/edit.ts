@@ -61,13 +61,11 @@ export function stepText({ role, content, meta }: Step, number: number): string 
 
 /** What a person changed of a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
 export function changeOf(step: Step, text: string): Edit {
-  const metaAt = text.indexOf(`\n${metaMark}\n`);
-  const contentAt = text.indexOf(`\n${contentMark}\n`, metaAt);
-  if (metaAt === -1 || contentAt === -1) {
+  const marked = new RegExp(`\n${metaMark}\n([^]*?)\n${contentMark}\n([^]*?)\n?$`);
+  const [, metaText, content] = marked.exec(text) ?? [];
+  if (metaText === undefined || content === undefined) {
     throw badFile(`the lines "${metaMark}" and "${contentMark}" must stay`);
   }
-  const metaText = text.slice(metaAt + metaMark.length + 2, contentAt);
-  const content = text.slice(contentAt + contentMark.length + 2).replace(/\n$/, "");
   const meta = metaOf(metaText);
   const sameMeta = Bun.deepEquals(meta, step.meta, true);
   if (sameMeta && content === step.content) {

@@ -55,10 +55,15 @@ export function createProject(
   // A copy that is not published (a checkout) can only be named by its folder.
   const isPublished = own === null || manifestIn(own)?.private !== true;
   const spec = isPublished ? `^${cli.version}` : `file:${own}`;
-  const values = { name: checked, package: checked.toLowerCase(), workflow: spec };
+  const values: Record<string, string> = {
+    name: checked,
+    package: checked.toLowerCase(),
+    workflow: spec,
+  };
   mkdirSync(dir, { recursive: true, mode: 0o777 });
   for (const [file, text] of Object.entries(files)) {
-    writeFileSync(join(dir, file), filled(text, values), { flag: "wx", mode: 0o666 });
+    const filled = text.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
+    writeFileSync(join(dir, file), filled, { flag: "wx", mode: 0o666 });
   }
   if (own !== null) {
     const linked = join(dir, "node_modules", link);
@@ -82,10 +87,6 @@ function refuseUsed(path: string, dir: string): void {
   if (found.length > 0) {
     throw WorkflowError.usage("DIR_NOT_EMPTY", `${show(path)} is not empty`, otherFolder);
   }
-}
-
-function filled(template: string, values: Record<string, string>): string {
-  return template.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
 }
 
 function folderOf(name: string): string | null {
