@@ -1,7 +1,4 @@
-/*
- * The shapes of the HTTP API, for programs in TypeScript. Types only: nothing of the server is loaded.
- * /api/openapi.json and docs/server.md describe the paths, their requests and their responses.
- */
+/* The shapes of the HTTP API, for programs in TypeScript: types only. docs/server.md describes the paths. */
 import type * as attempt from "./schema/attempt.ts";
 import type * as request from "./schema/request.ts";
 import type * as run from "./schema/run.ts";

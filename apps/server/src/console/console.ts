@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkflowError } from "@uncaged/workflow/host";
@@ -61,15 +61,11 @@ function takesPacked(headers: Headers): boolean {
   return ((of("gzip") ?? of("*"))?.q ?? 0) > 0;
 }
 
-function filesOf(folder: string): Map<string, string> {
-  const files = new Map<string, string>();
-  if (!existsSync(folder)) return files;
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    const path = join(folder, name);
-    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-    if (isFile) files.set(`/${name.split(sep).join("/")}`, path);
-  }
-  return files;
+function filesOf(folder: string): ReadonlyMap<string, string> {
+  const names = existsSync(folder) ? new Bun.Glob("**/*").scanSync({ cwd: folder, dot: true }) : [];
+  return new Map(
+    [...names].map((name) => [`/${name.replaceAll(sep, "/")}`, join(folder, name)] as const),
+  );
 }
 
 /**

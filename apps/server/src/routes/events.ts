@@ -4,7 +4,7 @@ import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { count, optionalText } from "../schema/value.ts";
 import { ChangeFeed } from "../stream/changes.ts";
-import { sseBytes } from "../stream/sse.ts";
+import { type Bytes, sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { allRead, type Context, Routes } from "./route.ts";
 
@@ -90,40 +90,42 @@ async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<b
 /** A thread's own stream: each item of its log as it is, with its cursor as the id. */
 const threadSerializer: Serializer = {
   name: "thread",
-  message(item, ref) {
-    const { cursor } = item;
-    const { name, data } = eventOf(ref, item);
-    return { cursor, bytes: sseBytes(name, data, cursor), last: item.kind === "end" };
+  message: (item, ref) => {
+    const { cursor, kind } = item;
+    return { cursor, bytes: bytesOf(item, ref), last: kind === "end" };
   },
   status: ({ status }) => sseBytes("status", { status }),
-  over(state, ref, cursor) {
-    if (state === "removed") return sseBytes("removed", { threadId: ref.threadId });
+  over(state, { threadId }, cursor) {
+    if (state === "removed") return message("removed", { threadId });
     const end = endOf(state);
-    return sseBytes("end", end, end.result ? cursor : undefined);
+    return message("end", end, end.result ? cursor : undefined);
   },
 };
 
-type ThreadEvent = {
-  [Name in keyof ThreadEvents]: { name: Name; data: ThreadEvents[Name] };
-}[keyof ThreadEvents];
-
-function eventOf({ threadId, hash }: ThreadRef, item: LogItem): ThreadEvent {
+function bytesOf(item: LogItem, { threadId, hash }: ThreadRef): Bytes {
+  const { cursor } = item;
   switch (item.kind) {
     case "start": {
       const { name: workflow, parameters, timestamp: createdAt, forkFrom = null } = item.start;
       const { prompt, options } = parameters;
       const { maxRounds } = options;
-      const data = { threadId, workflow, hash, prompt, maxRounds, createdAt, forkFrom };
-      return { name: "start", data };
+      const start = { threadId, workflow, hash, prompt, maxRounds, createdAt, forkFrom };
+      return message("start", start, cursor);
     }
     case "step":
-      return { name: "step", data: { number: item.number, ...item.step } };
+      return message("step", { number: item.number, ...item.step }, cursor);
     case "event":
-      return { name: "event", data: item.event };
+      return message("event", item.event, cursor);
     case "end":
-      return { name: "end", data: endOf(item.state) };
+      return message("end", endOf(item.state), cursor);
   }
 }
+
+const message = <Name extends keyof ThreadEvents>(
+  name: Name,
+  data: ThreadEvents[Name],
+  cursor?: string,
+): Bytes => sseBytes(name, data, cursor);
 
 const endOf = (state: ThreadStatus): ThreadEvents["end"] => ({
   status: state.status,

@@ -112,12 +112,6 @@ class ThreadFeed {
   }
 }
 
-type Listening = {
-  cursor?: string;
-  /** Leaves out the messages up to this `seq`. */
-  after?: number;
-};
-
 /** The feeds of the threads that somebody listens to now: one for each thread and serializer. */
 export class ThreadFeeds {
   readonly #host: Host;
@@ -127,7 +121,12 @@ export class ThreadFeeds {
     this.#host = host;
   }
 
-  listen(ref: ThreadRef, serializer: Serializer, { cursor, after = 0 }: Listening = {}): Source {
+  /** Begins behind `cursor`, else at the thread's start, and leaves out the messages up to `after`. */
+  listen(
+    ref: ThreadRef,
+    serializer: Serializer,
+    { cursor, after = 0 }: { cursor?: string; after?: number },
+  ): Source {
     const key = `${serializer.name} ${ref.threadId}`;
     let entry = this.#feeds.get(key);
     // A feed that is over stays so: the thread may have been taken up again, or its log replaced.

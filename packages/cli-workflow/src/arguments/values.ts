@@ -52,14 +52,8 @@ function badJson(option: string, text: string, error: unknown): WorkflowError {
   );
 }
 
-/** An answer to a waiting thread: its text, what it is as JSON when it is JSON, and the question's token. */
-export type Input = { content: string; value?: unknown; meta?: { token: string } };
-
 /** The answer that `--input` and `--token` give, or undefined for none. */
-export async function inputOf(
-  text: string | undefined,
-  token?: string,
-): Promise<Input | undefined> {
+export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
     const hint = "give the answer too: --input TEXT";
@@ -82,11 +76,14 @@ const stdin = "-";
 /** The longest text that is read, in bytes: a log takes no longer record. */
 const longestText = 64 * 1024 * 1024;
 
-type PromptOptions = { prompt?: string; promptFile?: string };
-
 /** The prompt that `--prompt` and `--prompt-file` give, byte for byte, or undefined for none. */
-export async function promptOf(options: PromptOptions): Promise<string | undefined> {
-  const { prompt, promptFile } = options;
+export async function promptOf({
+  prompt,
+  promptFile,
+}: {
+  prompt?: string;
+  promptFile?: string;
+}): Promise<string | undefined> {
   if (prompt !== undefined && promptFile !== undefined) {
     throw wrongUse("--prompt and --prompt-file can't be used together", "give one of them");
   }

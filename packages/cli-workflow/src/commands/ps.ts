@@ -27,16 +27,12 @@ type Spent = Pick<Ledger, "total" | "unknown">;
 
 const nothing: Spent = { total: noTally, unknown: 0 };
 
-async function spentColumns(session: Session, rows: LiveRow[]): Promise<Column<LiveRow>[]> {
-  const spent = new Map<LiveRow, Spent>();
-  await Promise.all(
-    rows.map(async (row) => {
-      const whole = await readWhole(session.host, row).catch(() => null);
-      const { total, unknown } = whole ? spentSoFar(whole) : nothing;
-      if (total.tokens + total.cost + unknown > 0) spent.set(row, { total, unknown });
-    }),
-  );
-  if (spent.size === 0) return [];
+async function spentColumns({ host }: Session, rows: LiveRow[]): Promise<Column<LiveRow>[]> {
+  const read = async (row: LiveRow) =>
+    [row, await readWhole(host, row).then(spentSoFar, () => nothing)] as const;
+  const spent = new Map(await Promise.all(rows.map(read)));
+  const hasSpent = ({ total, unknown }: Spent) => total.tokens + total.cost + unknown > 0;
+  if (![...spent.values()].some(hasSpent)) return [];
   const spentOf = (row: LiveRow): Spent => spent.get(row) ?? nothing;
   return [
     { title: "TOKENS", cell: (row) => tokensCell(spentOf(row)), right: true },

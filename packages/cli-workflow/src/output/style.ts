@@ -14,10 +14,8 @@ export const noPaint: Paint = (_style, text) => text;
 const paint: Paint = (style, text) =>
   text === "" ? "" : styleText(style, text, { validateStream: false });
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Colour for terminals only, and neither with `--no-color`, `NO_COLOR` nor `TERM=dumb`. */
-export function paintFor(wanted: boolean, terminal: boolean, env: Environment): Paint {
+export function paintFor(wanted: boolean, terminal: boolean, env: NodeJS.ProcessEnv): Paint {
   const off = !wanted || !terminal || Boolean(env.NO_COLOR) || env.TERM === "dumb";
   return off ? noPaint : paint;
 }

@@ -78,15 +78,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   __complete: () => import("../commands/complete.ts"),
 };
 
-type Entry = {
-  name: string;
-  group: string;
-  summary: string;
-  load: () => Promise<CommandFile>;
-  hidden: boolean;
-};
-
-export const entries: Entry[] = Object.entries(groups).flatMap(([group, members]) =>
+export const entries = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([name, summary]) => ({
     ...{ name, group, summary },
     load: files[name as Name],

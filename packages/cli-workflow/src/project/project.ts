@@ -35,9 +35,6 @@ const templates = {
 export type TemplateName = keyof typeof templates;
 export const templateNames = Object.keys(templates);
 
-/** A project that was created: its folder, the workflow's name, its files, and which of them to add. */
-export type Project = { name: string; dir: string; files: string[]; source: string };
-
 /**
  * Creates a project with a small workflow. It builds and type-checks at once: where this program has its
  * own copy of the package that it needs, the project's `node_modules` links to it.
@@ -46,7 +43,7 @@ export function createProject(
   path: string,
   cwd: string,
   { name, template = "typescript" }: { name?: string; template?: TemplateName },
-): Project {
+) {
   const { files, source, link } = templates[template];
   const dir = resolve(cwd, path);
   const checked = checkWorkflowName(name ?? basename(dir));
