@@ -69,10 +69,8 @@ function filesOf(folder: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Builds the console where its sources are at hand and it was not built yet: in a checkout. Packed, it is
- * there already. `onBuild` is called before that takes its seconds.
- *
- * @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
+ * Builds the console in a checkout where it was not built yet; `onBuild` is called before that takes its
+ * seconds. @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
  */
 export async function buildConsole(onBuild: () => void): Promise<void> {
   const folder = consoleFolder();

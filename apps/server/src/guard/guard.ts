@@ -4,12 +4,7 @@ import { WorkflowError } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 import { checkBodyType } from "./body.ts";
 
-export type Access = {
-  hosts: ReadonlySet<string>;
-  token: string;
-  port: number;
-  codes: EntryCodes;
-};
+export type Access = { hosts: ReadonlySet<string>; token: string; port: number; codes: EntryCodes };
 
 /**
  * Checks a request before it is routed, whatever its path: host, page, token, body. A browser that brings

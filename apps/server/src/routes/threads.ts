@@ -124,10 +124,7 @@ export function threadRoutes({ host }: Context) {
 }
 
 /** The role at work, else that of the last step, and what was spent. */
-type Spending = {
-  role: string | null;
-  spent: { tokens: number; cost: number; unpriced: number };
-};
+type Spending = { role: string | null; spent: { tokens: number; cost: number; unpriced: number } };
 
 const mostKnown = 10_000;
 

@@ -2,19 +2,10 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { stepsSource } from "@uncaged/workflow-steps/source";
-import {
-  type Added,
-  isWorkflowError,
-  type Host,
-  show,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { isWorkflowError, type Host, show, WorkflowError } from "@uncaged/workflow/host";
 import { rewritten } from "../guard/error-response.ts";
 
 type SentFiles = ReadonlyMap<string, string | Uint8Array>;
-
-/** What was registered; `warnings` are those of a step workflow's check. */
-type Uploaded = Added & { warnings: string[] };
 
 const mostAtOnce = 4;
 let atWork = 0;
@@ -23,12 +14,7 @@ let atWork = 0;
  * Registers one of the files that were sent: a bundle, or a source that is built first, with those that it
  * imports or runs. Errors and warnings name them as their sender does.
  */
-export async function addFiles(
-  host: Host,
-  name: string,
-  file: string,
-  files: SentFiles,
-): Promise<Uploaded> {
+export async function addFiles(host: Host, name: string, file: string, files: SentFiles) {
   checkFiles(files, file);
   return await withUpload(file, files, async (path, plain) => {
     const warnings: string[] = [];

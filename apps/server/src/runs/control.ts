@@ -106,8 +106,6 @@ async function hashOf(
   }
 }
 
-type Answer = z.infer<typeof resumeRunBody>;
-
 /**
  * Answers the Pause that a run waits at; or, without an answer, lets one go on that was paused from
  * outside.
@@ -115,7 +113,7 @@ type Answer = z.infer<typeof resumeRunBody>;
 export async function resumeRun(
   { host, env }: Context,
   ref: ThreadRef,
-  { token, payload = null, requestId }: Answer,
+  { token, payload = null, requestId }: z.infer<typeof resumeRunBody>,
 ): Promise<void> {
   if (token === undefined) {
     const { status } = await host.read(ref);

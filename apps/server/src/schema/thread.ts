@@ -167,10 +167,7 @@ export const forkedSchema = startedSchema
 type Thread = z.infer<typeof threadSchema>;
 type Version = "threadId" | "workflow" | "hash";
 
-/**
- * The data of the server-sent events of one thread, by the event's name. The ids of `start`, `step`,
- * `event` and `end` are cursors.
- */
+/** The data of the events of a thread. The ids of `start`, `step`, `event` and `end` are cursors. */
 export type ThreadEvents = {
   start: Pick<Thread, Version | "prompt" | "maxRounds" | "createdAt" | "forkFrom">;
   step: z.infer<typeof numberedStepSchema>;
@@ -180,10 +177,7 @@ export type ThreadEvents = {
   removed: { threadId: string };
 };
 
-/**
- * The data of the server-sent events of the host, by the event's name. `reload` comes first: the client
- * reads its lists then, and whenever it comes again.
- */
+/** The data of the events of the host. Upon `reload`, which comes first, a client reads its lists. */
 export type HostEvents = {
   thread: z.infer<typeof threadRowSchema>;
   removed: { threadId: string };

@@ -63,9 +63,8 @@ const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 }
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
- * Serves a host by HTTP: the API under `/api`, the console everywhere else. Its address and its token are
- * written to the storage root. The token of the previous server is used again, so that open pages stay
- * signed in.
+ * Serves a host by HTTP and writes its address and token to the storage root. The token of the previous
+ * server is used again, so that open pages stay signed in.
  *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
  */

@@ -76,10 +76,7 @@ export class Ring {
   #bytes = 0;
   #first = 0;
 
-  /**
-   * @param from The cursor before the first message of all.
-   * @param limit In bytes. Twice as many are held before the oldest messages are dropped.
-   */
+  /** `limit` is in bytes: twice as many are held before the oldest messages are dropped. */
   constructor(from: string, limit: number) {
     this.#from = from;
     this.#limit = limit;

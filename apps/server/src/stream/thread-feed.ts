@@ -43,6 +43,7 @@ class ThreadFeed {
   state: ThreadStatus | "removed" | null = null;
   over = false;
   failed = false;
+  listeners = 0;
   readonly #items: AsyncGenerator<Observed>;
   readonly #abort = new AbortController();
   #reading = false;
@@ -115,7 +116,7 @@ class ThreadFeed {
 /** The feeds of the threads that somebody listens to now: one for each thread and serializer. */
 export class ThreadFeeds {
   readonly #host: Host;
-  readonly #feeds = new Map<string, { feed: ThreadFeed; listeners: number }>();
+  readonly #feeds = new Map<string, ThreadFeed>();
 
   constructor(host: Host) {
     this.#host = host;
@@ -128,19 +129,17 @@ export class ThreadFeeds {
     { cursor, after = 0 }: { cursor?: string; after?: number },
   ): Source {
     const key = `${serializer.name} ${ref.threadId}`;
-    let entry = this.#feeds.get(key);
+    const known = this.#feeds.get(key);
     // A feed that is over stays so: the thread may have been taken up again, or its log replaced.
-    if (!entry || entry.feed.over) {
-      entry = { feed: new ThreadFeed(this.#host, ref, cursor, serializer), listeners: 0 };
-      this.#feeds.set(key, entry);
-    }
-    const shared = entry;
-    shared.listeners += 1;
-    return new Listener(shared.feed, cursor ?? "", after, () => {
-      shared.listeners -= 1;
-      if (shared.listeners > 0) return;
-      if (this.#feeds.get(key) === shared) this.#feeds.delete(key);
-      shared.feed.close();
+    const isNew = !known || known.over;
+    const feed = isNew ? new ThreadFeed(this.#host, ref, cursor, serializer) : known;
+    this.#feeds.set(key, feed);
+    feed.listeners += 1;
+    return new Listener(feed, cursor ?? "", after, () => {
+      feed.listeners -= 1;
+      if (feed.listeners > 0) return;
+      if (this.#feeds.get(key) === feed) this.#feeds.delete(key);
+      feed.close();
     });
   }
 }

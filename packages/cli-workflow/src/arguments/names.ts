@@ -4,7 +4,7 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { errorEnvelope, errorText, exitCodeOf, recordOf } from "../session/failure.ts";
+import { errorEnvelope, errorText, exitCodes, recordOf } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 
 /**
@@ -31,7 +31,7 @@ export async function forEachThread<Result>(
       if (isOne || error.code === "INTERNAL") throw thrown;
       results.push({ id, ...errorEnvelope(error) });
       if (!session.json) session.output.notes.write(errorText(error));
-      exitCode ||= exitCodeOf(error);
+      exitCode ||= exitCodes[error.kind];
     }
   }
   if (session.json) session.show(isOne ? results[0] : results, () => "");
@@ -67,10 +67,7 @@ async function nearest(session: Session, name: string): Promise<string | null> {
   return best?.name ?? null;
 }
 
-/**
- * The kinds of sources that a file may be, beside TypeScript. What makes a bundle of a step workflow is
- * loaded for a file that may be one; its warnings are notes.
- */
+/** What makes a bundle of a step workflow, loaded for a file that may be one; its warnings are notes. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const { stepsSource } = await import("@uncaged/workflow-steps/source");

@@ -29,10 +29,7 @@ export function timeOf(option: string, text: string, now: number): number {
   throw badOption(option, text, "give a span (30s, 5m, 2h, 1d) or a time (2026-05-06T12:00:00Z)");
 }
 
-export const collect = (value: string, values: string[] | undefined): string[] => [
-  ...(values ?? []),
-  value,
-];
+export const collect = (value: string, values: string[] = []): string[] => [...values, value];
 
 export function maxRoundsOption(
   command: Command,

@@ -3,10 +3,9 @@ import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { whatNext } from "../output/outcome.ts";
-import { attemptsText, stepsText, threadText } from "../output/thread.ts";
+import { attemptsText, readWhole, stepsText, threadText } from "../output/thread.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { readWhole } from "../output/thread.ts";
 import remove from "./thread-rm.ts";
 
 /** What is shown instead of the whole thread: one of these. */

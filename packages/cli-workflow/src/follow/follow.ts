@@ -18,7 +18,6 @@ import {
   resultOf,
   whatNext,
 } from "../output/outcome.ts";
-import type { Spinner } from "../output/output.ts";
 import type { Session } from "../session/session.ts";
 import { View } from "./view.ts";
 
@@ -39,7 +38,11 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
       }
       const end = endOf(item);
       if (session.json) streamItem(session, item, end);
-      else draw(session, spinner, view.show(item));
+      else {
+        const text = view.show(item);
+        if (text !== "") spinner.clear();
+        session.write(text);
+      }
       if (end) {
         spinner.stop();
         if (!session.json) await endView(session, ref, end);
@@ -58,12 +61,6 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
     spinner.stop();
   }
   return leave(session, ref);
-}
-
-function draw(session: Session, spinner: Spinner, text: string): void {
-  if (text === "") return;
-  spinner.clear();
-  session.write(text);
 }
 
 function endOf(item: Observed): ThreadStatus | null {

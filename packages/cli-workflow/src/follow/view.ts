@@ -23,10 +23,7 @@ const longestThought = 500;
 const widestRole = 30;
 const mostLive = 8;
 
-/**
- * How much of a running attempt has been written: the turns before `from`, and of the others so many
- * characters, or the `whole`.
- */
+/** How much of a running attempt is written: the turns before `from`, and `chars` of the others. */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
 type TextTurn = Extract<AttemptTurn, { kind: "thinking" | "text" }>;
@@ -35,10 +32,9 @@ type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 const whole = Number.POSITIVE_INFINITY;
 
 /**
- * The live view of a thread: what is written for each item that is observed, and the lines that show what
- * is in progress. It shows the one fold of the thread's attempts. On a terminal also what happens in them:
- * text as it comes while one attempt runs, line by line when several do; what was thought, and each tool
- * with its result, as one line. A pipe gets the steps, the failures and what the workflow prints.
+ * The live view of a thread: what is written for each item that is observed, and the lines that show what is
+ * in progress. A terminal gets text as it comes while one attempt runs, line by line when several do, and a
+ * line for what was thought and for each tool. A pipe gets the steps, failures and what the workflow prints.
  */
 export class View {
   readonly #look: Look;
@@ -253,14 +249,11 @@ export class View {
   /** Whether nothing else runs but the attempts that this one is a part of. */
   #isAlone(attempt: Attempt): boolean {
     const around = new Set<string | null>();
-    for (let each: Attempt | undefined = attempt; each; each = this.#parentOf(each)) {
+    for (let each: Attempt | undefined = attempt; each; each = this.#log.find(each.parent ?? "")) {
       around.add(each.attempt);
     }
     return this.#running.keys().every((other) => around.has(other.attempt));
   }
-
-  #parentOf = ({ parent }: Attempt): Attempt | undefined =>
-    parent === null ? undefined : this.#log.find(parent);
 
   #note(event: EventRecord): string {
     if (!this.#look.terminal && event.type !== "step_print") return "";

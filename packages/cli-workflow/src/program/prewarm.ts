@@ -1,7 +1,5 @@
 import { type Prewarmed, prewarmWorker } from "@uncaged/workflow/host";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
 
 /**
@@ -11,7 +9,7 @@ const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
  */
 export async function prewarm(
   argv: readonly string[],
-  env: Environment,
+  env: NodeJS.ProcessEnv,
 ): Promise<Prewarmed | null> {
   const plain = readPlain(argv);
   if (!plain) return null;
@@ -24,9 +22,7 @@ export async function prewarm(
   }
 }
 
-type Plain = { workflow: string; root: string | undefined };
-
-function readPlain([command, workflow, ...rest]: readonly string[]): Plain | null {
+function readPlain([command, workflow, ...rest]: readonly string[]) {
   if (command !== "run" || !workflow || workflow.startsWith("-")) return null;
   let root: string | undefined;
   for (let at = 0; at < rest.length; at += 1) {

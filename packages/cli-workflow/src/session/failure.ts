@@ -10,7 +10,7 @@ import { jsonDocument } from "../output/output.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
 
-const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
+export const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
 
 /** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
@@ -18,8 +18,6 @@ export const wrongUse = (message: string, hint?: string): WorkflowError =>
 
 export const badOption = (option: string, value: string, hint: string): WorkflowError =>
   wrongUse(`${option} can't be ${show(value)}`, hint);
-
-export const exitCodeOf = (error: ErrorRecord): number => exitCodes[error.kind];
 
 /** An error as people read it: one line, or one for each finding and the hint on the last. */
 export function errorText({ message, details = [], hint }: ErrorRecord): string {
@@ -43,7 +41,7 @@ export function reportFailure(thrown: unknown, world: World, command?: string): 
   if (asksForJson(world.argv)) results.write(jsonDocument(errorEnvelope(error), results.terminal));
   else if (error.code !== "INTERNAL") notes.write(errorText(error));
   if (error.code === "INTERNAL") notes.write(`${bugReport(thrown)}\n`);
-  return exitCodeOf(error);
+  return exitCodes[error.kind];
 }
 
 /** Any error as a record; commander's as wrong usage of a command, an unknown one as `INTERNAL`. */
