@@ -2,7 +2,6 @@ import type { StartedThread } from "@uncaged/workflow/host";
 import type { StartOptions } from "../arguments/options.ts";
 import type { Session } from "../session/session.ts";
 
-/** Prints which thread has started, and waits for it or shows it when that was asked for. */
 export async function afterStart(
   session: Session,
   options: StartOptions,

@@ -43,7 +43,6 @@ const pathText = (path: Path): string =>
       .join(" / "),
   );
 
-/** How long an attempt took, or has taken; "" when the log doesn't have it. */
 export function durationText({ startedAt, endedAt }: Attempt, now = 0): string {
   return startedAt === null ? "" : elapsed((endedAt ?? now) - startedAt);
 }

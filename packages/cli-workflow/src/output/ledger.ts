@@ -11,7 +11,6 @@ export function costCell({ cost, unpriced }: Tally): string {
   return cost > 0 ? `${costText(cost)} + ?` : "?";
 }
 
-/** What was spent, in a few words: `12,340 tokens, $0.0125`; "" for nothing. */
 export function spentText({ tokens, cost, unpriced }: Omit<Tally, "usage">): string {
   const parts: string[] = [];
   if (tokens > 0) parts.push(count(tokens, "token"));

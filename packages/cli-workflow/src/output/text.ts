@@ -36,7 +36,6 @@ export function truncate(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** The text, filled up to a width in columns. */
 export const padded = (text: string, columns: number): string =>
   text + " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));
 
@@ -44,10 +43,8 @@ export const padded = (text: string, columns: number): string =>
 export const count = (number: number, noun: string): string =>
   `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** A number with its thousands apart: `12,340`. */
 export const grouped = (number: number): string => number.toLocaleString("en-US");
 
-/** A number of bytes: `512 bytes`, `1.5 kB`, `2.0 MB`. */
 export function sizeText(bytes: number): string {
   if (bytes < 1000) return count(bytes, "byte");
   return bytes < 1_000_000

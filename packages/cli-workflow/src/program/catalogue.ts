@@ -1,6 +1,5 @@
 import type { CommandFile } from "../session/command.ts";
 
-/** The commands by their summaries, in the groups and the order that help shows them in. */
 const groups = {
   Workflows: {
     add: "register a bundle, or build a source and register it",

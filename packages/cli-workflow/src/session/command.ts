@@ -16,7 +16,6 @@ export type CommandDefinition<Options = never, Args extends unknown[] = never> =
 
 export type CommandFile = { default: CommandDefinition };
 
-/** Checks the types of a command's definition. */
 export const defineCommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args>,
 ): CommandDefinition => definition;
