@@ -48,7 +48,8 @@ test("doctor counts every interrupted thread, shows the first few and how to res
   const { hash } = await store.json<{ hash: string }>(["thread", id]);
   const logs = join(store.root, "logs", hash);
   const lines = readFileSync(join(logs, `${id}.data.jsonl`), "utf8").split("\n");
-  const begun = `${lines.slice(0, 2).join("\n")}\n`;
+  // Without checksums, as logs of an earlier version: these lines would not be those of their chain.
+  const begun = `${lines.slice(0, 2).join("\n")}\n`.replace(/,"sum":"[^"]*"/g, "");
   for (let number = 0; number < 120; number += 1) {
     const other = `${id.slice(0, -3)}${String(number).padStart(3, "0")}`;
     writeFileSync(join(logs, `${other}.data.jsonl`), begun.replaceAll(id, other), { mode: 0o600 });
