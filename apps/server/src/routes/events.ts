@@ -33,11 +33,14 @@ export function eventRoutes({ host, threadFeeds, connections }: Context) {
       type: optionalText.describe("Only the events of this type."),
     }),
     answer: ["The lines.", logPageSchema],
-    async run({ params, query: { limit, type, ...from } }) {
+    async run({ params, query: { limit, type, step, after } }) {
       const ref = await host.find(params.id);
       const only = type === undefined ? undefined : [type];
       const lines: LogLine["record"][] = [];
-      for await (const { record, position } of host.log(ref, { ...from, only })) {
+      for await (const { record, position } of host.log(ref, { after, only })) {
+        // What a step's end finds in the log may still follow it; a step later nothing does.
+        if (step !== undefined && (record.step ?? 0) > step + 1) break;
+        if (step !== undefined && record.step !== step) continue;
         lines.push(record);
         if (lines.length === limit) return { threadId: ref.threadId, lines, next: position };
       }
