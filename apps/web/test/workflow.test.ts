@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
+import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
 import { Serving, stopServing } from "../../server/test/serving.ts";
 import { closePages, open, useBrowser } from "./browser.ts";
 import { buildConsole } from "./built.ts";
@@ -183,10 +184,10 @@ test("the list of threads counts them, of a version and of all", async () => {
   await serving.add("many", source("many"), "many.ts");
   const id = await serving.run("many");
   const { hash, threadId } = await serving.until(id, "completed");
-  const log = serving.logOf({ hash, threadId });
+  const log = serving.logOf({ hash, threadId }).split("\n").map(unsealed).join("\n");
   for (let n = 0; n < 120; n += 1) {
     const copy = `${threadId.slice(0, -3)}${String(n).padStart(3, "0")}`;
-    serving.write(`root/logs/${hash}/${copy}.data.jsonl`, log);
+    serving.write(`root/logs/${hash}/${copy}.data.jsonl`, log.replaceAll(threadId, copy));
   }
   const page = await open(serving, `/?workflow=${hash}`);
   await page.getByText(/^100 of 12[01] threads$/).waitFor();

@@ -1,13 +1,7 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import {
-  type ErrorRecord,
-  failedError,
-  missingError,
-  usageError,
-  WorkflowError,
-} from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
@@ -170,14 +164,14 @@ export async function readSource(path: string, maxBytes: number): Promise<Uint8A
 
 function checkStats(path: string, stats: Stats, maxBytes = Number.POSITIVE_INFINITY): void {
   if (!stats.isFile()) {
-    throw usageError(
+    throw WorkflowError.usage(
       "NOT_A_FILE",
       `${show(path)} is ${stats.isDirectory() ? "a folder" : "no regular file"}`,
       "name the file itself",
     );
   }
   if (stats.size === 0) {
-    throw failedError(
+    throw WorkflowError.failed(
       "EMPTY_FILE",
       `${show(path)} is empty`,
       "build it again, and see that the disk is not full",
@@ -188,7 +182,7 @@ function checkStats(path: string, stats: Stats, maxBytes = Number.POSITIVE_INFIN
 
 function checkSize(path: string, size: number, maxBytes: number): void {
   if (size <= maxBytes) return;
-  throw failedError(
+  throw WorkflowError.failed(
     "FILE_TOO_LARGE",
     `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
     "keep data out of the file and read it in run",
@@ -199,14 +193,14 @@ function pathError(path: string, error: unknown): unknown {
   if (error instanceof WorkflowError) return error;
   const system = systemCode(error);
   if (system === "ENOENT" || system === "ENOTDIR") {
-    return missingError(
+    return WorkflowError.missing(
       "NO_SUCH_FILE",
       `there is no file ${show(path)}`,
       "check the path; it counts from the folder that you are in",
     );
   }
   if (system === "ENAMETOOLONG" || system?.startsWith("ERR_INVALID_ARG")) {
-    return usageError("BAD_PATH", `${show(path)} can't be a path`, "check the path");
+    return WorkflowError.usage("BAD_PATH", `${show(path)} can't be a path`, "check the path");
   }
   return diskError(error, "read", path);
 }

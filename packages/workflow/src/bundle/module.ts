@@ -1,4 +1,4 @@
-import { failedError, messageOf, type WorkflowError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { isRecord, kindOf } from "../contract/show.ts";
 import type { SourceMap } from "./source-map.ts";
 import type { SourcePosition } from "./syntax.ts";
@@ -24,7 +24,7 @@ export function loadFailed(
   file: string,
   map?: SourceMap | null,
 ): WorkflowError {
-  return failedError(
+  return WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",
     `${positionIn(file, position, map)}: ${message}`,
     "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
@@ -94,5 +94,5 @@ function describe(value: unknown): string {
 function refused(message: string): WorkflowError {
   const hint =
     "export async function* run(input, options) and const descriptor; let the bundler keep generators (ES2018 or later)";
-  return failedError("BUNDLE_REFUSED", message, hint);
+  return WorkflowError.failed("BUNDLE_REFUSED", message, hint);
 }

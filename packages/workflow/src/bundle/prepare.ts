@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { failedError, usageError, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type Built,
@@ -72,7 +72,7 @@ async function build(file: string, sources: readonly SourceKind[]): Promise<Buil
   }
   const data = /\.(json|ya?ml)$/.test(file);
   const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
-  throw usageError(
+  throw WorkflowError.usage(
     "NOT_A_BUNDLE",
     `${show(file)} is no bundle and no TypeScript source${unknown}`,
     "give an .esm.js file, or a .ts, .mts or .tsx file to build",
@@ -84,7 +84,7 @@ async function readText(path: string, code: string, hint: string): Promise<strin
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw failedError(code, `${show(path)} is no UTF-8 text`, hint, cause);
+    throw WorkflowError.failed(code, `${show(path)} is no UTF-8 text`, hint, cause);
   }
 }
 

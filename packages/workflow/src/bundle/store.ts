@@ -1,11 +1,5 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
-import {
-  failedError,
-  isWorkflowError,
-  missingError,
-  toErrorRecord,
-  WorkflowError,
-} from "../contract/error.ts";
+import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
 import {
   bundlePath,
@@ -38,7 +32,7 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
   const path = bundlePath(root, hash);
   const present = readOwnFile(path, maxBundleSize);
   if (present && !isSame(present, bytes) && (await hashOf(present)) === hash) {
-    throw failedError(
+    throw WorkflowError.failed(
       "HASH_COLLISION",
       `another bundle has the hash ${hash} already`,
       "change a byte of the bundle, a comment say, and add it again",
@@ -61,7 +55,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
   if (bytes === null) {
-    throw missingError(
+    throw WorkflowError.missing(
       "BUNDLE_MISSING",
       `there is no bundle ${hash}: ${path} is missing`,
       "add the same file again, or bring it back from a backup",
@@ -69,7 +63,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   }
   const now = await hashOf(bytes);
   if (now === hash) return bytes;
-  throw failedError(
+  throw WorkflowError.failed(
     "BUNDLE_CHANGED",
     `${path} was changed after it was added: its bytes now have the hash ${now}`,
     "add the original file again to bring it back, or the changed one as a new version",

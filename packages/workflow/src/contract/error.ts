@@ -22,10 +22,6 @@ const ofKind =
   (code, message, hint, cause) =>
     new WorkflowError({ code, kind, message, hint }, { cause });
 
-export const failedError: Make = /* @__PURE__ */ ofKind("failed");
-export const usageError: Make = /* @__PURE__ */ ofKind("usage");
-export const missingError: Make = /* @__PURE__ */ ofKind("missing");
-
 /**
  * An error that a user can act on: `message` states what is wrong and where, `hint` what to do. Its kind is
  * `failed` unless another is given.
@@ -52,11 +48,11 @@ export class WorkflowError extends Error {
   }
 
   /** What was asked for can't be done as things are. */
-  static readonly failed: Make = failedError;
+  static readonly failed = /* @__PURE__ */ ofKind("failed");
   /** The call is wrong: it must be made otherwise. */
-  static readonly usage: Make = usageError;
+  static readonly usage = /* @__PURE__ */ ofKind("usage");
   /** What was named does not exist. */
-  static readonly missing: Make = missingError;
+  static readonly missing = /* @__PURE__ */ ofKind("missing");
 }
 
 /** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */

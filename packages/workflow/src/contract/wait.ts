@@ -1,5 +1,5 @@
 import { INPUT, type InputMeta, type JsonSchema, type RoleOutput, WAIT } from "./contract.ts";
-import { failedError } from "./error.ts";
+import { WorkflowError } from "./error.ts";
 import { show } from "./show.ts";
 
 /**
@@ -47,7 +47,7 @@ export function sentInput(sent: unknown, what: string): RoleOutput {
   if (typeof sent === "object" && sent !== null && "role" in sent && sent.role === INPUT) {
     return sent as RoleOutput;
   }
-  throw failedError(
+  throw WorkflowError.failed(
     "NO_ANSWER",
     `the workflow waits for ${show(what)} and was asked to go on without an answer`,
     "what drives it must send the __input__ step with next(), or start it again with that step",

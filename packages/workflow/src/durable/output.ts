@@ -1,5 +1,5 @@
 import type { RoleOutput } from "../contract/contract.ts";
-import { failedError, messageOf, type WorkflowError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 
@@ -78,12 +78,12 @@ function parsed(role: string, content: string): unknown {
   } catch (cause) {
     const message = `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`;
     const hint = "give it JSON as content, or fork the thread before it";
-    throw failedError("BAD_STEP_VALUE", message, hint, cause);
+    throw WorkflowError.failed("BAD_STEP_VALUE", message, hint, cause);
   }
 }
 
 const badValue = (role: string, what: string): WorkflowError =>
-  failedError(
+  WorkflowError.failed(
     "BAD_STEP_VALUE",
     `step ${show(role)} returned ${what}`,
     "return a string, {content, meta} or another value that survives JSON",

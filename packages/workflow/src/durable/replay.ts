@@ -5,7 +5,7 @@ import {
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { failedError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { openAttempt } from "../contract/attempt.ts";
 import type { StepContext, StepFn } from "./call.ts";
@@ -73,7 +73,7 @@ export class Replay {
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
     const found = next === undefined ? "not there" : described(next);
-    this.#divergence = failedError(
+    this.#divergence = WorkflowError.failed(
       "DIVERGED",
       `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
       `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
@@ -160,7 +160,7 @@ export class Progress {
   finish(): void {
     this.replay.finish();
     for (const role of this.#idle.values()) {
-      throw failedError(
+      throw WorkflowError.failed(
         "STEP_NOT_RUN",
         `step ${show(role)} was described but never run`,
         "write yield* before it, or pass it to step.all",

@@ -6,7 +6,7 @@ import {
   type Step,
   type WaitMeta,
 } from "../contract/contract.ts";
-import { failedError, messageOf } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./generator.ts";
@@ -195,4 +195,8 @@ export const notWaiting = (threadId: string) =>
   refused("NOT_WAITING", threadId, "the thread waits for no answer, or has got one");
 
 const refused = (code: string, threadId: string, message: string) =>
-  failedError(code, message, `see the question and the steps: uncaged-workflow thread ${threadId}`);
+  WorkflowError.failed(
+    code,
+    message,
+    `see the question and the steps: uncaged-workflow thread ${threadId}`,
+  );

@@ -1,5 +1,5 @@
 import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { failedError, messageOf } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 
 /** What closing a generator needs of the engine's surroundings. */
 export type ClosingParts = {
@@ -20,7 +20,7 @@ export function beginGenerator(
   const generator = run(input, options);
   if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
   const hint = "write it as: export const run = async function* (input, options) { … }";
-  throw failedError("NO_GENERATOR", "run did not return an async generator", hint);
+  throw WorkflowError.failed("NO_GENERATOR", "run did not return an async generator", hint);
 }
 
 /**

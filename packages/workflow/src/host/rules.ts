@@ -1,5 +1,5 @@
 import type { Step } from "../contract/contract.ts";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { isMoving, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
@@ -48,7 +48,7 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
-  throw failedError(
+  throw WorkflowError.failed(
     "NOTHING_TO_RETRY",
     `${threadId} is ${status}: there is nothing to retry`,
     hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,

@@ -1,4 +1,4 @@
-import { failedError, isWorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -41,7 +41,7 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
   checkOpen(root, view);
   const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
-  throw failedError(
+  throw WorkflowError.failed(
     "NOT_RUNNING",
     `${ref.threadId} does not run: it is ${view.status}`,
     "see what runs: uncaged-workflow ps",
@@ -147,7 +147,7 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
     lock?.release();
     if (lock) return worker.live;
   }
-  throw failedError(
+  throw WorkflowError.failed(
     "WORKER_OUT_OF_SIGHT",
     `the worker of ${hash} does not answer, and its process can't be seen from here`,
     "it may run in another container or as another user: end it there",
@@ -163,7 +163,7 @@ export async function removeThread(
   const { status } = await readView(root, ref);
   const open = status === "running" || status === "paused" || status === "waiting";
   if (open && !force) {
-    throw failedError(
+    throw WorkflowError.failed(
       "THREAD_RUNNING",
       `${ref.threadId} is ${status}`,
       "kill it and remove it at once: --force",

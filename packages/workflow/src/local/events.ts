@@ -1,6 +1,6 @@
 import { AttemptLog } from "../attempt/attempt-log.ts";
 import type { Attempt } from "../attempt/attempt.ts";
-import { missingError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, knownEvent, readEvent } from "../contract/event.ts";
 import type { LogLine, LogOptions } from "../host/host.ts";
 import { type Line, LineFile } from "../log/line-file.ts";
@@ -74,7 +74,7 @@ export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number)
     throw diskError(error, "read", path);
   }
   if (json !== null) return json;
-  throw missingError(
+  throw WorkflowError.missing(
     "VALUE_NOT_FOUND",
     `${threadId} has no value at byte ${at}`,
     `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,

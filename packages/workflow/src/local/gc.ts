@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
@@ -119,7 +119,7 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
 function makeOwnFolder(folder: string): void {
   makeFolder(folder);
   if (lstatSync(folder).isDirectory()) return;
-  throw failedError(
+  throw WorkflowError.failed(
     "PLANTED_LINK",
     `${folder} is a symbolic link`,
     "remove the link if you did not make it",

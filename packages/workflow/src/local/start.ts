@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { missingError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   type ForkRequest,
@@ -42,7 +42,7 @@ export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<R
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
   if (existsSync(path)) return;
-  throw missingError(
+  throw WorkflowError.missing(
     "BUNDLE_MISSING",
     `the bundle of ${name} is gone: ${path}`,
     "add the same file again, or roll back to another version",
@@ -123,7 +123,7 @@ const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", 
 /** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
 function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
-    throw usageError(
+    throw WorkflowError.usage(
       "BAD_MAX_ROUNDS",
       `maxRounds can't be ${String(maxRounds)}`,
       `give a whole number from 1 to ${mostRounds}`,
@@ -131,7 +131,7 @@ function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" 
   }
   const taken = Object.keys(options).find((key) => keptForEngine.has(key));
   if (taken === undefined) return;
-  throw usageError(
+  throw WorkflowError.usage(
     "BAD_OPTION",
     `the option ${show(taken)} is the engine's own`,
     "give it another name",
@@ -158,7 +158,7 @@ export async function forkThread(
   checkGiven(given);
   const steps = "first" in keep ? keep.first : keep.length;
   if (edit && steps === 0) {
-    throw usageError(
+    throw WorkflowError.usage(
       "NOTHING_TO_EDIT",
       `the fork of ${ref.threadId} keeps no step that could be edited`,
       "keep at least one step: --from-role R or --at-step N",

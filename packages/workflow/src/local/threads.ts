@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { ulidTime } from "../contract/base32.ts";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import {
   type LogOutline,
   readLog,
@@ -69,7 +69,7 @@ export async function withThreadId<T>(
 }
 
 const stillStarting = (threadId: string) =>
-  failedError(
+  WorkflowError.failed(
     "START_PENDING",
     `another start of ${threadId} has not been answered yet`,
     "try again; it ends with the process that asked for it",

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { failedError, usageError, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
@@ -89,7 +89,7 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     const hint =
       "what was committed is kept; see the status of the thread: uncaged-workflow threads";
     const message = `the worker of ${hash} ended before it answered`;
-    throw failedError("WORKER_LOST", message, hint, error);
+    throw WorkflowError.failed("WORKER_LOST", message, hint, error);
   }
 }
 
@@ -97,7 +97,7 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
 function textOf(body: unknown): string {
   const written = toJson(body, "request");
   if (written.ok) return written.json;
-  throw usageError(
+  throw WorkflowError.usage(
     "VALUE_NOT_JSON",
     written.reason,
     "give values that JSON can hold, less deeply nested",
@@ -221,7 +221,7 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
   endGroup(worker.identity.pid);
-  return failedError(
+  return WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",
     `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
     "a bundle's top level must end: do the work in run",
@@ -236,7 +236,7 @@ const hasFailed = ({ exitCode }: Candidate): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
 function silent(hash: string, ms: number): WorkflowError {
-  return failedError(
+  return WorkflowError.failed(
     "WORKER_SILENT",
     `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
     "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
@@ -247,7 +247,7 @@ function failedToStart(root: Root, hash: string, { exitCode }: Candidate): Workf
   const path = workerLogPath(root, hash);
   const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
   if (last === "") checkRoom(path);
-  return failedError(
+  return WorkflowError.failed(
     "WORKER_FAILED",
     `the worker of ${hash} ended with ${exitCode}: ${last}`,
     `see its log: ${path}`,

@@ -3,7 +3,7 @@ import { readDescriptor } from "../bundle/descriptor.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import { missingError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type {
   Added,
@@ -109,7 +109,7 @@ export async function readVersionText(root: Root, version: string, file?: string
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
   const text = sourcesOf(root, hash).get(file);
   if (text !== undefined) return text;
-  throw missingError(
+  throw WorkflowError.missing(
     "NO_SUCH_SOURCE",
     `${name} was not built from a file ${show(file)}`,
     "ask without a file for the bundle itself",
@@ -194,7 +194,7 @@ export async function buildSource(
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, map } = await prepareBundle(file, options);
   if (map !== undefined) return { hash: await hashOf(bytes), bytes, map };
-  throw usageError(
+  throw WorkflowError.usage(
     "NOT_A_SOURCE",
     `${show(file)} is a bundle already`,
     "register it: uncaged-workflow add <name> <file>",

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "../storage/files.ts";
 
 /**
@@ -89,7 +89,7 @@ export class LineFile {
 }
 
 const replaced = (path: string) =>
-  failedError(
+  WorkflowError.failed(
     "LOG_REPLACED",
     `${path} is shorter than what was read of it`,
     "read it again from the start",

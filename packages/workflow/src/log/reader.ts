@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { END, type Step } from "../contract/contract.ts";
-import { usageError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
 import { show } from "../contract/show.ts";
 import { FileWatch } from "../storage/watch.ts";
@@ -216,7 +216,7 @@ const isEndRecord = (value: unknown): boolean =>
   violationOfRecord(value) === null;
 
 const badPosition = (cursor: string): WorkflowError =>
-  usageError(
+  WorkflowError.usage(
     "BAD_POSITION",
     `${show(cursor)} is no position in this thread`,
     "give the id of an event that this thread's stream has sent, or none to read from the start",

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { dirname, join } from "node:path";
-import { failedError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
@@ -26,7 +26,11 @@ export const maxRecordBytes = 64 * 1024 * 1024;
 export function checkRecordSize(bytes: Uint8Array): void {
   if (bytes.length <= maxRecordBytes) return;
   const message = `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`;
-  throw failedError("RECORD_TOO_LARGE", message, "put large data into a file and give its path");
+  throw WorkflowError.failed(
+    "RECORD_TOO_LARGE",
+    message,
+    "put large data into a file and give its path",
+  );
 }
 
 const encoder = new TextEncoder();
@@ -118,7 +122,7 @@ export class LogWriter {
   async close(): Promise<void> {
     while (this.#last) await this.#last.catch(() => undefined);
     const message = `the log ${this.#path} is closed`;
-    this.#refusal ??= failedError("LOG_CLOSED", message, "start the thread again");
+    this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
     closeQuietly(this.#writing.disk, this.#fd);
   }
 
@@ -142,7 +146,7 @@ export class LogWriter {
       throw this.#refuse(error, "write");
     }
     if (size === this.#size) return;
-    const foreign = failedError(
+    const foreign = WorkflowError.failed(
       "FOREIGN_WRITE",
       `another process wrote to ${this.#path}: it is ${size} bytes long and not ${this.#size}`,
       "see which worker runs it: uncaged-workflow ps",

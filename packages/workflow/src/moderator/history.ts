@@ -8,7 +8,7 @@ import {
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { RoleResult, StartStep, ThreadContext } from "./context.ts";
 import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
@@ -83,7 +83,7 @@ export class ContextHistory {
   /** Throws `CONTEXT_CHANGED` when a role has changed the list that all of them share. */
   checkUnchanged(role: string): void {
     if (this.#steps.length === this.#count) return;
-    throw failedError(
+    throw WorkflowError.failed(
       "CONTEXT_CHANGED",
       `ctx.steps was changed before role ${show(role)} had ended`,
       "roles and moderators only read it; what a role returns becomes the next step",

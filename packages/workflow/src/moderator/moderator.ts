@@ -1,6 +1,6 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import { END, type WorkflowFn } from "../contract/contract.ts";
-import { failedError, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
@@ -77,7 +77,7 @@ function roleNamed<M extends RoleMeta>(
     typeof name === "string" && Object.hasOwn(roles, name) ? roles[name] : undefined;
   if (typeof role === "function") return role as Role<RoleMeta[string]>;
   const given = typeof name === "string" ? show(name) : kindOf(name);
-  throw failedError(
+  throw WorkflowError.failed(
     "UNKNOWN_ROLE",
     `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
     "a moderator returns, at once and not as a promise, the name of a role or END",

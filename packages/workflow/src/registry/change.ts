@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
 import { waitForLock } from "../storage/lock.ts";
 import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
@@ -36,7 +36,11 @@ export async function changeRegistry<Change extends { registry: Registry }>(
     const text = serialiseRegistry(changed.registry);
     if (Buffer.byteLength(text) > maxRegistryBytes) {
       const message = `${path} would have more than ${maxRegistryBytes} bytes`;
-      throw failedError("REGISTRY_FULL", message, "remove workflows that you no longer need");
+      throw WorkflowError.failed(
+        "REGISTRY_FULL",
+        message,
+        "remove workflows that you no longer need",
+      );
     }
     if (before !== null) writeFileAtomic(backupPath(root), before);
     writeFileAtomic(path, text);
@@ -49,7 +53,7 @@ export async function findOwn(root: Root): Promise<Found> {
   const found = await findRegistry(root);
   if (!found.unknown) return found;
   const { line, column, reason } = found.unknown;
-  throw failedError(
+  throw WorkflowError.failed(
     "REGISTRY_NEWER",
     `${registryPath(root)}:${line}:${column}: ${reason}, which this version does not know`,
     "use the version of uncaged-workflow that wrote the file, or remove the key",
@@ -77,7 +81,7 @@ function untilStuck(root: Root): () => void {
     else if (performance.now() - since > stuckMs) {
       const message = `${registryPath(root)} is being changed by another process`;
       const hint = "try again; the lock goes with the process that holds it";
-      throw failedError("REGISTRY_LOCKED", message, hint);
+      throw WorkflowError.failed("REGISTRY_LOCKED", message, hint);
     }
     last = version;
   };

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { lstatSync } from "node:fs";
-import { failedError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
 import { maxYamlLength, type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
@@ -58,12 +58,16 @@ function broken(root: Root, violation: SyntaxViolation): WorkflowError {
     ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
     : "correct it; there is no older copy";
   const message = `${registryPath(root)}:${line}:${column}: ${reason}`;
-  return failedError("REGISTRY_BROKEN", message, hint, violation);
+  return WorkflowError.failed("REGISTRY_BROKEN", message, hint, violation);
 }
 
 function lost(root: Root): WorkflowError {
   const hint = `copy ${backupPath(root)} there, or remove that file too to begin anew`;
-  return failedError("REGISTRY_BROKEN", `${registryPath(root)} is gone, but there was one`, hint);
+  return WorkflowError.failed(
+    "REGISTRY_BROKEN",
+    `${registryPath(root)} is gone, but there was one`,
+    hint,
+  );
 }
 
 const hasBackup = (root: Root): boolean =>

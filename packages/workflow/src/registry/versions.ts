@@ -1,4 +1,4 @@
-import { type WorkflowError, failedError, missingError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkWorkflowName, isHash, isHashPrefix } from "../storage/paths.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
@@ -23,7 +23,11 @@ export function register(
   const timestamp = Math.max(now, (versions[0]?.timestamp ?? -1) + 1);
   if (!isTimestamp(timestamp)) {
     const message = `${name} has a version from the end of time: no later timestamp exists`;
-    throw failedError("REGISTRY_BROKEN", message, "correct the timestamp in workflow.yaml");
+    throw WorkflowError.failed(
+      "REGISTRY_BROKEN",
+      message,
+      "correct the timestamp in workflow.yaml",
+    );
   }
   const history = versions.filter((version) => version.hash !== hash);
   const workflow = { hash, timestamp, history };
@@ -40,12 +44,16 @@ export function checkNewName(registry: Registry, name: string): void {
   if (registry.has(name)) return;
   if (isHash(name.toUpperCase())) {
     const hint = "use a name of another length than 13, or one with a dash";
-    throw usageError("BAD_NAME", `${name} has the form of a bundle's hash`, hint);
+    throw WorkflowError.usage("BAD_NAME", `${name} has the form of a bundle's hash`, hint);
   }
   const other = casePair(registry, name);
   if (other === undefined) return;
   const hint = `use ${other}, or a name that is easier to distinguish from it`;
-  throw usageError("NAME_TAKEN", `${name} differs only by case from the workflow ${other}`, hint);
+  throw WorkflowError.usage(
+    "NAME_TAKEN",
+    `${name} differs only by case from the workflow ${other}`,
+    hint,
+  );
 }
 
 /**
@@ -66,7 +74,11 @@ export function rollBack(
   const target = version === undefined ? before : versionOf(name, workflow, version);
   if (!target) {
     const hint = `to go forward name a version: uncaged-workflow history ${name}`;
-    throw failedError("NOTHING_TO_ROLL_BACK", `${name} is at its first version ${previous}`, hint);
+    throw WorkflowError.failed(
+      "NOTHING_TO_ROLL_BACK",
+      `${name} is at its first version ${previous}`,
+      hint,
+    );
   }
   const { hash } = target;
   if (hash === previous) return { registry, hash, previous };
@@ -92,7 +104,7 @@ export function workflowOf(registry: Registry, name: string): Workflow {
 export function workflowNotFound(registry: Registry, name: string): WorkflowError {
   const similar = casePair(registry, name);
   const hint = similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list";
-  return missingError("WORKFLOW_NOT_FOUND", `there is no workflow ${show(name)}`, hint);
+  return WorkflowError.missing("WORKFLOW_NOT_FOUND", `there is no workflow ${show(name)}`, hint);
 }
 
 /**
@@ -117,14 +129,18 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
   const hashes = found.map(({ hash }) => hash);
   if (only) throw ambiguousHash(text, hashes);
   const hint = `list them: uncaged-workflow history ${name}`;
-  throw missingError("VERSION_NOT_FOUND", `${name} has no version ${show(text)}`, hint);
+  throw WorkflowError.missing("VERSION_NOT_FOUND", `${name} has no version ${show(text)}`, hint);
 }
 
 export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
   const shown = hashes.slice(0, 5).join(", ");
   const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
   const message = `${show(text)} is the beginning of ${hashes.length} hashes`;
-  return usageError("VERSION_AMBIGUOUS", message, `give more of the hash: ${shown}${more}`);
+  return WorkflowError.usage(
+    "VERSION_AMBIGUOUS",
+    message,
+    `give more of the hash: ${shown}${more}`,
+  );
 }
 
 function casePair(registry: Registry, name: string): string | undefined {

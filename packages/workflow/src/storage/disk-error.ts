@@ -1,4 +1,4 @@
-import { failedError, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 
 const freeSpace = "free some space; nothing that was committed is lost";
 const checkMode = "check the owner and the mode of the storage root";
@@ -49,5 +49,5 @@ export function diskError(error: unknown, doing: string, path: string): Workflow
     system,
     "run uncaged-workflow doctor",
   ];
-  return failedError(code, `can't ${doing} ${path}: ${reason}`, hint, error);
+  return WorkflowError.failed(code, `can't ${doing} ${path}: ${reason}`, hint, error);
 }

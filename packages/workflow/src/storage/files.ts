@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { failedError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
@@ -201,7 +201,7 @@ export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuf
 }
 
 const notOurs = (code: string, message: string) =>
-  failedError(code, message, "move it away if you did not make it");
+  WorkflowError.failed(code, message, "move it away if you did not make it");
 
 /** What the writer of a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
 export type Disk = {

@@ -1,6 +1,6 @@
 import { dlopen, type Pointer, read } from "bun:ffi";
 import { closeSync, constants, existsSync, fstatSync, statSync } from "node:fs";
-import { failedError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { openOwnFile } from "./files.ts";
 
@@ -65,7 +65,7 @@ function lock(fd: number, path: string): boolean {
     if (code === heldByOther) return false;
     if (code === interrupted) continue;
     closeSync(fd);
-    throw failedError(
+    throw WorkflowError.failed(
       "NO_LOCKS",
       `can't lock ${path}: its file system gives no locks (errno ${code})`,
       "put the storage root on a disk of this machine",
@@ -83,7 +83,11 @@ function isAt(path: string, fd: number): boolean {
 }
 
 const notALock = (path: string): WorkflowError =>
-  failedError("NOT_A_LOCK", `${path} is no lock of ours`, "remove the file when no worker runs");
+  WorkflowError.failed(
+    "NOT_A_LOCK",
+    `${path} is no lock of ours`,
+    "remove the file when no worker runs",
+  );
 
 // Neither Node nor Bun has flock(2). The locks of POSIX, which SQLite takes, belong to the process and are
 // lost when any code in it closes the same file.

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
@@ -55,7 +55,7 @@ export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {
   if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
-  throw usageError(
+  throw WorkflowError.usage(
     "BAD_NAME",
     `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
     "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
@@ -66,7 +66,7 @@ export function checkWorkflowName(name: string): string {
 export function checkThreadId(id: string): string {
   if (isThreadId(id)) return id;
   const hint = "a thread id is a ULID: 26 digits and capital letters";
-  throw usageError("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
+  throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
 }
 
 const bundleEnding = ".esm.js";

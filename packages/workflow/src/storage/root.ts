@@ -1,6 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { failedError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "./disk-error.ts";
 import { ifThere, makeFolder } from "./files.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
@@ -40,12 +40,12 @@ function fromEnvironment(env: Environment): string {
   if (named) return named;
   if (env.HOME) return join(env.HOME, ".uncaged", "workflow");
   const hint = `set ${rootVariable} to a folder`;
-  throw usageError("NO_HOME", "there is no storage root: HOME is not set", hint);
+  throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
 }
 
 function checkRoot(root: Root, found: Stats): void {
   const refuse = (code: string, what: string, hint: string) =>
-    failedError(code, `the storage root ${root} ${what}`, hint);
+    WorkflowError.failed(code, `the storage root ${root} ${what}`, hint);
   if (!found.isDirectory()) {
     throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `set ${rootVariable} to a folder`);
   }

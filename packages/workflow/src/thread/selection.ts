@@ -1,5 +1,5 @@
 import { INPUT, type Step } from "../contract/contract.ts";
-import { type WorkflowError, missingError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
 import { readLog } from "../log/log.ts";
@@ -37,14 +37,14 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
 /** The error that no thread has this id. */
 export function notFound(text: string): WorkflowError {
   const message = text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`;
-  return missingError("THREAD_NOT_FOUND", message, "list them: uncaged-workflow threads");
+  return WorkflowError.missing("THREAD_NOT_FOUND", message, "list them: uncaged-workflow threads");
 }
 
 function ambiguous(text: string, ids: string[]): WorkflowError {
   const shown = ids.sort().slice(0, mostCandidates).join(", ");
   const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
   const message = `${show(text)} means ${ids.length} threads`;
-  return usageError("THREAD_AMBIGUOUS", message, `give more of the id: ${shown}${more}`);
+  return WorkflowError.usage("THREAD_AMBIGUOUS", message, `give more of the id: ${shown}${more}`);
 }
 
 /**
@@ -101,7 +101,11 @@ function checkList(steps: readonly Step[], list: number[]): number[] {
 function missing(code: string, message: string, steps: readonly Step[]): WorkflowError {
   const roles = [...new Set(steps.map((step) => step.role))];
   const shown = `its roles: ${roles.slice(0, 20).join(", ")}`;
-  return missingError(code, message, roles.length > 0 ? shown : "the thread has no steps yet");
+  return WorkflowError.missing(
+    code,
+    message,
+    roles.length > 0 ? shown : "the thread has no steps yet",
+  );
 }
 
 /** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */

@@ -1,5 +1,5 @@
 import { type Step, WAIT } from "../contract/contract.ts";
-import { failedError, type WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { Break, LogFacts } from "../log/log.ts";
 import type { EndRecord, FailureRecord } from "../log/record.ts";
@@ -129,7 +129,7 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
 
 /** The error that nothing more can be done to a thread. `how` is how it has ended. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
-  failedError(
+  WorkflowError.failed(
     "THREAD_ENDED",
     `${threadId} has ended (${how}), and an ended log is final`,
     `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
@@ -137,7 +137,7 @@ export const endedError = (threadId: string, how: string): WorkflowError =>
 
 /** The error that a thread's log, the file at this path, is broken. */
 export const corruptError = (path: string, { line, offset, reason }: Break): WorkflowError =>
-  failedError(
+  WorkflowError.failed(
     "LOG_CORRUPT",
     `${path}:${line}: ${reason} (byte ${offset})`,
     "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
 import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
-import { missingError, usageError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { isPlainObject } from "../contract/show.ts";
 import {
   defaultMaxRounds,
@@ -105,7 +105,11 @@ function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): So
   const last = keep.at(-1) ?? -1;
   if (last < log.steps.length) return { log, bytes, keep };
   const message = `the thread ${threadId} has ${log.steps.length} steps, not ${last + 1}`;
-  throw missingError("NO_SUCH_STEP", message, `see them: uncaged-workflow thread ${threadId}`);
+  throw WorkflowError.missing(
+    "NO_SUCH_STEP",
+    message,
+    `see them: uncaged-workflow thread ${threadId}`,
+  );
 }
 
 function startRecord(
@@ -174,7 +178,7 @@ export async function checkParams(bundle: Bundle, request: StartRequest): Promis
   const problem = (await validate)(params ?? {});
   if (problem === null) return;
   const hint = `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`;
-  throw usageError("PARAMS_INVALID", problem.slice(0, 2000), hint);
+  throw WorkflowError.usage("PARAMS_INVALID", problem.slice(0, 2000), hint);
 }
 
 // A bundle that was added before this was checked may hold anything there.

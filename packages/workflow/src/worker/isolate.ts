@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { messageOf, failedError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { currentContext } from "./context.ts";
 import type { Threads } from "./threads.ts";
 
@@ -74,7 +74,7 @@ function once<T>(make: () => T): () => T {
 export function guardExit(): (code: number) => never {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    const error = failedError(
+    const error = WorkflowError.failed(
       "BUNDLE_EXITED",
       `the bundle called process.exit(${code ?? ""})`,
       "return {returnCode, summary} instead",

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
-import { failedError, messageOf } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
@@ -78,7 +78,7 @@ async function lateLoad(): Promise<never> {
   await Bun.sleep(loadTimeoutMs);
   const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
   const hint = "its top level may wait for something: do the work in run";
-  throw failedError("BUNDLE_LOAD_FAILED", message, hint);
+  throw WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint);
 }
 
 /** Arms the idle timer anew while there is nothing to run. */

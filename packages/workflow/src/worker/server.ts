@@ -1,11 +1,5 @@
 import { rmSync } from "node:fs";
-import {
-  type ErrorKind,
-  toErrorRecord,
-  type WorkflowError,
-  failedError,
-  usageError,
-} from "../contract/error.ts";
+import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import type {
   AnswerRequest,
@@ -44,7 +38,9 @@ export function serveControl(
     maxRequestBodySize: largestBody,
     async fetch(request) {
       if (closing)
-        return failure(failedError("WORKER_CLOSING", "the worker is closing", "try again"));
+        return failure(
+          WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again"),
+        );
       pending += 1;
       try {
         return reply((await answer(request, threads)) ?? {}, 200);
@@ -103,5 +99,5 @@ async function answer(request: Request, threads: Threads): Promise<unknown> {
 
 function noSuchRequest(method: string, path: string): WorkflowError {
   const hint = "the worker may be of another version: wait until its threads have ended";
-  return usageError("NO_SUCH_REQUEST", `this worker knows no ${method} ${path}`, hint);
+  return WorkflowError.usage("NO_SUCH_REQUEST", `this worker knows no ${method} ${path}`, hint);
 }

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
-import { messageOf, type WorkflowError, failedError } from "../contract/error.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
@@ -142,7 +142,7 @@ export class Threads {
     const live = await this.#find(threadId);
     if (!live) {
       const hint = "see what runs: uncaged-workflow ps";
-      throw failedError("NOT_RUNNING", `${threadId} does not run`, hint);
+      throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
     }
     live.engine.pause();
     this.#parts.note(threadId, false);
@@ -333,11 +333,15 @@ function describe(outcome: Outcome): string {
 }
 
 const refuse = (code: string, threadId: string, what: string): WorkflowError =>
-  failedError(code, `${threadId} ${what}`, `see its state: uncaged-workflow thread ${threadId}`);
+  WorkflowError.failed(
+    code,
+    `${threadId} ${what}`,
+    `see its state: uncaged-workflow thread ${threadId}`,
+  );
 
 function waits(threadId: string): WorkflowError {
   const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
-  return failedError("WAITING", `${threadId} waits for an answer`, hint);
+  return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }
 
 /** Records that an answer was refused, before the step with this number. */
