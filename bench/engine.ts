@@ -17,6 +17,7 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
     hash,
     load: async () => bundle ?? (await loadBundle(root, hash)),
     writing: durableWriting(),
+    followsLost: false,
     note: () => {},
     onChange: () => {
       if (!threads.busy) ended();

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { settled } from "../../packages/workflow/src/host.ts";
+import { sealedLines } from "../../packages/workflow/src/log/sum.ts";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
@@ -74,12 +75,13 @@ async function resume(source: Source): Promise<number> {
   return (await committed(source, threadId)) - began;
 }
 
-function unendedCopy({ root, hash, threadId }: Source, as: string): string {
+function unendedCopy({ root, hash, threadId }: Source, as: string): Uint8Array {
   const lines = readFileSync(dataPath(root, hash, threadId), "utf8").split("\n");
   const record = JSON.parse(lines[0] ?? "") as { parameters: { options: object } };
-  Object.assign(record, { threadId: as });
+  Object.assign(record, { threadId: as, sum: undefined });
   Object.assign(record.parameters.options, { maxRounds: count + 10 });
-  return `${[JSON.stringify(record), ...lines.slice(1, count + 1)].join("\n")}\n`;
+  const kept = [JSON.stringify(record), ...lines.slice(1, count + 1)];
+  return sealedLines(kept.map((line) => Buffer.from(line))).bytes;
 }
 
 /** When the thread's next step was committed. The thread is then removed. */

@@ -39,6 +39,7 @@ const threads: Threads = new Threads({
   hash,
   load: () => loadBundle(root, hash),
   writing: durableWriting(),
+  followsLost: false,
   note: () => undefined,
   onChange: () => {
     if (!threads.busy) over();

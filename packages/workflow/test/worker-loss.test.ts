@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -17,7 +18,7 @@ import { listLive } from "../src/local/live.ts";
 import { openLocalHost } from "../src/local/local.ts";
 import { dataPath, runDir, socketName, workerInfoPath } from "../src/storage/paths.ts";
 import { identify, readWorkerInfo } from "../src/worker/worker-info.ts";
-import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
 
@@ -102,6 +103,30 @@ describe("a worker that is killed", () => {
     expect(store.notes(ref)).toContain("cleaned up");
     expect(store.roles(ref)).toEqual([undefined]);
     expect((await store.read(ref)).status).toBe("interrupted");
+  });
+});
+
+describe("a log that a worker takes over", () => {
+  test("is written into another file first when the worker before was lost", async () => {
+    const { store, ref, path } = await running();
+    await store.signalWorkers("SIGKILL");
+    const { ino } = statSync(path);
+    await resumeThread(store.root, ref, { env: {} });
+    expect(statSync(path).ino).not.toBe(ino);
+    const { steps } = await store.read(ref);
+    await store.whenSteps(ref, steps.length + 2);
+  });
+
+  test("stays in its file when the worker before left in order", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(asker));
+    const path = dataPath(store.root, ref.hash, ref.threadId);
+    await until(() => readFileSync(path, "utf8").includes("__wait__"));
+    await until(() => store.workers().length === 0);
+    const { ino } = statSync(path);
+    await resumeThread(store.root, ref, { env: {}, input: { content: "yes" } });
+    await store.whenStatus(ref, "completed");
+    expect(statSync(path).ino).toBe(ino);
   });
 });
 

@@ -117,7 +117,9 @@ async function threadProblems(
       const { line, offset, reason } = log.broken;
       problems.push({ path, line, offset, message: reason });
     }
-    if (log.kind === "headless" || (log.kind === "thread" && log.broken) || log.torn === 0) return;
+    if (log.kind === "headless" || log.torn === 0) return;
+    // A whole record that lacks its newline is taken by who resumes the thread.
+    if (log.kind === "thread" && (log.broken || !log.isEnded)) return;
     const isEmpty = log.kind === "empty";
     const line = isEmpty ? 1 : 2 + log.steps + (log.end ? 1 : 0);
     const message = `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`;

@@ -130,7 +130,7 @@ export type LogOutline = LogFacts & {
   sum: Sum | null;
   size: number;
   torn: number;
-  /** Whether the last record is ended by its newline. */
+  /** Whether no whole record, taken or not, stands behind the last newline. */
   isEnded: boolean;
 };
 
@@ -140,16 +140,22 @@ export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log, also while it is written. Memory: its steps, and a window of 8 MiB (or the longest line).
+ * Reads a thread's log, also while it is written. A record without its newline may not be on the disk yet, and is
+ * not there: only who drives the thread next takes it (`withUnended`), if its sum is right. Memory: the steps, and a
+ * window of 8 MiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
  */
-export const readLog = (path: string): ThreadLog | Unreadable => readLogBytes(path).log;
+export function readLog(path: string, withUnended = false): ThreadLog | Unreadable {
+  const steps: Step[] = [];
+  const log = fold(path, withUnended, (step) => steps.push(step));
+  return log.kind === "thread" ? { ...log, steps } : log;
+}
 
 /** Reads a log as {@link readLog} does, and gives the bytes of each step too. */
 export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Uint8Array[] } {
   const steps: Step[] = [];
   const bytes: Uint8Array[] = [];
-  const log = fold(path, (step, line) => {
+  const log = fold(path, false, (step, line) => {
     steps.push(step);
     bytes.push(line);
   });
@@ -157,7 +163,7 @@ export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes
 }
 
 /** Reads a log as {@link readLog} does, but keeps only its outline. */
-export const outlineLog = (path: string): LogOutline | Unreadable => fold(path);
+export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, false);
 
 /** The start record of a log, or null when its first line is none. Reads no more than it must. */
 export function readStart(path: string): StartRecord | null {
@@ -188,6 +194,7 @@ export function readLast(path: string): LogLast {
 
 function fold(
   path: string,
+  withUnended: boolean,
   onStep?: (step: Step, bytes: Uint8Array) => void,
 ): LogOutline | Unreadable {
   const facts = new LogFold(path);
@@ -204,9 +211,9 @@ function fold(
     for (const window of windowsOf(fd)) {
       for (const line of linesOf(window)) take(line);
       const whole = facts.takeRest(window.rest, size);
-      if (whole) take(whole);
       isEnded = whole === null;
-      torn = isEnded ? window.rest.length : 0;
+      if (whole && withUnended) take(whole);
+      torn = whole && withUnended ? 0 : window.rest.length;
       if (facts.broken) return;
     }
   });

@@ -23,6 +23,8 @@ import {
 } from "../../test/fixtures/records.ts";
 import { codeOf } from "../../test/fixtures/until.ts";
 import type { Disk } from "../storage/files.ts";
+import { readLog } from "./log.ts";
+import { LogReader } from "./reader.ts";
 import { durableWriting, LogWriter, maxRecordBytes, Syncer, type Writing } from "./writer.ts";
 
 let folder: string;
@@ -98,8 +100,73 @@ describe("an append", () => {
     const writer = LogWriter.create(path, first, writingTo(disk));
     disk.calls.length = 0;
     await writer.append(stepLine("a"));
-    expect(disk.calls).toEqual(["size", "write", "sync"]);
+    expect(disk.calls).toEqual(["size", "write", "sync", "write"]);
     expect(lines()).toEqual([stepLine("a")]);
+    await writer.close();
+  });
+
+  test("is there for nobody before it is synced, and for all when it resolves (L1)", async () => {
+    const seen: (number | null)[] = [];
+    const steps = () => {
+      const log = readLog(path);
+      const followed = [...new LogReader({ data: path }).read()].length - 1;
+      expect(log.kind === "thread" && log.steps.length).toBe(followed);
+      return followed;
+    };
+    const disk = faultyDisk({
+      before: (call) => {
+        if (call === "sync") seen.push(disk.calls.includes("rename") ? steps() : null);
+      },
+    });
+    const writer = LogWriter.create(path, first, writingTo(disk));
+    for (const content of ["a", "b"]) await writer.append(stepLine(content));
+    expect(seen).toEqual([null, 0, 1]);
+    expect(steps()).toBe(2);
+    await writer.close();
+  });
+
+  test("that could not be synced is taken back, and the log is written anew before it goes on", async () => {
+    let fails = false;
+    const disk = faultyDisk({
+      before: (call) => {
+        if (call === "sync" && fails) throw systemError("EIO");
+      },
+    });
+    const writer = LogWriter.create(path, first, writingTo(disk));
+    await writer.append(stepLine("a"));
+    fails = true;
+    expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_ERROR");
+    expect([lines(), writer.isSuspect]).toEqual([[stepLine("a")], true]);
+    await writer.close();
+    fails = false;
+    const { ino } = statSync(path);
+    const log = readLog(path, true);
+    if (log.kind !== "thread") throw new Error(log.kind);
+    disk.calls.length = 0;
+    const next = LogWriter.renew(path, log, writingTo(disk));
+    expect(disk.calls).toEqual(["open", "write", "sync", "rename", "syncDir"]);
+    expect(statSync(path).ino).not.toBe(ino);
+    await next.append(stepLine("c"));
+    expect([lines(), readLog(path)]).toMatchObject([
+      [stepLine("a"), stepLine("c")],
+      { broken: null },
+    ]);
+    await next.close();
+  });
+
+  test("that a killed process left without its newline is synced, and then ended, by the next", async () => {
+    writeFileSync(path, sealedLogOf(startLine, stepLine("a")).subarray(0, -1), { mode: 0o600 });
+    expect(readLog(path)).toMatchObject({ steps: [], isEnded: false, broken: null });
+    const log = readLog(path, true);
+    if (log.kind !== "thread") throw new Error(log.kind);
+    const disk = faultyDisk({});
+    const writer = LogWriter.open(path, log, writingTo(disk));
+    expect(disk.calls).toEqual(["open", "sync", "write"]);
+    await writer.append(stepLine("b"));
+    expect(readLog(path)).toMatchObject({
+      steps: [{ content: "a" }, { content: "b" }],
+      broken: null,
+    });
     await writer.close();
   });
 
@@ -204,7 +271,7 @@ describe("an append", () => {
       if (later) await other.append(stepLine("b"));
       broken = true;
       expect(await codeOf(writer.append(stepLine("a")))).toBe("DISK_ERROR");
-      expect(disk.calls.at(-1)).toBe(later ? "syncLater" : "sync");
+      expect(disk.calls.slice(-2)).toEqual([later ? "syncLater" : "sync", "truncate"]);
       broken = false;
       disk.calls.length = 0;
       expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_ERROR");

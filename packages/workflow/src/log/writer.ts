@@ -34,14 +34,17 @@ export function checkRecordSize(bytes: Uint8Array): void {
 }
 
 const encoder = new TextEncoder();
+const newline = encoder.encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
+type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
  * The one writer of a thread's log.
  *
- * L1 what `append` has resolved for is on the disk. L2 a failed append leaves no part of a record
+ * L1 what `append` has resolved for is on the disk, and nobody is shown a record before it is: it gets its newline,
+ * without which no reader takes it, when it is synced. L2 a failed append leaves no part of a record
  * behind, or else every later append is refused. L3 after a failed sync nothing is written any more:
  * the pages may be lost though they look clean. L4 when the file is not as long as this writer left
  * it, another has written to it, and this one stops.
@@ -54,6 +57,7 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
+  #isSuspect = false;
 
   private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
     this.#path = path;
@@ -68,15 +72,37 @@ export class LogWriter {
    * whole or not at all, and is durable on return.
    */
   static create(path: string, records: readonly Uint8Array[], writing: Writing): LogWriter {
-    const { disk, syncer } = writing;
     const { bytes, sum } = sealedLines(records);
+    return LogWriter.#make(path, [bytes], sum, writing);
+  }
+
+  /**
+   * Writes a log that ends so anew, into another file that takes its name. After a failed sync, or a process that
+   * ended before it could say, the system's cache may show bytes that are not on the disk.
+   */
+  static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
+    const read = (fd: number) => {
+      const bytes = Buffer.allocUnsafe(size);
+      return bytes.subarray(0, readFully(fd, bytes, 0));
+    };
+    const bytes = withFile(path, read);
+    return LogWriter.#make(path, isEnded ? [bytes] : [bytes, newline], sum, writing);
+  }
+
+  static #make(
+    path: string,
+    pieces: readonly Uint8Array[],
+    sum: Sum | null,
+    writing: Writing,
+  ): LogWriter {
+    const { disk, syncer } = writing;
     const aside = asideName(path);
     let fd: number | null = null;
     let named = aside;
     try {
       fd = disk.open(aside, true);
       const writer = new LogWriter(path, fd, { size: 0, sum }, writing);
-      writer.#write(bytes);
+      for (const piece of pieces) writer.#write(piece);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
       named = path;
@@ -90,15 +116,25 @@ export class LogWriter {
   }
 
   /** Opens a log that ends so, and ends its last record where the newline is missing. */
-  static open(path: string, end: LogEnd & { isEnded: boolean }, writing: Writing): LogWriter {
-    let writer: LogWriter;
+  static open(path: string, end: KnownEnd, writing: Writing): LogWriter {
+    const { disk } = writing;
+    let fd: number | null = null;
     try {
-      writer = new LogWriter(path, writing.disk.open(path, false), end, writing);
+      fd = disk.open(path, false);
+      const writer = new LogWriter(path, fd, end, writing);
+      // A record is shown once it has its newline.
+      if (!end.isEnded) disk.sync(fd);
+      if (!end.isEnded) writer.#write(newline);
+      return writer;
     } catch (error) {
+      if (fd !== null) closeQuietly(disk, fd);
       throw diskError(error, "open", path);
     }
-    if (!end.isEnded) writer.#write(encoder.encode("\n"));
-    return writer;
+  }
+
+  /** Whether a sync failed: the log is then renewed before it is continued. */
+  get isSuspect(): boolean {
+    return this.#isSuspect;
   }
 
   /**
@@ -130,12 +166,45 @@ export class LogWriter {
     if (this.#refusal) throw this.#refusal;
     const { text, sum } =
       this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
-    const bytes = encoder.encode(`${text}\n`);
+    const { syncer } = this.#writing;
+    const bytes = encoder.encode(syncer ? text : `${text}\n`);
     checkRecordSize(bytes);
     this.#checkAlone();
+    const before = this.#size;
     this.#write(bytes);
     this.#sum = sum;
-    return this.#sync();
+    if (!syncer) return null;
+    try {
+      const synced = syncer.sync(this.#fd, this);
+      if (!synced) return this.#endLine();
+      return synced.then(
+        () => void this.#endLine(),
+        (error: unknown) => this.#failSync(error, before),
+      );
+    } catch (error) {
+      return this.#failSync(error, before);
+    }
+  }
+
+  #endLine(): null {
+    try {
+      this.#write(newline);
+    } catch (error) {
+      throw this.#refuse(error, "write");
+    }
+    return null;
+  }
+
+  #failSync(error: unknown, size: number): never {
+    this.#isSuspect = true;
+    const refusal = this.#refuse(error, "sync");
+    try {
+      // Nobody was shown the record, and nobody may take it for one that is on the disk.
+      this.#writing.disk.truncate(this.#fd, size);
+    } catch {
+      // It stays without its newline.
+    }
+    throw refusal;
   }
 
   #checkAlone(): void {
@@ -166,15 +235,6 @@ export class LogWriter {
         throw this.#refuse(error, "write");
       }
       throw diskError(error, "write", this.#path);
-    }
-  }
-
-  #sync(): Promise<void> | null {
-    try {
-      const synced = this.#writing.syncer?.sync(this.#fd, this) ?? null;
-      return synced && synced.catch((error) => Promise.reject(this.#refuse(error, "sync")));
-    } catch (error) {
-      throw this.#refuse(error, "sync");
     }
   }
 

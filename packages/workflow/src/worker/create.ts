@@ -65,21 +65,31 @@ export const isCreated = (root: Root, hash: string, threadId: string): boolean =
 export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | null };
 
 /**
- * Opens the log of a thread that nobody drives, to continue where it ends.
+ * Opens the log of a thread that nobody drives, to continue where it ends. One that is suspect, because a sync
+ * failed or its last worker was lost, is written anew first.
  * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
  */
-export function takeOver(root: Root, hash: string, threadId: string, writing: Writing): TakenOver {
+export function takeOver(
+  root: Root,
+  hash: string,
+  threadId: string,
+  writing: Writing,
+  isSuspect = false,
+): TakenOver {
   const path = dataPath(root, hash, threadId);
-  const log = readThread(path, threadId, readLog);
+  const log = readThread(path, threadId, (file) => readLog(file, true));
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") throw corruptError(path, log.broken);
   if (log.broken) throw corruptError(path, log.broken);
   if (log.end) {
+    if (!log.isEnded) void LogWriter.open(path, log, writing).close();
     const { returnCode, reason } = log.end.meta;
     throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
   }
   const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
-  return { log, writer: LogWriter.open(path, log, writing), cut };
+  const isRenewed = isSuspect && writing.syncer !== null;
+  const writer = (isRenewed ? LogWriter.renew : LogWriter.open)(path, log, writing);
+  return { log, writer, cut };
 }
 
 function readThread<T>(path: string, threadId: string, read: (path: string) => T): T {

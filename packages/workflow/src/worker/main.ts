@@ -42,6 +42,7 @@ let prepared = false;
 const threads = new Threads({
   root,
   hash,
+  followsLost: info.followsLost,
   load,
   writing: durableWriting(),
   note: (threadId, live) => info.note(threadId, live),
@@ -99,7 +100,7 @@ async function close(): Promise<void> {
   const cleanUps = [
     () => server?.close(),
     () => threads.release(),
-    () => info.remove(),
+    () => threads.hasUnsynced || info.remove(),
     () => lock?.release(),
   ];
   for (const cleanUp of cleanUps) {

@@ -45,6 +45,8 @@ import {
 export type ThreadsParts = {
   root: Root;
   hash: string;
+  /** Whether the worker before this one was lost, or left a log that failed to sync. */
+  followsLost: boolean;
   load: () => Promise<Bundle>;
   writing: Writing;
   /** Notes for a forced kill which threads are being driven. */
@@ -74,6 +76,9 @@ export class Threads {
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
+  /** The threads that were taken over here, and those of which a sync failed since. */
+  readonly #driven = new Set<string>();
+  readonly #unsynced = new Set<string>();
 
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
@@ -91,6 +96,11 @@ export class Threads {
   get busy(): boolean {
     const live = [...this.#live.values()];
     return live.some(({ engine }) => engine.status !== "waiting" || engine.timed);
+  }
+
+  /** Whether a log that failed to sync is left: the worker that comes next must not trust the system's cache. */
+  get hasUnsynced(): boolean {
+    return this.#unsynced.size > 0;
   }
 
   list(): LiveThread[] {
@@ -255,6 +265,7 @@ export class Threads {
   ): Promise<void> {
     info.log("4SHB0GXR", describe(outcome));
     await writer.close();
+    if (writer.isSuspect) this.#unsynced.add(threadId);
     info.close();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
@@ -294,7 +305,12 @@ export class Threads {
 
   #takeOver(threadId: string, surroundings: Surroundings): TakenOver {
     const { root, hash } = this.#parts;
-    return takeOver(root, hash, threadId, this.#writing(surroundings));
+    const { followsLost } = this.#parts;
+    const isSuspect = this.#unsynced.has(threadId) || (followsLost && !this.#driven.has(threadId));
+    const taken = takeOver(root, hash, threadId, this.#writing(surroundings), isSuspect);
+    this.#unsynced.delete(threadId);
+    this.#driven.add(threadId);
+    return taken;
   }
 
   #unlink(threadId: string): void {

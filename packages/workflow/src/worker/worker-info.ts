@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readOwnFile } from "../storage/files.ts";
 
 /** A process that can't be taken for a later one with the same pid. */
@@ -14,11 +14,14 @@ export type WorkerInfo = { identity: ProcessIdentity; live: string[]; drove: boo
  * nothing alone; the lock and the process's start time do.
  */
 export class WorkerInfoFile {
+  /** Whether a worker before this one left its file: it was lost, or could not sync a log. */
+  readonly followsLost: boolean;
   readonly #path: string;
 
   constructor(path: string) {
     this.#path = path;
     const identity = identify(process.pid) ?? { pid: process.pid, startTime: null, bootId: null };
+    this.followsLost = existsSync(path);
     rmSync(path, { force: true });
     writeFileSync(path, `${JSON.stringify(identity)}\n`, { flag: "wx", mode: 0o600 });
   }
