@@ -77,11 +77,11 @@ async function resume(source: Source): Promise<number> {
 
 function unendedCopy({ root, hash, threadId }: Source, as: string): Uint8Array {
   const lines = readFileSync(dataPath(root, hash, threadId), "utf8").split("\n");
-  const record = JSON.parse(lines[0] ?? "") as { parameters: { options: object } };
-  Object.assign(record, { threadId: as, sum: undefined });
-  Object.assign(record.parameters.options, { maxRounds: count + 10 });
-  const kept = [JSON.stringify(record), ...lines.slice(1, count + 1)];
-  return sealedLines(kept.map((line) => Buffer.from(line))).bytes;
+  const first = JSON.parse(lines[0] ?? "") as { parameters: { options: object } };
+  Object.assign(first, { threadId: as, sum: undefined });
+  Object.assign(first.parameters.options, { maxRounds: count + 10 });
+  const kept = [JSON.stringify(first), ...lines.slice(1, count + 1)];
+  return sealedLines(kept.map((record) => Buffer.from(record))).bytes;
 }
 
 /** When the thread's next step was committed. The thread is then removed. */

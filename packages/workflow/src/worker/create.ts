@@ -88,7 +88,9 @@ export function takeOver(
   }
   const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
   const isRenewed = isSuspect && writing.syncer !== null;
-  const writer = (isRenewed ? LogWriter.renew : LogWriter.open)(path, log, writing);
+  const writer = isRenewed
+    ? LogWriter.renew(path, log, writing)
+    : LogWriter.open(path, log, writing);
   return { log, writer, cut };
 }
 
