@@ -186,3 +186,19 @@ describe.each([
     await page.getByRole("dialog").waitFor({ state: "detached" });
   }, 60_000);
 });
+
+test("a question that is gone to before the thread's log has come is shown when it comes", async () => {
+  const id = await serving.run("asker");
+  await serving.until(id, "waiting");
+  const page = await open(serving, "/");
+  const held = Promise.withResolvers<void>();
+  await page.route(/\/events(\?|$)/, async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=timeline`);
+  await page.getByRole("button", { name: "Answer" }).click();
+  await page.waitForURL((url) => !url.searchParams.has("view"));
+  held.resolve();
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+}, 60_000);

@@ -23,16 +23,18 @@ type Props = {
 };
 
 export function StepsView(props: Props) {
-  const { thread, log, status, shownStep, askedToAnswer, onForkPoint } = props;
+  const { thread, log, status, askedToAnswer, onForkPoint } = props;
   const { cards: all, steps, lines } = log;
   // Nothing runs while a thread waits.
   const cards =
     status === "waiting" ? all.filter(({ attempt }) => attempt.status !== "running") : all;
   const isRunning = status === "running";
-  const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
-  useKeys({ f: toggle });
   const last = steps.at(-1);
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
+  // The reader may have asked for the question before the log was there.
+  const shownStep = props.shownStep ?? (askedToAnswer > 0 ? question?.number : undefined);
+  const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
+  useKeys({ f: toggle });
   if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
   return (
     <div className="flex flex-col gap-7.5 pt-7.5">
