@@ -106,6 +106,17 @@ describe("a worker that is killed", () => {
   });
 });
 
+test("threads that fail at once are never seen interrupted, however soon one looks", async () => {
+  const store = new TestStore();
+  const hash = await store.add(bundleOf('throw new Error("on purpose");'));
+  const host = openLocalHost({ path: store.root });
+  for (let round = 0; round < 5; round += 1) {
+    const refs = await Promise.all(Array.from({ length: 12 }, () => store.start(hash)));
+    const ended = await Promise.all(refs.map((ref) => settled(host, ref)));
+    expect(ended.map(({ status }) => status)).toEqual(refs.map(() => "failed"));
+  }
+}, 60_000);
+
 describe("a log that a worker takes over", () => {
   test("is written into another file first when the worker before was lost", async () => {
     const { store, ref, path } = await running();

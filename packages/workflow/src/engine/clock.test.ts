@@ -7,7 +7,7 @@ import { ThreadEngine } from "./engine.ts";
 const hour = 3_600_000;
 const year = 365 * 24 * hour;
 
-function drive(wait: Record<string, unknown> | null) {
+function drive(wait: Record<string, unknown> | null, synced?: Promise<void>) {
   const clock = { now: 1_800_000_000_000 };
   const lines: { role: string; timestamp: number; meta: Record<string, unknown> }[] = [];
   const engine = new ThreadEngine(
@@ -25,7 +25,12 @@ function drive(wait: Record<string, unknown> | null) {
       },
     },
     {
-      log: { append: async (text) => void lines.push(JSON.parse(text)) },
+      log: {
+        append: async (text) => {
+          if (text.includes("__end__")) await synced;
+          lines.push(JSON.parse(text));
+        },
+      },
       attempts: noAttempts,
       scope: (fn) => fn(),
       note: () => undefined,
@@ -91,4 +96,14 @@ describe("a question whose time ends while an answer is looked at", () => {
     expect(lines.map(({ role }) => role)).toEqual(["a", "b", "c", WAIT, "__input__", "__end__"]);
     expect(lines.at(-2)?.meta).toEqual({ for: "leave", timedOut: true, value: 1 });
   });
+});
+
+test("a thread is driven for all to see until its end is on the disk", async () => {
+  const synced = Promise.withResolvers<void>();
+  const { engine } = drive(null, synced.promise);
+  await until(() => engine.over);
+  expect(engine.isDriven).toBe(true);
+  synced.resolve();
+  await engine.done;
+  expect(engine.isDriven).toBe(false);
 });

@@ -70,6 +70,7 @@ export class ThreadEngine {
   #parked = false;
   #ending: Promise<void> | null = null;
   #released = false;
+  #isEnded = false;
 
   constructor(thread: EngineThread, parts: EngineParts) {
     this.#thread = thread;
@@ -108,6 +109,11 @@ export class ThreadEngine {
   /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
   get over(): boolean {
     return this.#released || this.#ending !== null;
+  }
+
+  /** Whether it is driven here for all to see: until it was released, or its end is on the disk. */
+  get isDriven(): boolean {
+    return !this.#released && !this.#isEnded;
   }
 
   /** The attempt of the running `next()`; null while the workflow opens its own, or none runs. */
@@ -305,6 +311,7 @@ export class ThreadEngine {
       this.#breakOff(error);
       throw error;
     }
+    this.#isEnded = true;
     void this.#close().then(() => this.#settled.resolve({ kind: "ended", end }));
   }
 

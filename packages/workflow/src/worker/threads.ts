@@ -105,7 +105,7 @@ export class Threads {
 
   list(): LiveThread[] {
     const now = performance.now();
-    const driven = [...this.#live].filter(([, { engine }]) => !engine.over);
+    const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
     return driven.map(([threadId, { engine, workflow, since }]) => ({
       threadId,
       workflow,
