@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { endLine, logOf, sealedLogOf, startLine, stepLine } from "../../test/fixtures/records.ts";
-import { type Break, readLog } from "./log.ts";
+import { readLog } from "./log.ts";
 import { LogReader } from "./reader.ts";
+import type { Break } from "./record.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

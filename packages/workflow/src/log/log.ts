@@ -2,8 +2,10 @@ import type { Step } from "../contract/contract.ts";
 import { withFile } from "../storage/files.ts";
 import { type Line, LineFile, linesOf, valueOf, windowsOf } from "./line-file.ts";
 import {
+  type Break,
   type EndRecord,
   isEnd,
+  type LogFacts,
   type StartRecord,
   violationOfRecord,
   violationOfStart,
@@ -11,12 +13,6 @@ import {
 import { firstSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
 
 type ThreadRef = { hash: string; threadId: string };
-
-/** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
-export type Break = { line: number; offset: number; reason: string };
-
-/** What a log shows of its thread's status. `last` is its last step. */
-export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
 
 /** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
 export class LogFold implements LogFacts {

@@ -39,6 +39,12 @@ export type EndRecord = {
   timestamp: number;
 };
 
+/** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
+export type Break = { line: number; offset: number; reason: string };
+
+/** What a log shows of its thread's status. `last` is its last step. */
+export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
+
 /** Why a value is no start record, or null when it is one. */
 export function violationOfStart(value: unknown): string | null {
   if (!isRecord(value)) return "the start record is no object";

@@ -1,8 +1,7 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import type { LiveStatus } from "../control/control.ts";
-import type { Break, LogFacts } from "../log/log.ts";
-import type { EndRecord, FailureRecord } from "../log/record.ts";
+import type { Break, EndRecord, FailureRecord, LogFacts } from "../log/record.ts";
 
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];
