@@ -154,6 +154,17 @@ describe("an append", () => {
     await next.close();
   });
 
+  for (const call of ["open", "write", "sync", "rename", "syncDir"] as const) {
+    test(`is not lost when ${call} fails while its log is written anew`, () => {
+      const bytes = sealedLogOf(startLine, stepLine("a"));
+      writeFileSync(path, bytes, { mode: 0o600 });
+      const log = readLog(path, true);
+      if (log.kind !== "thread") throw new Error(log.kind);
+      expect(() => LogWriter.renew(path, log, writingTo(failing(call, "EIO")))).toThrow("error");
+      expect([readdirSync(folder), text()]).toEqual([["a.data.jsonl"], bytes.toString()]);
+    });
+  }
+
   test("that a killed process left without its newline is synced, and then ended, by the next", async () => {
     writeFileSync(path, sealedLogOf(startLine, stepLine("a")).subarray(0, -1), { mode: 0o600 });
     expect(readLog(path)).toMatchObject({ steps: [], isEnded: false, broken: null });

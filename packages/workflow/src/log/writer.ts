@@ -73,7 +73,7 @@ export class LogWriter {
    */
   static create(path: string, records: readonly Uint8Array[], writing: Writing): LogWriter {
     const { bytes, sum } = sealedLines(records);
-    return LogWriter.#make(path, [bytes], sum, writing);
+    return LogWriter.#make(path, [bytes], sum, writing, true);
   }
 
   /**
@@ -86,7 +86,7 @@ export class LogWriter {
       return bytes.subarray(0, readFully(fd, bytes, 0));
     };
     const bytes = withFile(path, read);
-    return LogWriter.#make(path, isEnded ? [bytes] : [bytes, newline], sum, writing);
+    return LogWriter.#make(path, isEnded ? [bytes] : [bytes, newline], sum, writing, false);
   }
 
   static #make(
@@ -94,23 +94,25 @@ export class LogWriter {
     pieces: readonly Uint8Array[],
     sum: Sum | null,
     writing: Writing,
+    isNew: boolean,
   ): LogWriter {
     const { disk, syncer } = writing;
     const aside = asideName(path);
     let fd: number | null = null;
-    let named = aside;
+    let named: string | null = aside;
     try {
       fd = disk.open(aside, true);
       const writer = new LogWriter(path, fd, { size: 0, sum }, writing);
       for (const piece of pieces) writer.#write(piece);
       if (syncer) disk.sync(fd);
       disk.rename(aside, path);
-      named = path;
+      named = isNew ? path : null;
       if (syncer) disk.syncDir(dirname(path));
       return writer;
     } catch (error) {
       if (fd !== null) closeQuietly(disk, fd);
-      removeQuietly(named);
+      // A log that is renewed is there whatever fails, under its name with the old bytes or the same new ones.
+      if (named !== null) removeQuietly(named);
       throw diskError(error, "write", path);
     }
   }
