@@ -2,7 +2,9 @@ import {
   type $ZodIssue,
   type $ZodObject,
   type $ZodType,
+  type $ZodTypes,
   type output,
+  safeParse,
   safeParseAsync,
   toJSONSchema,
 } from "zod/v4/core";
@@ -58,11 +60,36 @@ function rootOf(wrapper: Record<string, unknown>): { [keyword: string]: unknown 
 
 function jsonSchemaOf(zod: $ZodType, io: "input" | "output"): Record<string, unknown> {
   try {
-    return { ...toJSONSchema(zod, { io }) };
+    return { ...toJSONSchema(zod, { io, override: withoutUndefined }) };
   } catch (cause) {
     // What is made of a value before it is checked has no schema of its own.
     if (io === "input") return jsonSchemaOf(zod, "output");
     throw badSchema(cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+/** Asks for no field that may be left out, and then is recorded as nothing: `z.union([z.unknown(), z.string().default("")])`. */
+function withoutUndefined({
+  zodSchema: { _zod: zod },
+  jsonSchema,
+}: {
+  zodSchema: $ZodTypes;
+  jsonSchema: { required?: string[] };
+}): void {
+  if (zod.def.type !== "object" || !jsonSchema.required) return;
+  const { shape } = zod.def;
+  const required = jsonSchema.required.filter((key) => !mayBeUndefined(shape[key]));
+  if (required.length > 0) jsonSchema.required = required;
+  else delete jsonSchema.required;
+}
+
+function mayBeUndefined(field: $ZodType | undefined): boolean {
+  if (field?._zod.optin === undefined) return false;
+  try {
+    const { success, data } = safeParse(field, undefined);
+    return success && data === undefined;
+  } catch {
+    return false; // It is checked asynchronously: what it comes to is not known here.
   }
 }
 
