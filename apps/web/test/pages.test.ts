@@ -32,7 +32,7 @@ const pages: Record<string, Shown> = {
   none: { path: () => "/?q=nothing+like+it", text: /No thread fits/ },
   thread: { path: ({ solved }) => `/threads/${solved}`, text: /planner/ },
   mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
-  question: { path: ({ asking }) => `/threads/${asking}`, text: /Approve/ },
+  question: { path: ({ asking }) => `/threads/${asking}`, text: /Your answer/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
   steps: { path: ({ notes }) => `/threads/${notes}`, text: /Tool_LastTag/ },
   graph: { path: ({ notes }) => `/threads/${notes}?view=graph`, text: /Find the last tag/ },

@@ -1,4 +1,10 @@
-import { type Attempts, type Path, type PathPart, Scheduler } from "@uncaged/workflow";
+import {
+  type Attempts,
+  type JsonSchema,
+  type Path,
+  type PathPart,
+  Scheduler,
+} from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
@@ -43,6 +49,8 @@ export type PauseRequest = {
   path: PathPart[];
   token: string;
   reason: string | null;
+  /** What a form asks for, as a JSON Schema: the type of the answer's variable. Answers are not checked. */
+  form?: JsonSchema;
   expiresAt?: number;
   onTimeout?: string;
 };

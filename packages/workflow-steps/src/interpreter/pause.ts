@@ -32,11 +32,13 @@ async function ask(task: Task): Promise<Answered> {
   const { run } = interpreter;
   chain.signal.throwIfAborted();
   const timeout = timeoutOf(task);
+  const form = run.workflow.registry.formOf(String(step.resumeResultTarget));
   const wait: PauseRequest = {
     stepID: step.id,
     path: [...chain.path],
     token: newToken(),
     reason: reasonOf(task),
+    ...(form && { form }),
     ...(timeout && { expiresAt: Date.now() + timeout.sec * 1000, onTimeout: timeout.on }),
   };
   const { token, reason, expiresAt } = wait;

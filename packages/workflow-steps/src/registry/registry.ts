@@ -78,6 +78,12 @@ export class Registry {
   varTypes(): Record<string, string> {
     return typesOf(this.vars);
   }
+
+  /** What a whole variable holds by its declared type, as a JSON Schema; undefined for any other target. */
+  formOf(target: string): JsonSchema | undefined {
+    const type = this.vars.find(({ name }) => name === target.trim())?.type;
+    return type !== undefined && isKnownType(type) ? { ...valueForms[type] } : undefined;
+  }
 }
 
 const typesOf = (declarations: readonly Declaration[]): Record<string, string> =>

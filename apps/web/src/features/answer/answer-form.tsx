@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import type { AnswerThread, NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
@@ -8,7 +8,7 @@ import { answerThread, threadKeys } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { SchemaFields, showProblems, TextArea } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { decided, type Question, questionOf, requestOf } from "./answer.ts";
+import { decided, type Question, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 
 type Props = {
   thread: Thread;
@@ -17,29 +17,28 @@ type Props = {
   asked: number;
 };
 
-/** Answers a waiting thread: yes, no, a form from its schema, or a text. */
+/** Answers a waiting thread: by a form of what it asks for, a decision, or a text. */
 export function AnswerForm({ thread, question: step, asked }: Props) {
   const { threadId } = thread;
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const send = useMutation({
-    mutationFn: (value: unknown) => answerThread(threadId, requestOf(question, value)),
+    mutationFn: (answer: AnswerThread) => answerThread(threadId, answer),
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
-  const { schema, expiresAt } = question;
+  const { expiresAt } = question;
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (asked > 0)
       box.current?.querySelector<HTMLElement>("textarea, input, select, button")?.focus();
   }, [asked]);
-  const isText = schema === null || (schema as { type?: unknown }).type === "string";
-  const Form = isText && !("enum" in Object(schema ?? {})) ? TextAnswer : SchemaAnswer;
+  const Form = takesText(question) ? TextAnswer : SchemaAnswer;
   return (
     <div
       ref={box}
       className="flex flex-col gap-7 border-t bg-[color-mix(in_srgb,var(--color-amber-soft)_45%,var(--color-surface))] p-9"
     >
-      <Form question={question} isBusy={send.isPending} onAnswer={(value) => send.mutate(value)} />
+      <Form question={question} isBusy={send.isPending} onAnswer={send.mutate} />
       {expiresAt !== null && (
         <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
       )}
@@ -50,35 +49,44 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
 
 const column = "flex max-w-400 flex-col gap-7";
 
-type FormProps = { question: Question; isBusy: boolean; onAnswer: (value: unknown) => void };
+type FormProps = { question: Question; isBusy: boolean; onAnswer: (answer: AnswerThread) => void };
 
 function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
+  const { schema, decision } = question;
   const [text, setText] = useState("");
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (text.trim() !== "") onAnswer(text);
+    if (text.trim() !== "") onAnswer(textRequest(question, text));
   };
   return (
     <form onSubmit={submit} className={column}>
       <TextArea
-        label="Your answer"
+        label={decision ? "Or another answer" : "Your answer"}
         rows={3}
         value={text}
-        placeholder="Approve, reject, or answer in words"
+        hint={schema === null ? "A text; what is JSON is taken as its value." : hintOf(schema)}
         onChange={({ target }) => setText(target.value)}
       />
       <Buttons
         question={question}
         isBusy={isBusy}
-        onDecide={(yes) => onAnswer(decided(question, null, yes))}
+        onDecide={(yes) => onAnswer(requestOf(question, decided(question, null, yes)))}
       >
-        <Button type="submit" icon={<Send />} isBusy={isBusy} disabled={text.trim() === ""}>
+        <Button
+          look={decision ? "plain" : "solid"}
+          type="submit"
+          icon={<Send />}
+          isBusy={isBusy}
+          disabled={text.trim() === ""}
+        >
           Send
         </Button>
       </Buttons>
     </form>
   );
 }
+
+const hintOf = (schema: unknown): string | undefined => fieldsOf(schema)[0]?.hint ?? undefined;
 
 function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
   const all = useMemo(() => fieldsOf(question.schema), [question]);
@@ -90,7 +98,7 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
   const { value, problems } = answerOf(fields, drafts);
   const form = useRef<HTMLFormElement>(null);
   const answer = (what: unknown) => {
-    if (Object.keys(problems).length === 0) onAnswer(what);
+    if (Object.keys(problems).length === 0) onAnswer(requestOf(question, what));
     else showProblems(form.current, () => setChecked(true));
   };
   const submit = (event: SubmitEvent) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { decided, questionOf, requestOf } from "./answer.ts";
+import { decided, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 
 const question = (meta: Record<string, unknown>) =>
   questionOf({
@@ -9,19 +9,26 @@ const question = (meta: Record<string, unknown>) =>
     timestamp: 0,
   });
 
-describe("yes and no", () => {
-  test("are words where any text is taken", () => {
-    for (const meta of [{}, { schema: true }, { schema: { type: "string", minLength: 1 } }]) {
-      expect(decided(question(meta), undefined, true)).toBe("yes");
-      expect(decided(question(meta), undefined, false)).toBe("no");
+describe("a decision", () => {
+  test("is no answer to a question that is open, or asks for a text", () => {
+    for (const meta of [
+      {},
+      { schema: true },
+      { schema: { type: "string", minLength: 1 } },
+      { schema: { enum: ["a", "b"] } },
+      { for: "pause", form: { type: "string" } },
+    ]) {
+      expect(question(meta).decision).toBeNull();
     }
   });
 
-  test("are values where a decision is asked for", () => {
-    expect(decided(question({ schema: { type: "boolean" } }), undefined, false)).toBe(false);
+  test("is a value where a boolean is asked for", () => {
+    const asked = question({ schema: { type: "boolean" } });
+    expect(decided(asked, undefined, false)).toBe(false);
+    expect(requestOf(asked, true)).toEqual({ content: "true", value: true });
   });
 
-  test("go into the property for the decision, beside what else was filled in", () => {
+  test("goes into the property for it, beside what else was filled in", () => {
     const schema = { type: "object", properties: { approved: { type: "boolean" }, why: {} } };
     expect(decided(question({ schema }), { approved: false, why: "good" }, true)).toEqual({
       approved: true,
@@ -29,19 +36,34 @@ describe("yes and no", () => {
     });
   });
 
-  test("are no answers to any other question", () => {
-    expect(question({ schema: { enum: ["a", "b"] } }).decision).toBeNull();
-    expect(question({ schema: { type: "string", enum: ["a"] } }).decision).toBeNull();
+  test("of a Pause that asks for nothing else is what its Branch reads: $answer.approved", () => {
+    for (const form of [undefined, { type: "object" }]) {
+      const pause = question({ for: "pause", token: "t", form });
+      expect(requestOf(pause, decided(pause, undefined, false))).toEqual({
+        content: '{"approved":false}',
+        value: { approved: false },
+        meta: { token: "t" },
+      });
+    }
+    const bool = question({ for: "pause", form: { type: "boolean" } });
+    expect(decided(bool, undefined, false)).toBe(false);
   });
 });
 
-describe("an answer", () => {
-  test("is sent as text and as value, with the question's token", () => {
-    expect(requestOf(question({ token: "t" }), { a: 1 })).toEqual({
+describe("a text", () => {
+  test("is an answer where it is asked for, and where nothing in particular is", () => {
+    const texts = [{}, { schema: { type: "string" } }, { for: "pause" }].map(question);
+    expect(texts.map(takesText)).toEqual([true, true, true]);
+    const others = [{ type: "string", enum: ["a"] }, { type: "number" }, { type: "object" }];
+    expect(others.map((schema) => takesText(question({ schema })))).toEqual([false, false, false]);
+  });
+
+  test("is sent with its JSON left to the server, unless a text is asked for", () => {
+    expect(textRequest(question({ token: "t" }), '{"a":1}')).toEqual({
       content: '{"a":1}',
-      value: { a: 1 },
       meta: { token: "t" },
     });
-    expect(requestOf(question({}), "12")).toEqual({ content: "12", value: "12" });
+    const asked = question({ schema: { type: "string" } });
+    expect(textRequest(asked, "12")).toEqual({ content: "12", value: "12" });
   });
 });

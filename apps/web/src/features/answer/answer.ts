@@ -4,55 +4,65 @@ import { isRecord } from "../../lib/json.ts";
 /** What a thread asks for with its `__wait__` step. */
 export type Question = {
   text: string;
-  /** What the answer must be; null when anything is taken. */
+  /** What a form asks for; null where anything is taken, as a text or as the JSON that a text is. */
   schema: unknown;
   /** Milliseconds since the epoch; null when it waits for ever. */
   expiresAt: number | null;
-  /** Whether yes and no are answers, and the property that takes them, null for the value itself. */
-  decision: { property: string | null; yes: unknown; no: unknown } | null;
+  /** Whether the answer is a decision, and the property that takes it, null for the value itself. */
+  decision: { property: string | null } | null;
   token: unknown;
 };
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 
 export function questionOf({ content, meta }: Step): Question {
-  const { schema, expiresAt, token } = meta;
+  const { expiresAt, token } = meta;
+  const asked = meta.schema ?? meta.form;
+  // A Pause of a step workflow that asks for nothing in particular asks for an approval.
+  const isApproval = meta.for === "pause" && !asksForContent(asked);
+  const schema = isApproval || asked === undefined || asked === true ? null : asked;
   return {
     text: content,
-    schema: schema === undefined || schema === true ? null : schema,
+    schema,
     expiresAt: typeof expiresAt === "number" ? expiresAt : null,
-    decision: decisionOf(schema),
+    decision: isApproval ? { property: "approved" } : decisionOf(schema),
     token,
   };
 }
 
+const asksForContent = (schema: unknown): boolean =>
+  isRecord(schema) && !(schema.type === "object" && Object.keys(schema).length === 1);
+
 function decisionOf(schema: unknown): Question["decision"] {
-  if (schema === undefined || schema === true) return { property: null, yes: "yes", no: "no" };
   if (!isRecord(schema)) return null;
-  if (schema.type === "boolean") return { property: null, yes: true, no: false };
-  if (
-    schema.type === "string" &&
-    !("enum" in schema || "pattern" in schema || "format" in schema)
-  ) {
-    return { property: null, yes: "yes", no: "no" };
-  }
+  if (schema.type === "boolean") return { property: null };
   const properties = isRecord(schema.properties) ? Object.entries(schema.properties) : [];
   const property = properties.find(
     ([name, one]) => decisive.test(name) && isRecord(one) && one.type === "boolean",
   )?.[0];
-  return property === undefined ? null : { property, yes: true, no: false };
+  return property === undefined ? null : { property };
 }
 
-/** The request that answers with a value; a text is sent as it is. */
-export function requestOf({ token }: Question, value: unknown): AnswerThread {
-  const meta = token === undefined ? {} : { meta: { token } };
-  if (typeof value === "string") return { content: value, value, ...meta };
-  return { content: JSON.stringify(value) ?? "null", value, ...meta };
+/** Whether a question is answered by a text, whose JSON it is where it asks for nothing in particular. */
+export const takesText = ({ schema }: Question): boolean =>
+  schema === null || (isRecord(schema) && schema.type === "string" && !("enum" in schema));
+
+/** The request that answers with a text as it was typed. */
+export const textRequest = (question: Question, text: string): AnswerThread =>
+  question.schema === null ? { content: text, ...metaOf(question) } : requestOf(question, text);
+
+/** The request that answers with a value. */
+export function requestOf(question: Question, value: unknown): AnswerThread {
+  const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
+  return { content, value, ...metaOf(question) };
 }
 
+const metaOf = ({ token }: Question): Pick<AnswerThread, "meta"> =>
+  token === undefined ? {} : { meta: { token } };
+
+/** What a decision answers, beside what else was filled in. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {
   if (!decision) return value;
-  const choice = isYes ? decision.yes : decision.no;
-  if (decision.property === null) return choice;
-  return { ...(isRecord(value) ? value : {}), [decision.property]: choice };
+  if (decision.property === null) return isYes;
+  return { ...(isRecord(value) ? value : {}), [decision.property]: isYes };
 }
