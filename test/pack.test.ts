@@ -338,6 +338,33 @@ describe("the agents, installed beside it", () => {
   });
 });
 
+describe("the libraries, imported in", () => {
+  const nodes = { 20: "20.20.2", 22: "22.23.3", 24: "24.21.0" };
+  const others = join(folder, "nodes");
+
+  beforeAll(() => {
+    mkdirSync(others);
+    const binaries = `node-${process.platform}-${process.arch}`;
+    const given = Object.entries(nodes).map(([n, exact]) => `node${n}@npm:${binaries}@${exact}`);
+    install(others, given);
+  }, 300_000);
+
+  test.each(Object.entries(nodes))("Node %s do all that they do", (number, exact) => {
+    const node = join(others, `node_modules/node${number}/bin/node`);
+    const files = join(folder, `files-${number}`);
+    mkdirSync(files);
+    cpSync(join(top, "test/fixtures/in-node.mjs"), join(withAgents, "in-node.mjs"));
+    const { code, stdout, stderr } = perform([node, "in-node.mjs", files], environment, withAgents);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ node: exact, status: "stopped", again: "paused", thread: "completed", cost: 0 },
+      ...{ all: [3, 1, 2], by: { k0: 1, k1: 2, k2: 3 }, answer: { ok: true } },
+      ...{ child: "completed", text: "[\n  3,\n  1,\n  2\n]", file: "[\n  3,\n  1,\n  2\n]" },
+      ...{ planned: ["a.ts"], described: ["planner"] },
+    });
+  });
+});
+
 test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],

@@ -4,7 +4,7 @@ import { unzipSync } from "fflate/browser";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
-import picomatch from "picomatch/posix";
+import picomatch from "picomatch/posix.js";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import { messageOf, nullIfMissing } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";

@@ -86,6 +86,21 @@ type RunSetup = RunOptions & {
   depth: number;
 };
 
+/** A promise, and what settles it. */
+export type Deferred<T = void> = {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (reason: unknown) => void;
+};
+
+/** `Promise.withResolvers`, which Node 20 does not have. */
+export function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<T>((...settle) => ([resolve, reject] = settle));
+  return { promise, resolve, reject };
+}
+
 /** Variable writes and files of steps, in the order in which they were made, that no commit has yet. */
 export class Written {
   variables: Write[] = [];

@@ -3,6 +3,8 @@ import type { Adapters, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type Handler } from "../context/context.ts";
 import {
+  type Deferred,
+  deferred,
   type EngineEvent,
   type PauseRequest,
   type ResumeReply,
@@ -244,7 +246,7 @@ class EngineRun {
     { token, expiresAt }: PauseRequest,
     signal: AbortSignal,
   ): Promise<Answered | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
+    const { promise, resolve } = deferred<Answered | undefined>();
     this.#open = { token, settle: resolve };
     const onAbort = (): void => resolve(undefined);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -332,8 +334,8 @@ function quietly(call: () => unknown): void {
   }
 }
 
-function settlement(): PromiseWithResolvers<void> {
-  const settled = Promise.withResolvers<void>();
+function settlement(): Deferred {
+  const settled = deferred();
   settled.promise.catch(() => undefined);
   return settled;
 }

@@ -1,7 +1,7 @@
 import { openAttempt, type OpenAttempt, type PathPart, type Turn } from "@uncaged/workflow";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext, Handler } from "../context/context.ts";
-import { type EngineEvent, type Run, Written } from "../context/run.ts";
+import { deferred, type EngineEvent, type Run, Written } from "../context/run.ts";
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
 import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
@@ -35,7 +35,7 @@ export class Interpreter {
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
   /** Resolves when the run is to end although chains are under way. */
-  readonly halted = Promise.withResolvers<"stopped" | "cancelled">();
+  readonly halted = deferred<"stopped" | "cancelled">();
 
   constructor(
     context: ExecutionContext,

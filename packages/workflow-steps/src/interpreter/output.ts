@@ -1,5 +1,5 @@
 import { listNames, truncated } from "@uncaged/workflow";
-import picomatch from "picomatch/posix";
+import picomatch from "picomatch/posix.js";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Run } from "../context/run.ts";

@@ -158,7 +158,7 @@ function parsed(text: string, kind: keyof typeof longest): Read {
 function positionsIn(text: string): (offset: number) => Position {
   let starts: number[] | null = null;
   return (offset) => {
-    starts ??= [0, ...text.matchAll(/\r\n?|\n/g).map(({ index, 0: end }) => index + end.length)];
+    starts ??= [0, ...Array.from(text.matchAll(/\r\n?|\n/g), (end) => end.index + end[0].length)];
     let [low, high] = [0, starts.length - 1];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);

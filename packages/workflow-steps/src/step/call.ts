@@ -65,11 +65,13 @@ export async function ask<Name extends keyof Adapters, T>(
  */
 export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();
-  const stopped = Promise.withResolvers<never>();
-  const stop = () => stopped.reject(signal.reason);
+  let stop = (): void => undefined;
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+  });
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const done = await Promise.race([(async () => work())(), stopped.promise]);
+    const done = await Promise.race([(async () => work())(), stopped]);
     signal.throwIfAborted();
     return done;
   } catch (error) {

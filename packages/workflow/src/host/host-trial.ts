@@ -60,8 +60,10 @@ export class Trial {
     return { hash: started.hash, threadId: started.threadId };
   }
 
-  observe(...given: Parameters<Host["observe"]>): Promise<Observed[]> {
-    return Array.fromAsync(this.host.observe(...given));
+  async observe(...given: Parameters<Host["observe"]>): Promise<Observed[]> {
+    const all: Observed[] = [];
+    for await (const one of this.host.observe(...given)) all.push(one);
+    return all;
   }
 
   /** Waits until a thread has the status, and `is` holds. */
