@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
-import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
+import { answerOf, type Drafts, fieldsOf, type FormField } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { ButtonLink, Command } from "../../ui/button.tsx";
@@ -72,13 +72,25 @@ function NoWorkflows() {
   );
 }
 
+/** A workflow that declares no input may read params all the same. */
+const anyParams: FormField = {
+  name: "",
+  kind: "json",
+  label: "Params",
+  hint: 'Any JSON, such as {"files": 4}: the workflow does not declare what it reads.',
+  isRequired: false,
+  isNullable: false,
+  choices: [],
+  draft: "",
+};
+
 type StartFormProps = { workflow: string; choice: ReactNode; onClose: () => void };
 
 /** The input of a new thread: the prompt, the workflow's own params, and limits. */
 function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
-  const fields = useMemo(() => (schema === null ? [] : fieldsOf(schema)), [schema]);
+  const fields = useMemo(() => (schema === null ? [anyParams] : fieldsOf(schema)), [schema]);
   const [prompt, setPrompt] = useState("");
   // What was typed for one workflow's params is none of another's.
   const [typed, setTyped] = useState<{ workflow: string; drafts: Drafts }>({
@@ -89,12 +101,19 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
   const [isChecked, setChecked] = useState(false);
   const answer = answerOf(fields, drafts);
-  const problems = { ...(fields.length > 0 && answer.problems), ...problemsIn(limits) };
+  const problems = { ...answer.problems, ...problemsIn(limits) };
   const start = useNewThread(async () => {
-    const params = schema === null ? undefined : answer.value;
-    return (await startThread(startOf(workflow, prompt, params, limits))).threadId;
+    return (await startThread(startOf(workflow, prompt, answer.value, limits))).threadId;
   }, onClose);
   const shown: Record<string, string> = isChecked ? problems : {};
+  const params = (
+    <SchemaFields
+      fields={fields}
+      drafts={drafts}
+      problems={shown}
+      onChange={(next) => setTyped({ workflow, drafts: next })}
+    />
+  );
   return (
     <DialogForm
       action="Start"
@@ -116,15 +135,11 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
         hint="What the thread is to do. Every role can read it."
         onChange={({ target }) => setPrompt(target.value)}
       />
-      {fields.length > 0 && (
+      {form && schema === null && params}
+      {form && schema !== null && (
         <fieldset className="flex flex-col gap-9 rounded-md border px-9 pt-6 pb-9">
-          <legend className="px-3.5 text-small font-semibold text-muted">Parameters</legend>
-          <SchemaFields
-            fields={fields}
-            drafts={drafts}
-            problems={shown}
-            onChange={(next) => setTyped({ workflow, drafts: next })}
-          />
+          <legend className="px-3.5 text-small font-semibold text-muted">Params</legend>
+          {params}
         </fieldset>
       )}
       <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-9">

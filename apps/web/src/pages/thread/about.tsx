@@ -4,14 +4,15 @@ import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-type
 import type { ReactNode } from "react";
 import { StatusIcon } from "../../features/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { Nothing } from "../../ui/value.tsx";
+import { Nothing, Value, Values } from "../../ui/value.tsx";
 
 export function About({ thread }: { thread: Thread }) {
-  const { prompt, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
+  const { prompt, params, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const facts: Fact[] = [
     [
@@ -30,6 +31,11 @@ export function About({ thread }: { thread: Thread }) {
       <Part title="Prompt">
         {prompt ? <Prose text={prompt} /> : <Nothing>None was given.</Nothing>}
       </Part>
+      {params !== undefined && (
+        <Part title="Params">
+          {isRecord(params) ? <Values values={params} /> : <Value value={params} />}
+        </Part>
+      )}
       <Part title="Thread">
         <Facts look="list" facts={facts} />
       </Part>
