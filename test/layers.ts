@@ -18,6 +18,7 @@ export const packages: Package[] = [
     home: "packages/workflow/src/",
     layers: {
       contract: 0,
+      system: 0,
       attempt: 1,
       storage: 1,
       control: 2,

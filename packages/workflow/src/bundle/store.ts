@@ -9,6 +9,7 @@ import {
   type Root,
   typesPath,
 } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
@@ -82,7 +83,7 @@ export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
   const path = bundlePath(root, hash);
   let module: object;
   try {
-    module = (await import(Bun.pathToFileURL(path).href)) as object;
+    module = await system.load(path);
   } catch (thrown) {
     throw loadFailed(loadProblem(thrown, path), path, SourceMap.at(mapPath(root, hash)));
   }

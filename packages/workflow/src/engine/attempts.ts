@@ -1,12 +1,13 @@
 import {
   type AttemptOutcome,
-  type Attempts,
   type AttemptSpec,
-  type OpenAttempt,
+  type Attempts,
   attemptIds,
+  type OpenAttempt,
 } from "../contract/attempt.ts";
 import { messageOf } from "../contract/error.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
+import { system } from "../system/system.ts";
 import { nameOf } from "./ending.ts";
 
 /** What the attempts of a thread need of the worker: its debug log, and its async contexts. */
@@ -51,7 +52,7 @@ export class ThreadAttempts {
   constructor(parts: AttemptParts, opensOwn: boolean) {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
-    this.#nextId = attemptIds(parts.now);
+    this.#nextId = attemptIds(parts.now, () => system.random());
     const open = (spec: AttemptSpec) => this.#openOne(spec);
     this.forWorkflow = {
       open,

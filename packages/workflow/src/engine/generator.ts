@@ -1,5 +1,6 @@
 import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { system } from "../system/system.ts";
 
 /** What closing a generator needs of the engine's surroundings. */
 export type ClosingParts = {
@@ -45,9 +46,9 @@ export async function closeGenerator(
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
+    const cancel = system.clock.after(ms, resolve);
     signal.addEventListener("abort", () => {
-      clearTimeout(timer);
+      cancel();
       resolve();
     });
   });

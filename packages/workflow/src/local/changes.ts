@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from "node:fs";
 import type { HostChange } from "../host/host.ts";
 import { readRegistry } from "../registry/read.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type Root,
   threadsDir,
 } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readRow } from "./list.ts";
 import { listLive } from "./live.ts";
@@ -38,10 +38,10 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
     yield { kind: "ready" };
     while (!signal.aborted) {
       yield* await seen.look().catch(() => []);
-      await Bun.sleep(mostOftenMs);
-      const timer = setTimeout(rouse, lookEveryMs);
+      await system.clock.sleep(mostOftenMs);
+      const cancel = system.clock.after(lookEveryMs, rouse);
       if (!signal.aborted) await wake.promise;
-      clearTimeout(timer);
+      cancel();
       wake = Promise.withResolvers();
       watched.ensure();
     }
@@ -58,7 +58,7 @@ class SeenThreads {
   readonly #root: Root;
   readonly #seen = new Map<string, Seen>();
   readonly #changed = new Map<string, ThreadRef>();
-  #listedAt = performance.now();
+  #listedAt = system.clock.elapsed();
   #names = "";
   #askedAt = Number.NEGATIVE_INFINITY;
   #live = new Map<string, LiveRow>();
@@ -88,7 +88,7 @@ class SeenThreads {
   /** What has changed since the last look. What may throw comes before anything is noted. */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
-    const isDue = performance.now() - this.#listedAt >= listEveryMs;
+    const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;
     const listed = isDue ? new Map(allThreads(this.#root).map((ref) => [ref.threadId, ref])) : null;
     const toRead = new Map(this.#changed);
     this.#changed.clear();
@@ -110,8 +110,8 @@ class SeenThreads {
   }
 
   async #askLive(): Promise<ReadonlyMap<string, LiveRow>> {
-    if (performance.now() - this.#askedAt < freshMs) return this.#live;
-    this.#askedAt = performance.now();
+    if (system.clock.elapsed() - this.#askedAt < freshMs) return this.#live;
+    this.#askedAt = system.clock.elapsed();
     this.#live = new Map((await listLive(this.#root)).map((row) => [row.threadId, row]));
     return this.#live;
   }
@@ -127,7 +127,7 @@ class SeenThreads {
   }
 
   async #compare(listed: ReadonlyMap<string, ThreadRef>): Promise<HostChange[]> {
-    this.#listedAt = performance.now();
+    this.#listedAt = system.clock.elapsed();
     const found: HostChange[] = [];
     for (const threadId of this.#seen.keys()) {
       if (listed.has(threadId)) continue;
@@ -156,13 +156,14 @@ export function watchStore(
   root: Root,
   onThread: (ref: ThreadRef) => void,
 ): { ensure: () => void; close: () => void } {
-  const folders = new Map<string, FSWatcher>();
+  const folders = new Map<string, { close(): void }>();
   const add = (folder: string, onName: (name: string) => void): void => {
     if (folders.has(folder)) return;
     try {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => onName(name ?? ""));
-      watcher.on("error", () => folders.delete(folder));
-      folders.set(folder, watcher);
+      folders.set(
+        folder,
+        system.files.watch(folder, onName, () => folders.delete(folder)),
+      );
     } catch {
       // It is not there yet, is gone, or can't be watched: the next call tries again.
     }

@@ -1,11 +1,10 @@
-import { existsSync, lstatSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { makeFolder, syncDir } from "../storage/files.ts";
+import { makeFolder } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
   bundleFiles,
@@ -21,6 +20,7 @@ import {
   threadsDir,
   trashDir,
 } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -35,9 +35,9 @@ const dayMs = 24 * hourMs;
  */
 export async function collectGarbage(
   root: Root,
-  { dryRun = false, now = Date.now() }: CollectOptions = {},
+  { dryRun = false, now = system.clock.now() }: CollectOptions = {},
 ): Promise<Garbage> {
-  if (dryRun || !existsSync(root)) return await collect(root, now, false);
+  if (dryRun || !system.files.exists(root)) return await collect(root, now, false);
   return await withRegistryLock(root, () => collect(root, now, true));
 }
 
@@ -58,7 +58,7 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
     emptied: emptyTrash(root, now - dayMs, act),
   };
   for (const [hash, files] of bundleFiles(root)) {
-    const bytes = files.reduce((sum, path) => sum + lstatSync(path).size, 0);
+    const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
     const take = () => !act || discard(root, hash, files, now);
     if (needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
     else {
@@ -73,7 +73,7 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
 function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
   const path = lockPath(root, hash);
   // Without a lock's file there is no worker, and a dry run must not make one.
-  if (!act && !existsSync(path)) return work();
+  if (!act && !system.files.exists(path)) return work();
   const lock = takeLock(path, 0);
   if (!lock) return false;
   try {
@@ -85,7 +85,7 @@ function withHash(root: Root, hash: string, act: boolean, work: () => boolean): 
 
 function clear(root: Root, { path, hash }: Leftover): boolean {
   const remove = () => {
-    rmSync(path, { force: true });
+    system.files.remove(path);
     return true;
   };
   return hash === null ? remove() : withHash(root, hash, true, remove);
@@ -99,26 +99,27 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
   makeOwnFolder(folder);
   for (const path of files) {
     try {
-      renameSync(path, join(folder, basename(path)));
+      system.files.rename(path, join(folder, basename(path)));
     } catch (error) {
       throw diskError(error, "move to the trash", path);
     }
   }
-  for (const changed of [folder, trashDir(root), bundlesDir(root)]) syncDir(changed);
+  for (const changed of [folder, trashDir(root), bundlesDir(root)])
+    system.files.syncFolder(changed);
   try {
-    rmdirSync(threadsDir(root, hash));
+    system.files.removeFolder(threadsDir(root, hash));
   } catch {
     // Notes or leftovers may still lie there; the next gc comes back to them.
   }
   for (const name of namesIn(runDir(root))) {
-    if (name.startsWith(`${hash}.`)) rmSync(join(runDir(root), name), { force: true });
+    if (name.startsWith(`${hash}.`)) system.files.remove(join(runDir(root), name));
   }
   return true;
 }
 
 function makeOwnFolder(folder: string): void {
   makeFolder(folder);
-  if (lstatSync(folder).isDirectory()) return;
+  if (stat(folder)?.isDirectory()) return;
   throw WorkflowError.failed(
     "PLANTED_LINK",
     `${folder} is a symbolic link`,
@@ -134,7 +135,7 @@ function emptyTrash(root: Root, before: number, act: boolean): string[] {
   const old = namesIn(trashDir(root))
     .filter((name) => isTrash(name) && Number.parseInt(name, 10) < before)
     .map((name) => join(trashDir(root), name));
-  if (act) for (const folder of old) rmSync(folder, { recursive: true, force: true });
+  if (act) for (const folder of old) system.files.removeTree(folder);
   return old;
 }
 
@@ -182,4 +183,4 @@ function leftover(path: string, hash: string | null, before: number): Leftover[]
   return [{ path, bytes: found.size, hash }];
 }
 
-const stat = (path: string) => lstatSync(path, { throwIfNoEntry: false });
+const stat = (path: string) => system.files.statLink(path);

@@ -14,6 +14,7 @@ import {
   type Root,
   storedHashes,
 } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import {
   isMoving,
   type Status,
@@ -21,7 +22,7 @@ import {
   type ThreadRef,
   type ThreadRow,
 } from "../thread/thread.ts";
-import { listLive, LiveWorkers } from "./live.ts";
+import { LiveWorkers, listLive } from "./live.ts";
 import { readDriven, sizeOf, threadsOf } from "./threads.ts";
 
 /** How long a list may keep others waiting, in milliseconds. */
@@ -93,12 +94,12 @@ async function* rowsOf(
 ): AsyncGenerator<ThreadRow> {
   const live = new LiveWorkers(root);
   let passed = 0;
-  let restedAt = performance.now();
+  let restedAt = system.clock.elapsed();
   for (const ref of refs) {
     // A filter may pass over very many: a server has others to answer in between.
-    if (performance.now() - restedAt > restEveryMs) {
-      await new Promise(setImmediate);
-      restedAt = performance.now();
+    if (system.clock.elapsed() - restedAt > restEveryMs) {
+      await system.clock.turn();
+      restedAt = system.clock.elapsed();
     }
     const found = await prefilter(root, ref, filter, live);
     if (found === "yes" && passed < offset) {

@@ -2,6 +2,7 @@ import type { LiveThread, LiveThreads } from "../control/control.ts";
 import type { WorkerState } from "../host/host.ts";
 import { outlineLog } from "../log/log.ts";
 import { dataPath, isHash, namesIn, type Root, runDir, workerInfoPath } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { readWorkerInfo } from "../worker/worker-info.ts";
 import { ask, type Reply } from "./worker-client.ts";
@@ -41,7 +42,7 @@ function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
     const log = outlineLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.end) return [];
     const { start, steps, last } = log;
-    const elapsedMs = Math.max(0, Date.now() - start.timestamp);
+    const elapsedMs = Math.max(0, system.clock.now() - start.timestamp);
     const role = last?.role ?? null;
     return [{ threadId, workflow: start.name, status: "running", role, steps, elapsedMs }];
   } catch {
@@ -65,15 +66,15 @@ export class LiveWorkers {
 
   /**
    * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
-   * last (`performance.now()`): an older answer counts only when it says that the thread is running.
+   * last (`clock.elapsed()`): an older answer counts only when it says that the thread is running.
    */
   async find({ hash, threadId }: ThreadRef, since = 0): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);
-    if (known && performance.now() - known.askedAt < this.#freshMs) {
+    if (known && system.clock.elapsed() - known.askedAt < this.#freshMs) {
       const found = (await known.threads).get(threadId) ?? null;
       if (known.askedAt >= since || found?.status === "running") return found;
     }
-    const askedAt = performance.now();
+    const askedAt = system.clock.elapsed();
     const threads = askLive(this.#root, hash).then(
       (rows) => new Map(rows.map((row) => [row.threadId, row])),
     );

@@ -1,6 +1,7 @@
-import type { ObserveOptions, Observed } from "../host/host.ts";
+import type { Observed, ObserveOptions } from "../host/host.ts";
 import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "../log/reader.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
 import { endedStatus, statusOf, type ThreadRef } from "../thread/thread.ts";
 import type { LiveWorkers } from "./live.ts";
@@ -28,14 +29,14 @@ export async function* observe(
   const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
   const watch = reader.watch(signal);
   let shown = "";
-  let changedAt = performance.now();
+  let changedAt = system.clock.elapsed();
   try {
     while (!signal?.aborted) {
       const batch = take(reader, to ?? undefined);
       for (const item of batch) yield item;
       if (batch.at(-1)?.kind === "end") return;
       if (batch.length > 0) {
-        changedAt = performance.now();
+        changedAt = system.clock.elapsed();
         continue;
       }
       const { facts } = reader;

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
@@ -11,13 +10,13 @@ import {
 } from "../control/control.ts";
 import type {
   Environment,
-  ForkOptions,
   Forked,
+  ForkOptions,
   StartedThread,
   StartOptions,
 } from "../host/host.ts";
 import { readRegistry } from "../registry/read.ts";
-import { resolve, type Resolved } from "../registry/versions.ts";
+import { type Resolved, resolve } from "../registry/versions.ts";
 import {
   bundlePath,
   checkThreadId,
@@ -27,6 +26,7 @@ import {
   storedHashes,
 } from "../storage/paths.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
+import { system } from "../system/system.ts";
 import { keptSteps } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { askAgain, type Candidate, spawnWorker } from "./worker-client.ts";
@@ -41,7 +41,7 @@ export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<R
 /** @throws WorkflowError `BUNDLE_MISSING` when the file that a version points to is not there. */
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
-  if (existsSync(path)) return;
+  if (system.files.exists(path)) return;
   throw WorkflowError.missing(
     "BUNDLE_MISSING",
     `the bundle of ${name} is gone: ${path}`,
@@ -68,7 +68,7 @@ export async function prewarmWorker(
 }
 
 const newCandidate = (root: Root, hash: string): Candidate | null =>
-  existsSync(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
+  system.files.exists(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
 
 /**
  * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
@@ -96,7 +96,8 @@ async function sendStart(
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
   const begin = (threadId: string) => startNew(root, hash, { threadId, ...request }, prewarmed);
-  if (given === undefined) return await begin((await import("ulid")).ulid());
+  if (given === undefined)
+    return await begin((await import("ulid")).ulid(system.clock.now(), () => system.random()));
   const { startOf, threadWithId, withThreadId } = await import("./threads.ts");
   return await withThreadId(root, checkThreadId(given), async () => {
     const there = threadWithId(root, given);

@@ -1,4 +1,3 @@
-import { existsSync, statSync } from "node:fs";
 import { ulidTime } from "../contract/base32.ts";
 import { WorkflowError } from "../contract/error.ts";
 import {
@@ -9,9 +8,9 @@ import {
   type Unreadable,
 } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 import { removeQuietly } from "../storage/files.ts";
 import { waitForLock } from "../storage/lock.ts";
-import { diskError, systemCode } from "../storage/disk-error.ts";
 import {
   dataPath,
   isThreadId,
@@ -21,6 +20,7 @@ import {
   threadIdsOf,
 } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
+import { system } from "../system/system.ts";
 import { notFound, pickThread } from "../thread/selection.ts";
 import { type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
@@ -42,7 +42,7 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
 
 /** The thread with this very id; null when there is none. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
-  const hash = loggedHashes(root).find((one) => existsSync(dataPath(root, one, threadId)));
+  const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
 
@@ -56,9 +56,9 @@ export async function withThreadId<T>(
 ): Promise<T> {
   createRoot(root);
   const path = startLockPath(root, threadId);
-  const late = performance.now() + startTimeoutMs;
+  const late = system.clock.elapsed() + startTimeoutMs;
   const lock = await waitForLock(path, () => {
-    if (performance.now() > late) throw stillStarting(threadId);
+    if (system.clock.elapsed() > late) throw stillStarting(threadId);
   });
   try {
     return await act();
@@ -100,8 +100,7 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
 }
 
 /** A file's length in bytes; undefined when there is none. */
-export const sizeOf = (path: string): number | undefined =>
-  statSync(path, { throwIfNoEntry: false })?.size;
+export const sizeOf = (path: string): number | undefined => system.files.stat(path)?.size;
 
 /** A whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk. */
 export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> {

@@ -1,6 +1,4 @@
-import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { readDescriptor } from "../bundle/descriptor.ts";
 import { readBundle } from "../bundle/store.ts";
 import { messageOf } from "../contract/error.ts";
@@ -21,13 +19,15 @@ import {
   loggedHashes,
   logsDir,
   namesIn,
-  registryPath,
   type Root,
+  registryPath,
   runDir,
   storedHashes,
   threadIdsOf,
   trashDir,
 } from "../storage/paths.ts";
+import type { FileStat } from "../system/port.ts";
+import { system } from "../system/system.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { isAside, isTrash } from "./gc.ts";
 import { allThreads } from "./threads.ts";
@@ -50,7 +50,7 @@ export async function verifyStore(
     checked[kind] += 1;
     onProgress({ ...checked });
     // Timers and signals have their turn.
-    await setImmediate();
+    await system.clock.turn();
   };
   for (const hash of storedHashes(root)) await count("bundles", await bundleProblems(root, hash));
   for (const ref of allThreads(root)) {
@@ -108,7 +108,7 @@ async function threadProblems(
 ): Promise<Problem[]> {
   const path = dataPath(root, hash, threadId);
   // What is no plain file can't be opened without waiting, and is in the inventory.
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return [];
+  if (!system.files.statLink(path)?.isFile()) return [];
   const problems: Problem[] = [];
   const unread = await problemOf(path, async () => {
     const log = await settled(path);
@@ -135,7 +135,7 @@ async function settled(path: string): Promise<LogOutline | Unreadable> {
     const now = log.torn + (log.kind === "empty" ? 0 : log.size);
     if (now === size) break;
     size = now;
-    await Bun.sleep(50);
+    await system.clock.sleep(50);
   }
   return log;
 }
@@ -194,7 +194,7 @@ const rules = {
 function look(folder: string, rule: Rule): Problem[] {
   return namesIn(folder).flatMap((name) => {
     const path = join(folder, name);
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = system.files.statLink(path);
     if (!found) return [];
     const wanted = isAside(name) ? "file" : rule(name);
     const message = wanted === null ? "is no file of ours" : faultOf(found, wanted);
@@ -202,7 +202,7 @@ function look(folder: string, rule: Rule): Problem[] {
   });
 }
 
-function faultOf(found: Stats, wanted: Kind): string | null {
+function faultOf(found: FileStat, wanted: Kind): string | null {
   const kind = kindOf(found);
   if (kind !== wanted) return `is a ${kind}, not a ${wanted}`;
   const mode = found.mode & 0o777;
@@ -211,7 +211,7 @@ function faultOf(found: Stats, wanted: Kind): string | null {
   return `is open to other users (mode ${mode.toString(8)}): chmod ${right}`;
 }
 
-function kindOf(found: Stats): string {
+function kindOf(found: FileStat): string {
   if (found.isFile()) return "file";
   if (found.isDirectory()) return "folder";
   if (found.isSocket()) return "socket";

@@ -26,6 +26,7 @@ import {
 } from "../registry/versions.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { descriptorPath, mapPath, type Root, threadIdsOf } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./start.ts";
 
 export const maxDescriptorBytes = 8 * 1024 * 1024;
@@ -172,7 +173,7 @@ export async function registerBundle(
 ): Promise<Added> {
   const hash = await hashOf(bytes);
   const { unchanged } = await changeRegistry(root, async (registry) => {
-    const changed = register(registry, name, hash, Date.now());
+    const changed = register(registry, name, hash, system.clock.now());
     await putBundle(root, bytes, beside);
     return changed;
   });

@@ -1,6 +1,7 @@
 import { attemptTime } from "../contract/attempt.ts";
-import type { Mask } from "../contract/mask.ts";
 import { jsonText } from "../contract/json.ts";
+import type { Mask } from "../contract/mask.ts";
+import { system } from "../system/system.ts";
 import type { InfoRecord } from "./record.ts";
 
 /** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
@@ -156,7 +157,10 @@ export class InfoBatch {
     stream.entry = null;
     if (entry) entry.text = text;
     else if (text)
-      this.#push({ kind: "text", tag, timestamp: Date.now(), ...source, text }, text.length);
+      this.#push(
+        { kind: "text", tag, timestamp: system.clock.now(), ...source, text },
+        text.length,
+      );
   }
 }
 

@@ -2,6 +2,7 @@ import { attemptTime } from "../contract/attempt.ts";
 import { readEvent } from "../contract/event.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
 import { appendLines } from "../storage/files.ts";
+import { system } from "../system/system.ts";
 import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
 import { type Keep, payloadJson, ValuesFile } from "./values.ts";
@@ -29,7 +30,7 @@ export class InfoLog {
   readonly #batch: InfoBatch;
   readonly #keep: Keep;
   #seq: number | null = null;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #cancel: (() => void) | null = null;
   #isFull = false;
   #closed = false;
   #nextStep: () => number = () => 1;
@@ -41,7 +42,7 @@ export class InfoLog {
     this.#batch = new InfoBatch(mask, (id, payload) => ({
       kind: "event",
       tag: eventTag,
-      timestamp: attemptTime(id) ?? Date.now(),
+      timestamp: attemptTime(id) ?? system.clock.now(),
       type: "attempt_start",
       stepID: null,
       step: this.#nextStep(),
@@ -55,14 +56,14 @@ export class InfoLog {
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
   log(tag: string, content: string): void {
     if (this.#closed) return;
-    this.#batch.add({ kind: "line", tag, timestamp: Date.now(), content });
+    this.#batch.add({ kind: "line", tag, timestamp: system.clock.now(), content });
     this.#plan();
   }
 
   /** Adds an event; its number is one more than that of the thread's last. */
   event({ tag, payload, ...source }: NewEvent): void {
     if (this.#closed) return;
-    const timestamp = Date.now();
+    const timestamp = system.clock.now();
     const { type } = source;
     const delta = deltaOf(type, payload);
     if (delta !== null) this.#batch.addText(tag, source, timestamp, delta);
@@ -99,21 +100,21 @@ export class InfoLog {
   /** Writes the batch. What comes later is dropped: the log may be deleted by then. */
   close(): void {
     this.#write({ whole: true, last: true });
-    if (this.#timer) clearTimeout(this.#timer);
+    this.#cancel?.();
     this.#closed = true;
   }
 
   #plan(): void {
     if (this.#batch.size >= flushAtLength) this.#write({ whole: false });
-    else this.#timer ??= setTimeout(() => this.#write({ whole: false }), flushAfterMs);
+    else this.#cancel ??= system.clock.after(flushAfterMs, () => this.#write({ whole: false }));
   }
 
   #write({ whole, last = false }: { whole: boolean; last?: boolean }): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#cancel?.();
+    this.#cancel = null;
     const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
     const lines = this.#batch
-      .take({ whole, now: last ? undefined : Date.now() })
+      .take({ whole, now: last ? undefined : system.clock.now() })
       .flatMap((entry) => linesOf(entry, this.#mask, next));
     if (!this.#batch.isEmpty) this.#plan();
     if (lines.length > 0) this.#append(lines.join(""));
@@ -125,7 +126,7 @@ export class InfoLog {
       this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
       if (!this.#isFull) return;
       const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
-      const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: Date.now() }));
+      const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
       appendLines(this.#path, note, largestLog + note.length);
     } catch {
       // A debug log that can't be written must not stop the thread that it is about.

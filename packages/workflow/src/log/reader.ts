@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import { END, type Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
 import { show } from "../contract/show.ts";
 import { FileWatch } from "../storage/watch.ts";
+import { system } from "../system/system.ts";
 import { type Line, LineFile } from "./line-file.ts";
 import { LogFold } from "./log.ts";
 import {
@@ -78,7 +78,7 @@ export class LogReader {
 
   /** Whether the log is there: a thread may be removed while it is read. */
   get exists(): boolean {
-    return existsSync(this.#data.path);
+    return system.files.exists(this.#data.path);
   }
 
   /** Whether the log has records that were not given yet. */

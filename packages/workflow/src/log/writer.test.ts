@@ -13,7 +13,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
+import {
+  type DiskCall,
+  type FaultyDisk,
+  faultyDisk,
+  systemError,
+} from "../../test/fixtures/faulty-disk.ts";
 import {
   bytesOf,
   sealedLogOf,
@@ -22,10 +27,11 @@ import {
   unsealed,
 } from "../../test/fixtures/records.ts";
 import { codeOf } from "../../test/fixtures/until.ts";
-import type { Disk } from "../storage/files.ts";
+import { realSystem } from "../system/real.ts";
+import { useSystem } from "../system/system.ts";
 import { readLog } from "./log.ts";
 import { LogReader } from "./reader.ts";
-import { durableWriting, LogWriter, maxRecordBytes, Syncer, type Writing } from "./writer.ts";
+import { durableWriting, LogWriter, maxRecordBytes, type Writing } from "./writer.ts";
 
 let folder: string;
 let path: string;
@@ -33,11 +39,17 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "append-test-"));
   path = join(folder, "a.data.jsonl");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  useSystem(realSystem);
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const first = bytesOf(startLine);
 const firstLog = sealedLogOf(startLine);
-const writingTo = (disk: Disk): Writing => ({ disk, syncer: new Syncer(disk) });
+const writingTo = (disk: FaultyDisk): Writing => {
+  useSystem(disk.system);
+  return durableWriting();
+};
 const text = () => readFileSync(path, "utf8");
 const lines = () => text().split("\n").slice(1, -1).map(unsealed);
 const failing = (wanted: DiskCall, code: string) =>
@@ -56,7 +68,7 @@ describe("a new log", () => {
     await writer.close();
   });
 
-  const calls: DiskCall[] = ["open", "write", "sync", "rename", "syncDir"];
+  const calls: DiskCall[] = ["open", "write", "syncData", "rename", "syncFolder"];
   for (const call of calls) {
     test(`is not there at all when ${call} fails`, () => {
       expect(() => LogWriter.create(path, first, writingTo(failing(call, "EIO")))).toThrow(
@@ -89,7 +101,7 @@ describe("a new log", () => {
   test("is synced, renamed and its folder synced before anyone hears of it", async () => {
     const disk = faultyDisk({});
     const writer = LogWriter.create(path, first, writingTo(disk));
-    expect(disk.calls).toEqual(["open", "write", "sync", "rename", "syncDir"]);
+    expect(disk.calls).toEqual(["open", "statOpen", "write", "syncData", "rename", "syncFolder"]);
     await writer.close();
   });
 });
@@ -100,7 +112,7 @@ describe("an append", () => {
     const writer = LogWriter.create(path, first, writingTo(disk));
     disk.calls.length = 0;
     await writer.append(stepLine("a"));
-    expect(disk.calls).toEqual(["size", "write", "sync", "write"]);
+    expect(disk.calls).toEqual(["statOpen", "write", "syncData", "write"]);
     expect(lines()).toEqual([stepLine("a")]);
     await writer.close();
   });
@@ -115,7 +127,7 @@ describe("an append", () => {
     };
     const disk = faultyDisk({
       before: (call) => {
-        if (call === "sync") seen.push(disk.calls.includes("rename") ? steps() : null);
+        if (call === "syncData") seen.push(disk.calls.includes("rename") ? steps() : null);
       },
     });
     const writer = LogWriter.create(path, first, writingTo(disk));
@@ -129,7 +141,7 @@ describe("an append", () => {
     let fails = false;
     const disk = faultyDisk({
       before: (call) => {
-        if (call === "sync" && fails) throw systemError("EIO");
+        if (call === "syncData" && fails) throw systemError("EIO");
       },
     });
     const writer = LogWriter.create(path, first, writingTo(disk));
@@ -144,7 +156,7 @@ describe("an append", () => {
     if (log.kind !== "thread") throw new Error(log.kind);
     disk.calls.length = 0;
     const next = LogWriter.renew(path, log, writingTo(disk));
-    expect(disk.calls).toEqual(["open", "write", "sync", "rename", "syncDir"]);
+    expect(disk.calls).toEqual(["open", "statOpen", "write", "syncData", "rename", "syncFolder"]);
     expect(statSync(path).ino).not.toBe(ino);
     await next.append(stepLine("c"));
     expect([lines(), readLog(path)]).toMatchObject([
@@ -154,7 +166,7 @@ describe("an append", () => {
     await next.close();
   });
 
-  for (const call of ["open", "write", "sync", "rename", "syncDir"] as const) {
+  for (const call of ["open", "statOpen", "write", "syncData", "rename", "syncFolder"] as const) {
     test(`is not lost when ${call} fails while its log is written anew`, () => {
       const bytes = sealedLogOf(startLine, stepLine("a"));
       writeFileSync(path, bytes, { mode: 0o600 });
@@ -172,7 +184,7 @@ describe("an append", () => {
     if (log.kind !== "thread") throw new Error(log.kind);
     const disk = faultyDisk({});
     const writer = LogWriter.open(path, log, writingTo(disk));
-    expect(disk.calls).toEqual(["open", "sync", "write"]);
+    expect(disk.calls).toEqual(["open", "statOpen", "syncData", "write"]);
     await writer.append(stepLine("b"));
     expect(readLog(path)).toMatchObject({
       steps: [{ content: "a" }, { content: "b" }],
@@ -197,7 +209,7 @@ describe("an append", () => {
     const wanted = Array.from({ length: 50 }, (_, n) => stepLine(String(n)));
     await Promise.all(wanted.map((line) => writer.append(line)));
     expect(lines()).toEqual(wanted);
-    expect(disk.calls).toContain("syncLater");
+    expect(disk.calls).toContain("syncDataLater");
     await Promise.all([writer.close(), other.close()]);
   });
 
@@ -210,7 +222,7 @@ describe("an append", () => {
 
   test("is not synced with durability os", async () => {
     const disk = faultyDisk({});
-    const writer = LogWriter.create(path, first, { disk, syncer: null });
+    const writer = LogWriter.create(path, first, { ...writingTo(disk), syncer: null });
     await writer.append(stepLine("a"));
     expect(disk.calls.filter((call) => call.startsWith("sync"))).toEqual([]);
     await writer.close();
@@ -273,7 +285,7 @@ describe("an append", () => {
       let broken = false;
       const disk = faultyDisk({
         before: (call) => {
-          if (broken && (call === "sync" || call === "syncLater")) throw systemError("EIO");
+          if (broken && (call === "syncData" || call === "syncDataLater")) throw systemError("EIO");
         },
       });
       const writing = writingTo(disk);
@@ -282,7 +294,8 @@ describe("an append", () => {
       if (later) await other.append(stepLine("b"));
       broken = true;
       expect(await codeOf(writer.append(stepLine("a")))).toBe("DISK_ERROR");
-      expect(disk.calls.slice(-2)).toEqual([later ? "syncLater" : "sync", "truncate"]);
+      const failed = later ? "syncDataLater" : "syncData";
+      expect(disk.calls.slice(-3)).toEqual([failed, "truncate", "sync"]);
       broken = false;
       disk.calls.length = 0;
       expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_ERROR");

@@ -1,23 +1,25 @@
-import { constants } from "node:fs";
 import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
-  type Disk,
+  notPlain,
+  openOwnFile,
   readFully,
-  realDisk,
   removeQuietly,
   withFile,
+  writeAll,
   writeFileAtomic,
 } from "../storage/files.ts";
+import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
+import { system } from "../system/system.ts";
 import { type Sum, sealed, sealedLines } from "./sum.ts";
 
 /** How a log is written; `syncer` null leaves the sync to the system. */
-export type Writing = { disk: Disk; syncer: Syncer | null };
+export type Writing = { syncer: Syncer | null };
 
-/** Writing to this machine's disk, synced at each step. */
-export const durableWriting = (): Writing => ({ disk: realDisk, syncer: new Syncer(realDisk) });
+/** Writing that is synced at each step. */
+export const durableWriting = (): Writing => ({ syncer: new Syncer() });
 
 /** In bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
@@ -96,21 +98,22 @@ export class LogWriter {
     writing: Writing,
     isNew: boolean,
   ): LogWriter {
-    const { disk, syncer } = writing;
+    const { syncer } = writing;
+    const { files } = system;
     const aside = asideName(path);
     let fd: number | null = null;
     let named: string | null = aside;
     try {
-      fd = disk.open(aside, true);
+      fd = openOwnFile(aside, O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
       const writer = new LogWriter(path, fd, { size: 0, sum }, writing);
       for (const piece of pieces) writer.#write(piece);
-      if (syncer) disk.sync(fd);
-      disk.rename(aside, path);
+      if (syncer) files.syncData(fd);
+      files.rename(aside, path);
       named = isNew ? path : null;
-      if (syncer) disk.syncDir(dirname(path));
+      if (syncer) files.syncFolder(dirname(path));
       return writer;
     } catch (error) {
-      if (fd !== null) closeQuietly(disk, fd);
+      if (fd !== null) closeQuietly(fd);
       // A log that is renewed is there whatever fails, under its name with the old bytes or the same new ones.
       if (named !== null) removeQuietly(named);
       throw diskError(error, "write", path);
@@ -119,17 +122,16 @@ export class LogWriter {
 
   /** Opens a log that ends so, and ends its last record where the newline is missing. */
   static open(path: string, end: KnownEnd, writing: Writing): LogWriter {
-    const { disk } = writing;
     let fd: number | null = null;
     try {
-      fd = disk.open(path, false);
+      fd = openOwnFile(path, O_WRONLY | O_APPEND);
       const writer = new LogWriter(path, fd, end, writing);
       // A record is shown once it has its newline.
-      if (!end.isEnded) disk.sync(fd);
+      if (!end.isEnded) system.files.syncData(fd);
       if (!end.isEnded) writer.#write(newline);
       return writer;
     } catch (error) {
-      if (fd !== null) closeQuietly(disk, fd);
+      if (fd !== null) closeQuietly(fd);
       throw diskError(error, "open", path);
     }
   }
@@ -161,7 +163,7 @@ export class LogWriter {
     while (this.#last) await this.#last.catch(() => undefined);
     const message = `the log ${this.#path} is closed`;
     this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
-    closeQuietly(this.#writing.disk, this.#fd);
+    closeQuietly(this.#fd);
   }
 
   #commit(record: string): Promise<void> | null {
@@ -202,7 +204,7 @@ export class LogWriter {
     const refusal = this.#refuse(error, "sync");
     try {
       // Nobody was shown the record, and nobody may take it for one that is on the disk.
-      this.#writing.disk.truncate(this.#fd, size);
+      truncateSynced(this.#fd, size);
     } catch {
       // It stays without its newline.
     }
@@ -212,7 +214,7 @@ export class LogWriter {
   #checkAlone(): void {
     let size: number;
     try {
-      size = this.#writing.disk.size(this.#fd);
+      size = sizeOfPlain(this.#fd);
     } catch (error) {
       throw this.#refuse(error, "write");
     }
@@ -226,13 +228,12 @@ export class LogWriter {
   }
 
   #write(bytes: Uint8Array): void {
-    const { disk } = this.#writing;
     try {
-      for (let done = 0; done < bytes.length; ) done += disk.write(this.#fd, bytes, done);
+      writeAll(this.#fd, bytes);
       this.#size += bytes.length;
     } catch (error) {
       try {
-        disk.truncate(this.#fd, this.#size);
+        truncateSynced(this.#fd, this.#size);
       } catch {
         throw this.#refuse(error, "write");
       }
@@ -247,12 +248,24 @@ export class LogWriter {
 }
 
 // What was acknowledged is on the disk already: an error in closing does not concern it.
-function closeQuietly(disk: Disk, fd: number): void {
+function closeQuietly(fd: number): void {
   try {
-    disk.close(fd);
+    system.files.close(fd);
   } catch {
     // The descriptor is gone either way: close(2).
   }
+}
+
+/** The length of a log, which must still be a plain file with one name. */
+function sizeOfPlain(fd: number): number {
+  const found = system.files.statOpen(fd);
+  if (!found.isFile() || found.nlink !== 1) throw notPlain();
+  return found.size;
+}
+
+function truncateSynced(fd: number, size: number): void {
+  system.files.truncate(fd, size);
+  system.files.sync(fd);
 }
 
 /**
@@ -262,18 +275,13 @@ function closeQuietly(disk: Disk, fd: number): void {
  */
 export class Syncer {
   #last: object | null = null;
-  readonly #disk: Disk;
-
-  constructor(disk: Disk) {
-    this.#disk = disk;
-  }
 
   /** Returns null when the bytes are durable already, else a promise of it. */
   sync(fd: number, log: object): Promise<void> | null {
     const alone = this.#last === log || this.#last === null;
     this.#last = log;
-    if (!alone) return this.#disk.syncLater(fd);
-    this.#disk.sync(fd);
+    if (!alone) return system.files.syncDataLater(fd);
+    system.files.syncData(fd);
     return null;
   }
 }
@@ -294,12 +302,12 @@ export function truncateTail(path: string, threadId: string, size: number, torn:
     const tail = Buffer.alloc(torn);
     const bytes = readFully(fd, tail, size);
     writeFileAtomic(keptIn, tail.subarray(0, bytes));
-    realDisk.truncate(fd, size);
-    realDisk.syncDir(dirname(path));
+    truncateSynced(fd, size);
+    system.files.syncFolder(dirname(path));
     return { bytes, keptIn };
   };
   try {
-    return withFile(path, truncate, constants.O_RDWR);
+    return withFile(path, truncate, O_RDWR);
   } catch (error) {
     throw diskError(error, "truncate the torn tail of", path);
   }

@@ -1,10 +1,10 @@
-import { statSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { writeFileAtomic } from "../storage/files.ts";
 import { waitForLock } from "../storage/lock.ts";
-import { registryLockPath, registryPath, type Root } from "../storage/paths.ts";
+import { type Root, registryLockPath, registryPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
-import { backupPath, findRegistry, type Found } from "./read.ts";
+import { system } from "../system/system.ts";
+import { backupPath, type Found, findRegistry } from "./read.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
 // Many changes at once take their turns: only one that nobody gets past is given up.
@@ -74,11 +74,11 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
 /** Gives up waiting when the registry has not changed for some time. */
 function untilStuck(root: Root): () => void {
   let last = versionOf(root);
-  let since = performance.now();
+  let since = system.clock.elapsed();
   return () => {
     const version = versionOf(root);
-    if (version !== last) since = performance.now();
-    else if (performance.now() - since > stuckMs) {
+    if (version !== last) since = system.clock.elapsed();
+    else if (system.clock.elapsed() - since > stuckMs) {
       const message = `${registryPath(root)} is being changed by another process`;
       const hint = "try again; the lock goes with the process that holds it";
       throw WorkflowError.failed("REGISTRY_LOCKED", message, hint);
@@ -89,6 +89,6 @@ function untilStuck(root: Root): () => void {
 
 /** What differs whenever the registry was written. */
 function versionOf(root: Root): string {
-  const found = statSync(registryPath(root), { throwIfNoEntry: false });
+  const found = system.files.stat(registryPath(root));
   return found ? `${found.ino} ${found.mtimeMs}` : "";
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { lstatSync } from "node:fs";
 import { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
-import { registryPath, type Root } from "../storage/paths.ts";
+import { type Root, registryPath } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { maxYamlLength, type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
-import { firstOddLine, maxRegistryBytes, readCanonical, type Registry } from "./registry.ts";
+import { firstOddLine, maxRegistryBytes, type Registry, readCanonical } from "./registry.ts";
 
 /** The registry as it is on the disk. `text` is null when there is no file yet. */
 export type Found = Parsed & { text: string | null };
@@ -70,5 +70,4 @@ function lost(root: Root): WorkflowError {
   );
 }
 
-const hasBackup = (root: Root): boolean =>
-  lstatSync(backupPath(root), { throwIfNoEntry: false }) !== undefined;
+const hasBackup = (root: Root): boolean => system.files.statLink(backupPath(root)) !== null;

@@ -1,23 +1,17 @@
-import {
-  closeSync,
-  constants,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
+import {
+  O_APPEND,
+  O_CREAT,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+  O_RDWR,
+  O_WRONLY,
+} from "../system/port.ts";
+import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
-
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 
 /**
  * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
@@ -25,15 +19,17 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_W
  * @throws the system's error; `ENXIO` when it is no such file.
  */
 export function openOwnFile(path: string, flags: number): number {
-  const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600);
-  const found = fstatSync(fd);
+  const { files } = system;
+  const fd = files.open(path, flags | O_NOFOLLOW | O_NONBLOCK);
+  const found = files.statOpen(fd);
   const writes = (flags & (O_WRONLY | O_RDWR)) !== 0;
   if (found.isFile() && (!writes || found.nlink <= 1)) return fd;
-  closeSync(fd);
+  files.close(fd);
   throw notPlain();
 }
 
-const notPlain = () =>
+/** What opening a file fails with that is no plain file, or has a second name. */
+export const notPlain = (): Error =>
   Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
 
 /** Has a file of the storage root used while it is open, for reading without `flags`. */
@@ -42,7 +38,7 @@ export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDON
   try {
     return use(fd);
   } finally {
-    closeSync(fd);
+    system.files.close(fd);
   }
 }
 
@@ -53,7 +49,7 @@ export function* whileOpen<T>(path: string, read: (fd: number) => Iterable<T>): 
   try {
     yield* read(fd);
   } finally {
-    closeSync(fd);
+    system.files.close(fd);
   }
 }
 
@@ -68,13 +64,13 @@ export function ifThere<T>(read: () => T): T | null {
 }
 
 /** The length of an open file in bytes. */
-export const sizeOf = (fd: number): number => fstatSync(fd).size;
+export const sizeOf = (fd: number): number => system.files.statOpen(fd).size;
 
 /** Fills a buffer from a position on; gives how many bytes there were. */
 export function readFully(fd: number, buffer: Uint8Array, position: number): number {
   let length = 0;
   while (length < buffer.length) {
-    const n = readSync(fd, buffer, length, buffer.length - length, position + length);
+    const n = system.files.read(fd, buffer, length, position + length);
     if (n === 0) break;
     length += n;
   }
@@ -84,13 +80,13 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
 /** The byte at a position; undefined behind the end. */
 export function byteAt(fd: number, position: number): number | undefined {
   const byte = Buffer.alloc(1);
-  return readSync(fd, byte, 0, 1, position) === 1 ? byte[0] : undefined;
+  return system.files.read(fd, byte, 0, position) === 1 ? byte[0] : undefined;
 }
 
 /** Writes all of the bytes: a system call may take only a part of them. */
 export function writeAll(fd: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) {
-    done += writeSync(fd, bytes, done, bytes.length - done);
+    done += system.files.write(fd, bytes, done);
   }
 }
 
@@ -109,11 +105,11 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
     const start = isTorn ? size + 1 : size;
     if (start + lines.length > largest) return null;
     try {
-      if (isTorn) writeSync(fd, "\n");
+      if (isTorn) writeAll(fd, Uint8Array.of(newline));
       writeAll(fd, lines);
       return start;
     } catch (error) {
-      ftruncateSync(fd, size);
+      system.files.truncate(fd, size);
       throw error;
     }
   };
@@ -123,27 +119,17 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
 /** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
 export function makeFolder(folder: string): void {
   try {
-    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) syncDir(dirname(first));
+    const first = system.files.makeFolder(folder);
+    if (first !== undefined) system.files.syncFolder(dirname(first));
   } catch (error) {
     throw diskError(error, "make the folder", folder);
-  }
-}
-
-/** Makes what was created, renamed or removed in a folder survive a loss of power. */
-export function syncDir(folder: string): void {
-  const fd = openSync(folder, O_RDONLY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 
 /** Removes what a failed write left, where that can be done: the failure itself is what matters. */
 export function removeQuietly(path: string): void {
   try {
-    rmSync(path, { force: true });
+    system.files.remove(path);
   } catch {
     // On a read-only disk nothing can be removed, also what is not there.
   }
@@ -151,7 +137,8 @@ export function removeQuietly(path: string): void {
 
 /** The name that a file has while it is being written. */
 export function asideName(path: string): string {
-  return join(dirname(path), `.${basename(path)}.${crypto.randomUUID().slice(0, 8)}.tmp`);
+  const mark = Math.floor(system.random() * 2 ** 32).toString(16);
+  return join(dirname(path), `.${basename(path)}.${mark.padStart(8, "0")}.tmp`);
 }
 
 /**
@@ -164,12 +151,12 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
   const aside = asideName(path);
   const write = (fd: number) => {
     writeAll(fd, bytes);
-    fsyncSync(fd);
+    system.files.sync(fd);
   };
   try {
     withFile(aside, write, O_WRONLY | O_CREAT | O_EXCL);
-    renameSync(aside, path);
-    syncDir(dirname(path));
+    system.files.rename(aside, path);
+    system.files.syncFolder(dirname(path));
   } catch (error) {
     removeQuietly(aside);
     throw diskError(error, "write", path);
@@ -183,7 +170,7 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {
   const read = (fd: number) => {
-    const { size, uid } = fstatSync(fd);
+    const { size, uid } = system.files.statOpen(fd);
     if (process.geteuid && uid !== process.geteuid()) {
       throw notOurs("NOT_OURS", `${path} belongs to another user`);
     }
@@ -202,43 +189,3 @@ export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuf
 
 const notOurs = (code: string, message: string) =>
   WorkflowError.failed(code, message, "move it away if you did not make it");
-
-/** What the writer of a log needs of a disk. A test puts one in that fails, or dies, at a chosen call. */
-export type Disk = {
-  /** Opens a file of ours for appending; `fresh` makes it and fails when it is there. */
-  open(path: string, fresh: boolean): number;
-  /** Writes some of the bytes and returns how many. */
-  write(fd: number, bytes: Uint8Array, from: number): number;
-  sync(fd: number): void;
-  syncLater(fd: number): Promise<void>;
-  /** The length of the file, which must be a plain file with one name. */
-  size(fd: number): number;
-  truncate(fd: number, size: number): void;
-  rename(from: string, to: string): void;
-  syncDir(folder: string): void;
-  close(fd: number): void;
-};
-
-/** The disk of this machine. */
-export const realDisk: Disk = {
-  open: (path, fresh) => openOwnFile(path, O_WRONLY | O_APPEND | (fresh ? O_CREAT | O_EXCL : 0)),
-  write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
-  sync: fdatasyncSync,
-  // Not promisify: node:util takes milliseconds to load.
-  syncLater: (fd) =>
-    new Promise((resolve, reject) => {
-      fdatasync(fd, (error) => (error ? reject(error) : resolve()));
-    }),
-  size(fd) {
-    const found = fstatSync(fd);
-    if (!found.isFile() || found.nlink !== 1) throw notPlain();
-    return found.size;
-  },
-  truncate(fd, size) {
-    ftruncateSync(fd, size);
-    fsyncSync(fd);
-  },
-  rename: renameSync,
-  syncDir,
-  close: closeSync,
-};

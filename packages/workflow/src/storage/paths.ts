@@ -1,7 +1,7 @@
-import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
+import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 /** An absolute path that `openRoot` has checked. */
@@ -75,7 +75,7 @@ const bundleFile = /^[0-9A-HJKMNP-TV-Z]{13}(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;
 /** The names in a folder, in no order; none when there is no such folder. */
 export function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return system.files.list(folder);
   } catch (error) {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return [];
     throw diskError(error, "list", folder);

@@ -1,8 +1,9 @@
-import { type Stats, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
+import type { FileStat } from "../system/port.ts";
+import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
-import { ifThere, makeFolder } from "./files.ts";
+import { makeFolder } from "./files.ts";
 import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
 
 /** The environment variable that moves the storage root. */
@@ -22,7 +23,7 @@ export type RootOptions = { path?: string; env?: Environment };
 export function openRoot({ path, env = process.env }: RootOptions = {}): Root {
   const root = resolve(path ?? fromEnvironment(env)) as Root;
   try {
-    const found = ifThere(() => statSync(root));
+    const found = system.files.stat(root);
     if (found) checkRoot(root, found);
   } catch (error) {
     throw diskError(error, "open the storage root", root);
@@ -43,7 +44,7 @@ function fromEnvironment(env: Environment): string {
   throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
 }
 
-function checkRoot(root: Root, found: Stats): void {
+function checkRoot(root: Root, found: FileStat): void {
   const refuse = (code: string, what: string, hint: string) =>
     WorkflowError.failed(code, `the storage root ${root} ${what}`, hint);
   if (!found.isDirectory()) {

@@ -1,4 +1,4 @@
-import { watch } from "node:fs";
+import { system } from "../system/system.ts";
 
 /**
  * Waits for changes of files. One that is not there yet is watched as soon as it is. Not every file system
@@ -24,9 +24,9 @@ export class FileWatch {
   async changed(atMostMs: number): Promise<void> {
     if (this.#signal?.aborted) return;
     this.#watch();
-    const timer = setTimeout(this.#ring, atMostMs);
+    const cancel = system.clock.after(atMostMs, this.#ring);
     await this.#change.promise;
-    clearTimeout(timer);
+    cancel();
     this.#change = Promise.withResolvers();
   }
 
@@ -45,7 +45,7 @@ export class FileWatch {
 
 function watchFile(path: string, onChange: () => void) {
   try {
-    return watch(path, { persistent: false }, onChange).on("error", onChange);
+    return system.files.watch(path, onChange, onChange);
   } catch {
     return null;
   }

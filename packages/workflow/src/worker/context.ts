@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
+import type { StackMapper } from "../bundle/source-map.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
 import { isRecord } from "../contract/show.ts";
-import type { StackMapper } from "../bundle/source-map.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
+import { system } from "../system/system.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
@@ -20,9 +21,6 @@ export type ThreadContext = {
 
 // Bun collects a channel that nobody holds, with its subscribers: the module holds it.
 const events = channel(eventsChannel);
-
-// A bundle shares this process: what it does to Date later must not reach a log.
-const { now: wallClock } = Date;
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
 
@@ -52,7 +50,7 @@ export function attemptsIn(context: ThreadContext, stacks: StackMapper): Attempt
     takeBack: (id) => info.takeBack(id),
     enter: (id, fn) => contexts.run({ ...context, attempt: id }, fn),
     current: currentAttempt,
-    now: wallClock,
+    now: () => system.clock.now(),
   };
 }
 

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
 import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
@@ -23,6 +22,7 @@ import {
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { firstOf, notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
 
@@ -59,7 +59,7 @@ export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
 
 /** Whether a thread with this id has a log. */
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
-  existsSync(dataPath(root, hash, checkThreadId(threadId)));
+  system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
 
 /** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
 export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | null };
@@ -105,9 +105,6 @@ function readThread<T>(path: string, threadId: string, read: (path: string) => T
 type Source = { log: ThreadLog; bytes: Uint8Array[]; keep: number[] };
 type Copied = { steps: Step[]; bytes: Uint8Array[] };
 
-// A bundle shares this process: what it does to Date later must not reach a log.
-const { now: wallClock } = Date;
-
 function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): Source {
   if (!isHash(hash)) throw notFound(threadId);
   const path = dataPath(root, hash, checkThreadId(threadId));
@@ -142,7 +139,7 @@ function startRecord(
       options: { ...before?.options, ...given.options, maxRounds },
       ...(params === undefined ? {} : { params }),
     },
-    timestamp: wallClock(),
+    timestamp: system.clock.now(),
     ...(fork && source && { forkFrom: { threadId: fork.threadId, steps: source.keep.length } }),
   };
 }
@@ -168,7 +165,7 @@ const bytesOf = (record: StartRecord | Step): Uint8Array => Buffer.from(textOf(r
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };
-  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: wallClock() };
+  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: system.clock.now() };
 }
 
 const takesAll: Validate = () => null;

@@ -1,4 +1,3 @@
-import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
@@ -10,8 +9,8 @@ import type {
   LiveThread,
   RemoveRequest,
   ResumeRequest,
-  StartRequest,
   Started,
+  StartRequest,
   Surroundings,
 } from "../control/control.ts";
 import { isOver, type SchemaJudge } from "../engine/answer.ts";
@@ -20,21 +19,22 @@ import { ThreadEngine } from "../engine/engine.ts";
 import { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
-import { syncDir } from "../storage/files.ts";
 import {
   bundlePath,
   dataPath,
   infoPath,
   mapPath,
+  namesIn,
   type Root,
   threadsDir,
   valuesPath,
 } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { hasTaken, notFound } from "../thread/selection.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
 import {
-  checkParams,
   type CreatedThread,
+  checkParams,
   createLog,
   isCreated,
   roundsOf,
@@ -65,8 +65,6 @@ type Live = {
 };
 
 const closingMs = 5_000;
-// A bundle shares this process: what it does to Date later must not reach a log.
-const { now: wallClock } = Date;
 
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
@@ -104,7 +102,7 @@ export class Threads {
   }
 
   list(): LiveThread[] {
-    const now = performance.now();
+    const now = system.clock.elapsed();
     const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
     return driven.map(([threadId, { engine, workflow, since }]) => ({
       threadId,
@@ -140,7 +138,7 @@ export class Threads {
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const taken = this.#takeOver(threadId, request);
     const last = taken.log.steps.at(-1);
-    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, wallClock())) {
+    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, system.clock.now())) {
       await taken.writer.close();
       throw waits(threadId);
     }
@@ -165,7 +163,7 @@ export class Threads {
     else {
       const { writer } = this.#takeOver(threadId, { env: {} });
       try {
-        await writer.append(textOf(killed(wallClock())));
+        await writer.append(textOf(killed(system.clock.now())));
       } finally {
         await writer.close();
       }
@@ -240,17 +238,17 @@ export class Threads {
         judge: compileForAnswer,
         mask,
         onWait: () => this.#parts.onChange(),
-        now: wallClock,
+        now: () => system.clock.now(),
         closingMs,
       },
     );
     const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
-    const since = performance.now();
+    const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
-    const payload = { pid: process.pid, steps: steps.length };
+    const payload = { pid: system.processes.pid, steps: steps.length };
     info.event({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     engine.start();
     this.#parts.onChange();
@@ -317,12 +315,12 @@ export class Threads {
     const { root, hash } = this.#parts;
     const folder = threadsDir(root, hash);
     for (const path of [dataPath, infoPath, valuesPath]) {
-      rmSync(path(root, hash, threadId), { force: true });
+      system.files.remove(path(root, hash, threadId));
     }
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith(`${threadId}.torn-`)) rmSync(join(folder, name), { force: true });
+    for (const name of namesIn(folder)) {
+      if (name.startsWith(`${threadId}.torn-`)) system.files.remove(join(folder, name));
     }
-    syncDir(folder);
+    system.files.syncFolder(folder);
   }
 
   #writing({ durability }: Surroundings): Writing {

@@ -1,0 +1,141 @@
+/*
+ * Everything through which the product touches the world: files, locks, sockets, clocks, chance, processes and
+ * the modules of bundles. What drives, records and observes threads reaches them here and nowhere else, so
+ * that a simulator can put a disk, a scheduler and faults of its own in their place.
+ *
+ * S1 errors are the system's: they have a `code` such as `ENOSPC`. S2 what has no `Promise` in its type is done on
+ * return. S3 no function needs its `this`.
+ */
+import { constants } from "node:fs";
+
+/** How a file is opened: open(2). */
+export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  constants;
+
+/** What is used of stat(2). */
+export type FileStat = {
+  readonly size: number;
+  readonly nlink: number;
+  readonly ino: number;
+  readonly uid: number;
+  readonly mode: number;
+  readonly mtimeMs: number;
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSocket(): boolean;
+  isSymbolicLink(): boolean;
+};
+
+/** The file system. Writes are where the system keeps them until they are synced, and names until their folder is. */
+export type Files = {
+  /** Opens a file, or a folder for reading; one that is created has the mode 0600. */
+  open(path: string, flags: number): number;
+  /** Closes it, and with it drops its lock. */
+  close(fd: number): void;
+  /** Reads into a buffer from `from` on, at a position of the file; gives how many bytes, 0 at its end. */
+  read(fd: number, buffer: Uint8Array, from: number, position: number): number;
+  /** Writes the bytes from `from` on, or some of them, at the end of the file; gives how many. */
+  write(fd: number, bytes: Uint8Array, from: number): number;
+  truncate(fd: number, size: number): void;
+  sync(fd: number): void;
+  /** Syncs the bytes and what is needed to read them: fdatasync(2). */
+  syncData(fd: number): void;
+  /** As `syncData`, on another thread of the system's. */
+  syncDataLater(fd: number): Promise<void>;
+  /** Takes flock(2)'s exclusive lock of an open file, without waiting; false when somebody has it. */
+  lock(fd: number): boolean;
+  statOpen(fd: number): FileStat;
+  /** What a path leads to; null when it leads nowhere. */
+  stat(path: string): FileStat | null;
+  /** What is at a path, a symbolic link itself; null when nothing is. */
+  statLink(path: string): FileStat | null;
+  /** Whether a path leads to something; false also when that can't be found out. */
+  exists(path: string): boolean;
+  /** The names in a folder, in no order. */
+  list(folder: string): string[];
+  rename(from: string, to: string): void;
+  /** Removes a file; one that is not there is removed. */
+  remove(path: string): void;
+  /** Removes an empty folder. */
+  removeFolder(folder: string): void;
+  /** Removes a folder with all that is in it; one that is not there is removed. */
+  removeTree(folder: string): void;
+  /** Makes a folder, and those above it, mode 0700; gives the first that was missing, undefined when none was. */
+  makeFolder(folder: string): string | undefined;
+  /** Makes what was created, renamed or removed in a folder survive a loss of power. */
+  syncFolder(folder: string): void;
+  /** Calls back when a file changes, or what is in a folder, then with its name where the system gives one. */
+  watch(path: string, onChange: (name: string) => void, onError: () => void): { close(): void };
+};
+
+export type Clock = {
+  /** Milliseconds since the epoch. Somebody may set it. */
+  now(): number;
+  /** Milliseconds that have passed since some moment. Nobody sets it. */
+  elapsed(): number;
+  /** Acts once, after so many milliseconds, unless the function that it returns is called before. */
+  after(ms: number, act: () => void): () => void;
+  sleep(ms: number): Promise<void>;
+  /** Blocks the whole process. */
+  sleepSync(ms: number): void;
+  /** Resolves when timers, sockets and signals have had their turn. */
+  turn(): Promise<void>;
+};
+
+export type SocketRequest = { method: string; path: string; body?: string };
+export type SocketResponse = { status: number; body: string };
+
+/**
+ * What came of a request: its response; nobody listens, and it had no effect; who listens did not answer in time;
+ * or the connection was lost, and nobody knows.
+ */
+export type SocketOutcome =
+  | { kind: "response"; response: SocketResponse }
+  | { kind: "nobody" }
+  | { kind: "silent" }
+  | { kind: "lost"; error: unknown };
+
+/** Unix sockets, by their whole path, however long it is. */
+export type Sockets = {
+  /** Answers requests until the process ends. `answer` never rejects. The path must be free. */
+  listen(path: string, answer: (request: SocketRequest) => Promise<SocketResponse>): void;
+  request(path: string, request: SocketRequest, timeoutMs: number): Promise<SocketOutcome>;
+};
+
+/** A process that can't be taken for a later one with the same pid. */
+export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
+
+/** A process that was started here. */
+export type Child = {
+  readonly exitCode: number | null;
+  readonly signalCode: string | number | null;
+};
+
+/** What a worker begins in: its folder, its environment, and an open file for what it prints. */
+export type WorkerSurroundings = { folder: string; env: Record<string, string>; output: number };
+
+export type Processes = {
+  /** This one's. */
+  readonly pid: number;
+  /** Who the process with this pid is; null when there is none. */
+  identify(pid: number): ProcessIdentity | null;
+  /** Starts the worker's program as a process and a group of its own. */
+  startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
+  /** Kills a process and the group that it leads. */
+  kill(pid: number): void;
+  /** Acts when this process is asked to end. */
+  onStop(act: () => void): void;
+  /** Ends this process. */
+  exit(code: number): never;
+};
+
+export type System = {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly sockets: Sockets;
+  readonly processes: Processes;
+  /** A number from 0 on and below 1. Two processes never draw the same sequence. */
+  random(): number;
+  /** Loads the module of a file: its top level runs. */
+  load(path: string): Promise<object>;
+};
