@@ -1,19 +1,24 @@
 /**
- * A second reader of thread logs, which shares no code with the packages: it compares what is on the
- * disk with what was acknowledged while workers were killed.
+ * A second reader of a storage root, which shares no code with the packages: it compares what is on the
+ * disk with what was shown and acknowledged while processes were killed.
  *
  *     bun scripts/audit.ts <root> <notes>
  *
  * A workflow of the crash test yields steps whose content begins with `<n>:<nonce>`, n being the step's
- * position in the log from 0. `<notes>` has a line for each acknowledgement:
+ * position in the log from 0. `<notes>` has a line for each thing that happened, in the order in which it did:
  *
- *     step <threadId> <n> <nonce>      the workflow was asked for the step after this one
- *     started <threadId>               the start was acknowledged
- *     answered <threadId> <nonce>      the answer was acknowledged
- *     forked <threadId> <source> <n>   the fork was acknowledged, with n steps
- *     killed <threadId>                the kill was acknowledged
+ *     effect <threadId> <n> <n:nonce>    the step had its effect, and was not yielded yet
+ *     step <threadId> <n> <n:nonce>      the workflow was asked for the step after this one
+ *     seen <threadId> <n> <content>      somebody was shown the step
+ *     ended <threadId> <status>          somebody was shown the end
+ *     started <threadId> <hash>          the start was acknowledged
+ *     answered <threadId> <content>      the answer was acknowledged; try-answer: it was given
+ *     forked <threadId> <source> <n>     the fork was acknowledged, with n steps
+ *     killed <threadId>                  the kill was acknowledged; try-kill: it was asked for
+ *     removed <threadId>                 the removal was acknowledged; try-remove: it was asked for
+ *     added <name> <hash>                the version was acknowledged
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What an audit found. `lost`, `doubled` and `broken` must be empty; `torn` counts truncated tails. */
@@ -21,6 +26,7 @@ export type Audit = {
   threads: number;
   steps: number;
   acknowledged: number;
+  shown: number;
   lost: string[];
   doubled: string[];
   broken: string[];
@@ -35,22 +41,32 @@ type Line = {
   meta?: { reason?: string };
   forkFrom?: { threadId: string; steps: number };
 };
-type Log = { raw: string[]; lines: Line[] };
+type Log = { hash: string; raw: string[]; lines: Line[] };
+type Note = { what: string; threadId: string; a: string; b: string };
 
-export function audit(root: string, notes: string): Audit {
+export function audit(root: string, notesPath: string): Audit {
   const found: Audit = {
     threads: 0,
     steps: 0,
     acknowledged: 0,
+    shown: 0,
     lost: [],
     doubled: [],
     broken: [],
     torn: 0,
   };
+  const notes = readFileSync(notesPath, "utf8").split("\n").flatMap(noteOf);
   const logs = readLogs(root, found);
   for (const [threadId, log] of logs) auditLog(threadId, log, logs, found);
-  auditNotes(readFileSync(notes, "utf8").split("\n"), logs, found);
+  auditNotes(notes, logs, found);
+  auditEffects(notes, logs, found);
+  auditBundles(root, notes, logs, found);
   return found;
+}
+
+function noteOf(line: string): Note[] {
+  const [what = "", threadId = "", a = "", b = ""] = line.split(" ");
+  return what === "" ? [] : [{ what, threadId, a, b }];
 }
 
 function readLogs(root: string, found: Audit): Map<string, Log> {
@@ -60,7 +76,7 @@ function readLogs(root: string, found: Audit): Map<string, Log> {
       if (name.includes(".torn-")) found.torn += 1;
       if (!name.endsWith(".data.jsonl")) continue;
       const threadId = name.slice(0, -".data.jsonl".length);
-      const log = readLog(join(root, "logs", hash, name), found);
+      const log = readLog(join(root, "logs", hash, name), hash, found);
       const start = log?.lines[0];
       if (!log || !start) continue;
       if (start.threadId !== threadId || start.hash !== hash)
@@ -75,7 +91,7 @@ function readLogs(root: string, found: Audit): Map<string, Log> {
 const sumPattern = /,"sum":"([0-9a-f]{16})"\}$/;
 const withoutSum = (line: string | undefined) => line?.replace(sumPattern, "}");
 
-function readLog(path: string, found: Audit): Log | null {
+function readLog(path: string, hash: string, found: Audit): Log | null {
   const raw = readFileSync(path, "utf8").split("\n");
   if (raw.pop() !== "") found.broken.push(`${path}: torn at its end`);
   let sum = 0n;
@@ -87,7 +103,7 @@ function readLog(path: string, found: Audit): Log | null {
       found.broken.push(`${path}:${at + 1}: the sum does not follow`);
   }
   try {
-    return { raw, lines: raw.map((line) => JSON.parse(line) as Line) };
+    return { hash, raw, lines: raw.map((line) => JSON.parse(line) as Line) };
   } catch (error) {
     found.broken.push(`${path}: ${String(error)}`);
     return null;
@@ -122,40 +138,116 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   }
 }
 
-function auditNotes(notes: string[], logs: Map<string, Log>, found: Audit): void {
-  const nonces = new Map<string, string>();
-  for (const note of notes) {
-    const [what, threadId = "", a = "", b = ""] = note.split(" ");
-    if (!what || !/^(step|started|answered|forked|killed)$/.test(what)) continue;
-    found.acknowledged += 1;
+const statusOf: Record<string, string> = {
+  returned: "completed",
+  maxRounds: "completed",
+  killed: "killed",
+  failed: "failed",
+};
+const shown = new Set(["step", "seen", "ended"]);
+const acknowledged = new Set(["started", "answered", "forked", "killed", "removed"]);
+
+function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
+  const removing = threadsOf(notes, "try-remove");
+  for (const { what, threadId, a, b } of notes) {
+    if (shown.has(what)) found.shown += 1;
+    else if (acknowledged.has(what)) found.acknowledged += 1;
+    else continue;
     const log = logs.get(threadId);
-    if (!log) {
-      found.lost.push(`${what} ${threadId}: there is no such log`);
+    if (what === "removed") {
+      if (log) found.broken.push(`${threadId} was removed, and is there`);
       continue;
     }
-    const steps = log.lines.slice(1);
-    if (what === "step") {
-      const key = `${threadId} ${a}`;
-      const before = nonces.get(key);
-      if (before !== undefined && before !== b) found.doubled.push(`step ${key} was run again`);
-      nonces.set(key, b);
-      const { content } = steps[Number(a)] ?? {};
-      if (!content?.startsWith(`${a}:${b}`))
-        found.lost.push(`step ${key} ${b}: ${content?.slice(0, 20)}`);
+    if (!log) {
+      if (!removing.has(threadId)) found.lost.push(`${what} ${threadId}: there is no such log`);
+      continue;
     }
-    if (what === "answered") {
-      const times = steps.filter(({ role, content }) => role === "__input__" && content === a);
-      if (times.length === 0) found.lost.push(`the answer ${a} of ${threadId}`);
-      if (times.length > 1) found.doubled.push(`the answer ${a} of ${threadId}`);
+    const problem = problemOf(what, log, a, b);
+    if (problem !== null) found.lost.push(`${threadId}: ${problem}`);
+  }
+  for (const { what, threadId, a } of notes) {
+    if (what !== "try-answer") continue;
+    const steps = logs.get(threadId)?.lines ?? [];
+    const times = steps.filter(({ role, content }) => role === "__input__" && content === a);
+    if (times.length > 1) found.doubled.push(`the answer ${a} of ${threadId}`);
+  }
+}
+
+/** What of a note its log does not have. */
+function problemOf(what: string, { hash, lines }: Log, a: string, b: string): string | null {
+  const { content, meta } = lines.at(-1) ?? {};
+  const status = statusOf[meta?.reason ?? ""] ?? "open";
+  if (what === "started") return hash === a || a === "" ? null : `it was started on ${a}`;
+  if (what === "ended") return status === a ? null : `it was shown as ${a}: ${content}`;
+  if (what === "killed") return status === "killed" ? null : "the kill";
+  if (what === "forked") {
+    const { threadId, steps } = lines[0]?.forkFrom ?? {};
+    return threadId === a && steps === Number(b) ? null : `the fork of ${a} with ${b} steps`;
+  }
+  if (what === "answered") {
+    const has = lines.some((line) => line.role === "__input__" && line.content === a);
+    return has ? null : `the answer ${a}`;
+  }
+  const step = lines[Number(a) + 1];
+  const is = step?.content?.split(" ")[0];
+  return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
+}
+
+/** No step has an effect once anybody knows it as committed, and every committed step had one. */
+function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void {
+  const committed = new Map<string, string>();
+  const effects = new Set<string>();
+  const again = threadsOf(notes, "try-remove");
+  for (const { what, threadId, a, b } of notes) {
+    const key = `${threadId} ${a}`;
+    if (what === "step" || what === "seen") {
+      const before = committed.get(key) ?? b;
+      if (before !== b && !again.has(threadId)) {
+        found.doubled.push(`step ${key} was ${before}, and then ${b}`);
+      }
+      committed.set(key, b);
     }
-    if (what === "forked" && log.lines[0]?.forkFrom?.steps !== Number(b)) {
-      found.lost.push(`the fork ${threadId} of ${a} with ${b} steps`);
-    }
-    if (what === "killed" && log.lines.at(-1)?.meta?.reason !== "killed") {
-      found.lost.push(`the killing of ${threadId}`);
+    if (what !== "effect") continue;
+    effects.add(`${key} ${b}`);
+    if (committed.has(key) && !again.has(threadId)) found.doubled.push(`step ${key} was run again`);
+  }
+  if (effects.size === 0) return;
+  for (const [threadId, { lines }] of logs) {
+    const copied = lines[0]?.forkFrom?.steps ?? 0;
+    for (const [at, { role, content = "" }] of lines.entries()) {
+      if (at <= copied || role === "__input__" || role === "__end__") continue;
+      if (effects.has(`${threadId} ${at - 1} ${content.split(" ")[0]}`)) continue;
+      found.broken.push(`${threadId}: step ${at - 1} was committed, and never run`);
     }
   }
 }
+
+/** Every version that was acknowledged is in the registry, and every bundle that is needed is there, unchanged. */
+function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
+  const path = join(root, "workflow.yaml");
+  const registry = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const registered = [...registry.matchAll(/hash: "(\w{13})"/g)].map(([, hash = ""]) => hash);
+  for (const { what, threadId: name, a: hash } of notes) {
+    if (what !== "added" || registered.includes(hash)) continue;
+    found.lost.push(`the version ${hash} of ${name} is not in the registry`);
+  }
+  const needed = registry === "" ? [] : [...logs.values()].map(({ hash }) => hash);
+  for (const hash of new Set([...registered, ...needed])) {
+    const file = join(root, "bundles", `${hash}.esm.js`);
+    if (!existsSync(file)) found.lost.push(`the bundle ${hash} is gone`);
+    else if (crockford(Bun.hash.xxHash64(readFileSync(file))) !== hash)
+      found.broken.push(`the bundle ${hash} has other bytes`);
+  }
+}
+
+const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const crockford = (hash: bigint): string =>
+  Array.from({ length: 13 }, (_, at) => digits[Number((hash >> BigInt(60 - 5 * at)) & 31n)]).join(
+    "",
+  );
+
+const threadsOf = (notes: Note[], what: string): Set<string> =>
+  new Set(notes.flatMap((note) => (note.what === what ? note.threadId : [])));
 
 if (import.meta.main) {
   const [root, notes] = process.argv.slice(2) as [string, string];
