@@ -1,4 +1,3 @@
-import dagre from "@dagrejs/dagre";
 import {
   Background,
   BaseEdge,
@@ -11,6 +10,8 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  useReactFlow,
+  useStore,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import {
@@ -23,10 +24,11 @@ import {
   MessageCircleQuestion,
   Unplug,
 } from "lucide-react";
-import { type CSSProperties, useMemo, useRef } from "react";
+import { type CSSProperties, type RefObject, useEffect, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
 import { Pill } from "../../ui/states.tsx";
 import type { Graph, GraphNode } from "./graph.ts";
+import { type Layout, layoutOf, nodeSize, type Point } from "./layout.ts";
 import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
 
 type Props = {
@@ -87,9 +89,23 @@ const edgeAt = (
   markerEnd: arrow,
 });
 
+const fitted = { padding: 0.04, minZoom: 0.5, maxZoom: 1 };
+
+/** Keeps the whole of a growing graph in view, until its reader moves or enlarges it. */
+function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean> }) {
+  const { fitView } = useReactFlow();
+  const width = useStore((store) => store.width);
+  const height = useStore((store) => store.height);
+  useEffect(() => {
+    if (!isMoved.current) void fitView(fitted);
+  }, [fitView, isMoved, shape, width, height]);
+  return null;
+}
+
 /** Draws a graph; it can be moved and enlarged, not changed. */
 export function GraphDrawing({ graph, label, actions }: Props) {
   const figure = useRef<HTMLElement>(null);
+  const isMoved = useRef(false);
   // Counts and states change all the time: only another shape is laid out again.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
@@ -114,13 +130,16 @@ export function GraphDrawing({ graph, label, actions }: Props) {
       }}
     >
       <ReactFlow
-        key={shape}
         nodes={nodes}
         edges={edges}
         nodeTypes={nodeTypes}
         edgeTypes={edgeTypes}
         fitView
-        fitViewOptions={{ padding: 0.04, minZoom: 0.5, maxZoom: 1 }}
+        fitViewOptions={fitted}
+        // What moves it without an event is this page.
+        onMoveStart={(event) => {
+          if (event) isMoved.current = true;
+        }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -140,42 +159,15 @@ export function GraphDrawing({ graph, label, actions }: Props) {
           showInteractive={false}
           position={isHigh(layout) ? "top-left" : "bottom-left"}
           fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
+          onZoomIn={() => (isMoved.current = true)}
+          onZoomOut={() => (isMoved.current = true)}
+          onFitView={() => (isMoved.current = false)}
         />
+        <Fitting shape={shape} isMoved={isMoved} />
       </ReactFlow>
       {actions && chosen && <NodeMenu node={chosen} actions={actions} menu={menu} />}
     </figure>
   );
-}
-
-const nodeSize = { width: 190, height: 56 };
-
-type Point = { x: number; y: number };
-
-/** The positions of a graph: of each node its left and upper edge, of each edge its route and its label. */
-type Layout = {
-  nodes: ReadonlyMap<string, Point>;
-  edges: readonly { points: readonly Point[]; label: Point }[];
-};
-
-function layoutOf({ nodes, edges }: Graph): Layout {
-  const graph = new dagre.graphlib.Graph({ multigraph: true });
-  graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 56, edgesep: 28 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id } of nodes) graph.setNode(id, { ...nodeSize });
-  for (const [index, { from, to, label }] of edges.entries()) {
-    const width = label ? label.length * 7 + 8 : 8;
-    graph.setEdge(from, to, { width, height: 18, labelpos: "c" }, String(index));
-  }
-  dagre.layout(graph);
-  const positions = nodes.map(({ id }): [string, Point] => {
-    const { x = 0, y = 0 } = graph.node(id);
-    return [id, { x: x - nodeSize.width / 2, y: y - nodeSize.height / 2 }];
-  });
-  const routes = edges.map(({ from, to }, index) => {
-    const { points = [], x = 0, y = 0 } = graph.edge(from, to, String(index)) ?? {};
-    return { points, label: { x, y } };
-  });
-  return { nodes: new Map(positions), edges: routes };
 }
 
 /** The line through some points, with round corners, as the `d` of an SVG path. */

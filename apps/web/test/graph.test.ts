@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { Serving, stopServing } from "../../server/test/serving.ts";
+import { closePages, open, useBrowser } from "./browser.ts";
+import { buildConsole } from "./built.ts";
+
+/** Commits a step for each file that is there, in the order of its roles; a role runs until its file comes. */
+const gated = `
+import { existsSync } from "node:fs";
+import { durable } from "@uncaged/workflow";
+export const descriptor = { description: "a test", roles: {} };
+export const run = durable(async function* (step, { params }) {
+  for (const [at, role] of params.roles.entries()) {
+    yield* step(role, async () => {
+      while (!existsSync(params.folder + "/go-" + at)) await new Promise((done) => setTimeout(done, 10));
+      return { content: role, meta: {} };
+    });
+  }
+});
+`;
+
+let serving: Serving;
+
+useBrowser();
+beforeAll(async () => {
+  await buildConsole();
+  serving = await Serving.start();
+  await serving.add("gated", gated, "gated.ts");
+}, 120_000);
+afterAll(stopServing, 60_000);
+afterEach(async () => {
+  expect(await closePages()).toEqual([]);
+});
+
+const viewport = (page: Page): Promise<string | null> =>
+  page.locator(".react-flow__viewport").getAttribute("style");
+
+test("a live graph marks the role at work, draws a loop, and stays as its reader has moved it", async () => {
+  const roles = ["plan", "code", "code", "test"];
+  const params = { roles, folder: join(serving.folder, "gates") };
+  const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {
+    workflow: "gated",
+    params,
+  });
+  const go = (at: number) => serving.write(`gates/go-${at}`, "");
+  const page = await open(serving, `/threads/${threadId}?view=graph`);
+  const node = (name: string, state: string) =>
+    page.getByRole("button", { name: new RegExp(`^${name}.*${state}$`) });
+  await node("plan", "running").waitFor();
+  go(0);
+  await node("plan", "done").waitFor();
+  await node("code", "running").waitFor();
+  const drawing = await page.locator(".react-flow").elementHandle();
+  await page.getByRole("button", { name: "Zoom In" }).click();
+  const zoomed = await viewport(page);
+  go(1);
+  await node("code", "running").waitFor();
+  go(2);
+  await node("test", "running").waitFor();
+  expect(await viewport(page)).toBe(zoomed);
+  expect(await drawing?.evaluate((element) => element.isConnected)).toBe(true);
+  const loop = page.locator(".react-flow__edge-path").nth(1);
+  const { width = 0, height = 0 } = (await loop.boundingBox()) ?? {};
+  expect(Math.min(width, height)).toBeGreaterThan(10);
+  go(3);
+  await node("test", "done").waitFor();
+  await page.getByRole("button", { name: "Fit View" }).click();
+  await page.waitForFunction(
+    (before) => document.querySelector(".react-flow__viewport")?.getAttribute("style") !== before,
+    zoomed,
+  );
+}, 60_000);
