@@ -5,7 +5,8 @@ import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { type Host, openLocalHost } from "../packages/workflow/src/host.ts";
 import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
-import { textOf } from "../packages/workflow/src/log/record.ts";
+import { type StartRecord, textOf } from "../packages/workflow/src/log/record.ts";
+import { recordText, Sealer } from "../packages/workflow/src/log/sum.ts";
 import { type Root, runDir } from "../packages/workflow/src/storage/paths.ts";
 import { openRoot } from "../packages/workflow/src/storage/root.ts";
 import { descriptor } from "./bundle/steps.esm.js";
@@ -58,6 +59,24 @@ export async function start(
   });
   return threadId;
 }
+
+/** A log of a thread's first steps, with its start record changed. */
+export function firstSteps(
+  log: string,
+  count: number,
+  change: (record: StartRecord) => void,
+): string {
+  const [first = "", ...steps] = log.split("\n", count + 1).map(unsealed);
+  const head = JSON.parse(first) as StartRecord;
+  change(head);
+  const lines: string[] = [];
+  const sealer = new Sealer((piece) => lines.push(Buffer.from(piece).toString()));
+  for (const record of [textOf(head), ...steps]) sealer.add(recordText(record));
+  sealer.flush();
+  return lines.join("");
+}
+
+const unsealed = (line: string): string => line.replace(/,"sum":"[0-9a-f]{16}"\}$/, "}");
 
 /** Waits for a file that the bundle writes, and takes it away. */
 export async function reported(path: string): Promise<Report> {

@@ -9,11 +9,18 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { settled } from "../../packages/workflow/src/host.ts";
-import { sealedLines } from "../../packages/workflow/src/log/sum.ts";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
-import { makeStore, reported, setIdle, start, type Store, threadIdOf } from "../store.ts";
+import {
+  firstSteps,
+  makeStore,
+  reported,
+  setIdle,
+  start,
+  type Store,
+  threadIdOf,
+} from "../store.ts";
 
 const count = 10_000;
 /** Characters of a step: about what a model answers. */
@@ -75,13 +82,12 @@ async function resume(source: Source): Promise<number> {
   return (await committed(source, threadId)) - began;
 }
 
-function unendedCopy({ root, hash, threadId }: Source, as: string): Uint8Array {
-  const lines = readFileSync(dataPath(root, hash, threadId), "utf8").split("\n");
-  const first = JSON.parse(lines[0] ?? "") as { parameters: { options: object } };
-  Object.assign(first, { threadId: as, sum: undefined });
-  Object.assign(first.parameters.options, { maxRounds: count + 10 });
-  const kept = [JSON.stringify(first), ...lines.slice(1, count + 1)];
-  return sealedLines(kept.map((record) => Buffer.from(record))).bytes;
+function unendedCopy({ root, hash, threadId }: Source, as: string): string {
+  const log = readFileSync(dataPath(root, hash, threadId), "utf8");
+  return firstSteps(log, count, (record) => {
+    record.threadId = as;
+    record.parameters.options.maxRounds = count + 10;
+  });
 }
 
 /** When the thread's next step was committed. The thread is then removed. */

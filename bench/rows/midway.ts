@@ -1,10 +1,9 @@
-import { sealedLines } from "../../packages/workflow/src/log/sum.ts";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { iterations, loopThreads } from "../steps/loop-thread.ts";
-import { makeStore } from "../store.ts";
+import { firstSteps, makeStore } from "../store.ts";
 
 const middle = iterations / 2;
 const times = 15;
@@ -19,7 +18,10 @@ export const midway: Row = {
     const loop = loopThreads(store, { "$list[_index]": "=_item" });
     const threadId = await loop.engine.keep({ durability: "os", params: { items: loop.items } });
     const path = dataPath(store.root, store.hash, threadId);
-    const log = firstHalf(readFileSync(path, "utf8"));
+    // With room for a few more steps: what comes then is not looked at.
+    const log = firstSteps(readFileSync(path, "utf8"), middle, (start) => {
+      start.parameters.options.maxRounds = middle + 10;
+    });
     const baseline = () => timed(() => readAndParse(path));
     const ours = () => resume(loop, threadId, path, log);
     writeFileSync(path, log);
@@ -30,16 +32,6 @@ export const midway: Row = {
     return [line({ what, unit: "ms", against, target: { ratio: 2 } }, samples)];
   },
 };
-
-/** The log up to the middle, with room for a few more steps: what comes then is not looked at. */
-function firstHalf(log: string): string {
-  const [first = "", ...steps] = log.split("\n");
-  const start = JSON.parse(first) as { parameters: { options: object } };
-  Object.assign(start.parameters.options, { maxRounds: middle + 10 });
-  Object.assign(start, { sum: undefined });
-  const kept = [JSON.stringify(start), ...steps.slice(0, middle)];
-  return Buffer.from(sealedLines(kept.map((record) => Buffer.from(record))).bytes).toString();
-}
 
 function readAndParse(path: string): unknown[] {
   return readFileSync(path, "utf8")

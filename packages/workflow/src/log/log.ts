@@ -1,6 +1,15 @@
 import type { Step } from "../contract/contract.ts";
 import { withFile } from "../storage/files.ts";
-import { type Line, LineFile, linesOf, valueOf, windowsOf } from "./line-file.ts";
+import {
+  type Line,
+  LineFile,
+  lineOffsets,
+  linesOf,
+  valueOf,
+  valuesOf,
+  type Window,
+  windowsOf,
+} from "./line-file.ts";
 import {
   type Break,
   type EndRecord,
@@ -10,9 +19,22 @@ import {
   violationOfRecord,
   violationOfStart,
 } from "./record.ts";
-import { firstSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import {
+  blankSum,
+  firstSum,
+  lastSum,
+  nextSum,
+  type RecordText,
+  type Sum,
+  sumIn,
+  wholeLength,
+} from "./sum.ts";
 
 type ThreadRef = { hash: string; threadId: string };
+type LogRecord = StartRecord | Step | EndRecord;
+
+/** Gets a record, its text without its sum, and the position behind its line; false: no more of them. */
+type OnRecord = (record: LogRecord, text: RecordText, position: number) => boolean | void;
 
 /** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
 export class LogFold implements LogFacts {
@@ -48,21 +70,45 @@ export class LogFold implements LogFacts {
   }
 
   /** Takes the next line. Null: the log is broken there, or before. */
-  take({ value, bytes, start }: Line): StartRecord | Step | EndRecord | null {
+  take({ value, bytes, start }: Line): LogRecord | null {
     if (this.broken) return null;
     const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
-    if (reason !== null) {
-      this.#break(start, reason);
-      return null;
+    return reason === null ? this.#record(value) : this.#break(start, reason);
+  }
+
+  /**
+   * Takes the lines of a window, and gives each record that was taken. In the window's bytes the sums that are
+   * right become white space, so that they need not be parsed.
+   */
+  takeAll(window: Window, onRecord: OnRecord): void {
+    const { bytes, start } = window;
+    const offsets = lineOffsets(bytes);
+    const sum = this.sum === null ? null : lastSum(bytes, offsets, this.sum);
+    if (sum === null) return this.#takeEach(window, onRecord);
+    this.sum = sum;
+    const ends = offsets.slice(1).map((next) => blankSum(bytes, next - 1));
+    const values = valuesOf(bytes, offsets);
+    for (let n = 0; n < ends.length; n += 1) {
+      const from = offsets[n] as number;
+      const to = ends[n] as number;
+      const value = values ? values[n] : valueOf(bytes.subarray(from, to));
+      const reason = this.#violation(value);
+      if (reason !== null) return void this.#break(start + from, reason);
+      const position = start + (offsets[n + 1] as number);
+      if (onRecord(this.#record(value), { bytes, from, to }, position) === false) return;
     }
-    // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
-    delete (value as { sum?: unknown }).sum;
-    this.lines += 1;
-    if (this.lines === 1) return (this.start = value as StartRecord);
-    const record = value as Step | EndRecord;
-    if (isEnd(record)) return (this.end = record);
-    this.steps += 1;
-    return (this.last = record);
+  }
+
+  #takeEach(window: Window, onRecord: OnRecord): void {
+    const { bytes, start } = window;
+    for (const line of linesOf(window)) {
+      const record = this.take(line);
+      if (record === null) return;
+      const end = line.position - start - 1;
+      const to = this.sum === null ? end : blankSum(bytes, end);
+      const from = line.start - start;
+      if (onRecord(record, { bytes, from, to }, line.position) === false) return;
+    }
   }
 
   /**
@@ -80,8 +126,20 @@ export class LogFold implements LogFacts {
     return null;
   }
 
-  #break(offset: number, reason: string): void {
+  #break(offset: number, reason: string): null {
     this.broken = { line: this.lines + 1, offset, reason };
+    return null;
+  }
+
+  #record(value: unknown): LogRecord {
+    // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
+    if ((value as { sum?: unknown }).sum !== undefined) delete (value as { sum?: unknown }).sum;
+    this.lines += 1;
+    if (this.lines === 1) return (this.start = value as StartRecord);
+    const record = value as Step | EndRecord;
+    if (isEnd(record)) return (this.end = record);
+    this.steps += 1;
+    return (this.last = record);
   }
 
   #violation(value: unknown): string | null {
@@ -97,12 +155,12 @@ export class LogFold implements LogFacts {
     return `the start record is of the thread ${threadId} of ${hash}`;
   }
 
-  #takeSum(value: unknown, line: Uint8Array): string | null {
+  #takeSum(value: unknown, line: Buffer): string | null {
     const hasSum = Object.hasOwn(value as object, "sum");
     if (this.lines === 0 && !hasSum) this.sum = null;
     if (this.sum === null)
       return hasSum ? "the record has a sum, and those before it have none" : null;
-    const sum = nextSum(value, line, this.sum);
+    const sum = nextSum(line, this.sum);
     if (sum === null)
       return hasSum ? "the record does not have the sum that follows" : "the record has no sum";
     this.sum = sum;
@@ -138,28 +196,24 @@ export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; b
 /**
  * Reads a thread's log, also while it is written. A record without its newline may not be on the disk yet, and is
  * not there: only who drives the thread next takes it (`withUnended`), if its sum is right. Memory: the steps, and a
- * window of 8 MiB (or the longest line).
+ * window of 512 KiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
  */
 export function readLog(path: string, withUnended = false): ThreadLog | Unreadable {
   const steps: Step[] = [];
-  const log = fold(path, withUnended, (step) => steps.push(step));
+  const log = fold(path, { withUnended, onStep: (step) => void steps.push(step) });
   return log.kind === "thread" ? { ...log, steps } : log;
 }
 
-/** Reads a log as {@link readLog} does, and gives the bytes of each step too. */
-export function readLogBytes(path: string): { log: ThreadLog | Unreadable; bytes: Uint8Array[] } {
-  const steps: Step[] = [];
-  const bytes: Uint8Array[] = [];
-  const log = fold(path, false, (step, line) => {
-    steps.push(step);
-    bytes.push(line);
-  });
-  return { log: log.kind === "thread" ? { ...log, steps } : log, bytes };
-}
+/**
+ * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step, with its text, whose bytes
+ * hold it until `onStep` returns. It reads no further when that is false.
+ */
+export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =>
+  fold(path, { onStep });
 
 /** Reads a log as {@link readLog} does, but keeps only its outline. */
-export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, false);
+export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
 /** The start record of a log, or null when its first line is none. Reads no more than it must. */
 export function readStart(path: string): StartRecord | null {
@@ -188,32 +242,48 @@ export function readLast(path: string): LogLast {
   return { kind: "record", record: line.value as Step | EndRecord, size: line.position };
 }
 
-function fold(
-  path: string,
-  withUnended: boolean,
-  onStep?: (step: Step, bytes: Uint8Array) => void,
-): LogOutline | Unreadable {
+type OnStep = (step: Step, text: RecordText) => boolean | void;
+type FoldOptions = { withUnended?: boolean; onStep?: OnStep };
+
+function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOutline | Unreadable {
   const facts = new LogFold(path);
   let size = 0;
   let torn = 0;
   let isEnded = true;
-  const take = (line: Line) => {
+  let isLeft = false;
+  const onRecord: OnRecord = (record, text, position) => {
+    size = position;
+    if (record !== facts.last) return true;
+    isLeft = onStep?.(facts.last, text) === false;
+    return !isLeft;
+  };
+  const takeUnended = (line: Line) => {
+    const { bytes, position } = line;
     const record = facts.take(line);
-    if (record === null) return;
-    if (record === facts.last) onStep?.(facts.last, line.bytes);
-    size = line.position;
+    if (record) onRecord(record, { bytes, from: 0, to: blankSum(bytes, bytes.length) }, position);
   };
   withFile(path, (fd) => {
-    for (const window of windowsOf(fd)) {
-      for (const line of linesOf(window)) take(line);
-      const whole = facts.takeRest(window.rest, size);
-      isEnded = whole === null;
-      if (whole && withUnended) take(whole);
-      torn = whole && withUnended ? 0 : window.rest.length;
+    for (const window of windowsOf(fd, { memory: sharedMemory() })) {
+      facts.takeAll(window, onRecord);
+      if (isLeft) return;
+      const unended = facts.takeRest(window.rest, size);
+      isEnded = unended === null;
+      const isTaken = unended !== null && withUnended;
+      if (isTaken) takeUnended(unended);
+      torn = isTaken ? 0 : window.rest.length;
       if (facts.broken) return;
     }
   });
   const { start, broken, end, last, steps, sum } = facts;
   if (start) return { kind: "thread", start, broken, end, last, steps, sum, size, torn, isEnded };
   return broken ? { kind: "headless", broken } : { kind: "empty", torn };
+}
+
+/** The same memory for each window. */
+function sharedMemory(): (length: number) => Buffer {
+  let memory = Buffer.alloc(0);
+  return (length) => {
+    if (memory.length < length) memory = Buffer.allocUnsafe(length);
+    return memory.subarray(0, length);
+  };
 }

@@ -16,37 +16,63 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
-const textOf = (sum: Sum): string => sum.toString(16).padStart(16, "0");
+const firstPiece = 4 * 1024;
+const piece = 256 * 1024;
+const closingBrace = 125;
+const space = 32;
+
+/** How the text of a record with this sum ends. */
+const tailOf = (sum: Sum): string => `${field}${sum.toString(16).padStart(16, "0")}"}`;
 
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
   const body = json.slice(0, -1);
   const sum = xxHash64(body, previous);
-  return { text: `${body}${field}${textOf(sum)}"}`, sum };
+  return { text: body + tailOf(sum), sum };
 }
 
-/** Records, each the bytes of its JSON with or without a sum, as the lines of one chain. */
-export function sealedLines(records: readonly Uint8Array[]): { bytes: Uint8Array; sum: Sum } {
-  const length = records.reduce((total, record) => total + record.length + tailLength + 1, 0);
-  const bytes = Buffer.allocUnsafe(length);
-  let at = 0;
-  let sum = firstSum;
-  for (const record of records) {
-    const body = bodyOf(record);
-    bytes.set(body, at);
-    at += body.length;
-    sum = xxHash64(body, sum);
-    at += bytes.write(`${field}${textOf(sum)}"}\n`, at, "latin1");
+/** The JSON text of a record without a sum: the bytes from one offset to another. */
+export type RecordText = { bytes: Buffer; from: number; to: number };
+
+/** A record's JSON, without a sum, as its text. */
+export function recordText(json: string): RecordText {
+  const bytes = Buffer.from(json);
+  return { bytes, from: 0, to: bytes.length };
+}
+
+/** Makes records the lines of one chain, and gives the lines on in pieces. */
+export class Sealer {
+  /** That of the last record. */
+  sum: Sum = firstSum;
+  readonly #write: (lines: Uint8Array) => void;
+  #lines: Buffer = Buffer.allocUnsafe(firstPiece);
+  #length = 0;
+
+  constructor(write: (lines: Uint8Array) => void) {
+    this.#write = write;
   }
-  return { bytes: bytes.subarray(0, at), sum };
-}
 
-function bodyOf(record: Uint8Array): Uint8Array {
-  const tail = Buffer.from(record.subarray(Math.max(0, record.length - tailLength))).toString(
-    "latin1",
-  );
-  const isSealed = tail.startsWith(field) && pattern.test(tail.slice(field.length, -2));
-  return record.subarray(0, record.length - (isSealed ? tailLength : 1));
+  add({ bytes, from, to }: RecordText): void {
+    this.#makeRoom(to - from + tailLength);
+    const lines = this.#lines;
+    const start = this.#length;
+    const end = start + bytes.copy(lines, start, from, to - 1);
+    this.sum = xxHash64(lines.subarray(start, end), this.sum);
+    this.#length = end + lines.write(`${tailOf(this.sum)}\n`, end, "latin1");
+  }
+
+  /** Gives on what is left. */
+  flush(): void {
+    if (this.#length > 0) this.#write(this.#lines.subarray(0, this.#length));
+    this.#length = 0;
+  }
+
+  #makeRoom(length: number): void {
+    if (this.#length + length <= this.#lines.length) return;
+    this.flush();
+    if (length <= this.#lines.length && this.#lines.length >= piece) return;
+    this.#lines = Buffer.allocUnsafe(Math.max(length, piece));
+  }
 }
 
 /** The sum that a record names; null when it has none in the form of one. */
@@ -55,13 +81,34 @@ export function sumIn(value: unknown): Sum | null {
   return typeof sum === "string" && pattern.test(sum) ? BigInt(`0x${sum}`) : null;
 }
 
+/** The sum of a line, without its newline, when it is the one that comes after `previous`; else null. */
+export function nextSum(line: Buffer, previous: Sum): Sum | null {
+  return lastSum(line, [0, line.length + 1], previous);
+}
+
 /**
- * The sum of a record, given as its value and the bytes of its line, when it is the one that comes after
- * `previous`; else null.
+ * The sum of the last of some lines, given as where each begins and where the next one would, when each has the
+ * sum that comes after the one before it; else null.
  */
-export function nextSum(value: unknown, line: Uint8Array, previous: Sum): Sum | null {
-  const sum = xxHash64(line.subarray(0, -tailLength), previous);
-  return (value as { sum?: unknown }).sum === textOf(sum) ? sum : null;
+export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum): Sum | null {
+  let sum = previous;
+  for (let n = 1; n < offsets.length; n += 1) {
+    const end = (offsets[n] as number) - 1;
+    const tail = end - tailLength;
+    const start = offsets[n - 1] as number;
+    if (tail <= start) return null;
+    sum = xxHash64(bytes.subarray(start, tail), sum);
+    if (bytes.toString("latin1", tail, end) !== tailOf(sum)) return null;
+  }
+  return sum;
+}
+
+/** Makes the sum that ends before an offset white space. Gives the end of the record's text then. */
+export function blankSum(bytes: Buffer, end: number): number {
+  const tail = end - tailLength;
+  bytes[tail] = closingBrace;
+  bytes.fill(space, tail + 1, end);
+  return tail + 1;
 }
 
 /**
@@ -71,8 +118,8 @@ export function nextSum(value: unknown, line: Uint8Array, previous: Sum): Sum | 
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;
-    const sum = textOf(xxHash64(bytes.subarray(0, at), previous));
-    if (bytes.toString("latin1", at + field.length, length) === `${sum}"}`) return length;
+    const sum = xxHash64(bytes.subarray(0, at), previous);
+    if (bytes.toString("latin1", at, length) === tailOf(sum)) return length;
   }
   return null;
 }

@@ -20,7 +20,7 @@ import {
   systemError,
 } from "../../test/fixtures/faulty-disk.ts";
 import {
-  bytesOf,
+  textsOf,
   sealedLogOf,
   startLine,
   stepLine,
@@ -44,7 +44,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const first = bytesOf(startLine);
+const first = textsOf(startLine);
 const firstLog = sealedLogOf(startLine);
 const writingTo = (disk: FaultyDisk): Writing => {
   useSystem(disk.system);

@@ -13,7 +13,7 @@ import {
 } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
-import { type Sum, sealed, sealedLines } from "./sum.ts";
+import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
 
 /** How a log is written; `syncer` null leaves the sync to the system. */
 export type Writing = { syncer: Syncer | null };
@@ -40,6 +40,8 @@ const newline = encoder.encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
+/** Adds a record to a log that is being made. */
+export type AddRecord = (record: RecordText) => void;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
@@ -70,12 +72,17 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log that holds these records, each the bytes of its JSON; sums that they have are made anew. It appears
-   * whole or not at all, and is durable on return.
+   * Makes a log of the records that `fill` adds. It appears whole or not at all, also when `fill` throws, and is
+   * durable on return.
    */
-  static create(path: string, records: readonly Uint8Array[], writing: Writing): LogWriter {
-    const { bytes, sum } = sealedLines(records);
-    return LogWriter.#make(path, [bytes], sum, writing, true);
+  static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
+    const fillFile = (writer: LogWriter) => {
+      const sealer = new Sealer((lines) => writer.#write(lines));
+      fill((record) => sealer.add(record));
+      sealer.flush();
+      writer.#sum = sealer.sum;
+    };
+    return LogWriter.#make(path, fillFile, writing, true);
   }
 
   /**
@@ -87,14 +94,17 @@ export class LogWriter {
       const bytes = Buffer.allocUnsafe(size);
       return bytes.subarray(0, readFully(fd, bytes, 0));
     };
-    const bytes = withFile(path, read);
-    return LogWriter.#make(path, isEnded ? [bytes] : [bytes, newline], sum, writing, false);
+    const fillFile = (writer: LogWriter) => {
+      writer.#write(withFile(path, read));
+      if (!isEnded) writer.#write(newline);
+      writer.#sum = sum;
+    };
+    return LogWriter.#make(path, fillFile, writing, false);
   }
 
   static #make(
     path: string,
-    pieces: readonly Uint8Array[],
-    sum: Sum | null,
+    fillFile: (writer: LogWriter) => void,
     writing: Writing,
     isNew: boolean,
   ): LogWriter {
@@ -105,8 +115,8 @@ export class LogWriter {
     let named: string | null = aside;
     try {
       fd = openOwnFile(aside, O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
-      const writer = new LogWriter(path, fd, { size: 0, sum }, writing);
-      for (const piece of pieces) writer.#write(piece);
+      const writer = new LogWriter(path, fd, { size: 0, sum: firstSum }, writing);
+      fillFile(writer);
       if (syncer) files.syncData(fd);
       files.rename(aside, path);
       named = isNew ? path : null;

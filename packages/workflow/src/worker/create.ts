@@ -10,9 +10,11 @@ import {
   isRounds,
   type StartRequest,
 } from "../control/control.ts";
-import { readLog, readLogBytes, type ThreadLog } from "../log/log.ts";
+import { readLog, readStart, scanLog, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
+import { type RecordText, recordText } from "../log/sum.ts";
 import {
+  type AddRecord,
   checkRecordSize,
   LogWriter,
   type TornTail,
@@ -23,7 +25,7 @@ import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import { firstOf, notFound } from "../thread/selection.ts";
+import { notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
@@ -42,14 +44,24 @@ export function createLog(
   rounds: number = defaultMaxRounds,
 ): CreatedThread {
   const path = dataPath(root, hash, checkThreadId(request.threadId));
-  const source = request.fork ? readSource(root, request.fork) : null;
-  const start = startRecord(hash, request, source, rounds);
-  const copied = source && request.fork ? copySteps(source, request.fork) : firstSteps(request);
-  const head = bytesOf(start);
-  checkRecordSize(head);
+  const { fork } = request;
+  const source = fork ? sourceOf(root, fork) : null;
+  const start = startRecord(hash, request, source?.start, rounds);
+  const head = recordText(textOf(start));
+  checkRecordSize(head.bytes);
   makeFolder(dirname(path));
-  const writer = LogWriter.create(path, [head, ...copied.bytes], writing);
-  return { start, steps: copied.steps, writer };
+  const steps: Step[] = [];
+  const fill = (add: AddRecord) => {
+    const addStep = (step: Step, text = recordText(textOf(step))) => {
+      steps.push(step);
+      add(text);
+    };
+    add(head);
+    if (fork && source) copySteps(source.path, fork, addStep);
+    const { input } = fork ?? request;
+    if (input) addStep(inputStep(input));
+  };
+  return { start, writer: LogWriter.create(path, fill, writing), steps };
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -102,18 +114,37 @@ function readThread<T>(path: string, threadId: string, read: (path: string) => T
   }
 }
 
-type Source = { log: ThreadLog; bytes: Uint8Array[]; keep: number[] };
-type Copied = { steps: Step[]; bytes: Uint8Array[] };
-
-function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): Source {
+function sourceOf(root: Root, { hash, threadId }: ForkRequest) {
   if (!isHash(hash)) throw notFound(threadId);
   const path = dataPath(root, hash, checkThreadId(threadId));
-  const { log, bytes } = readThread(path, threadId, readLogBytes);
+  const start = readThread(path, threadId, readStart);
+  if (!start) throw notFound(threadId);
+  return { path, start };
+}
+
+/** Gives each step of a log that a fork keeps. */
+function copySteps(
+  path: string,
+  { threadId, keep, edit }: ForkRequest,
+  addStep: (step: Step, text?: RecordText) => void,
+): void {
+  const count = keptBy(keep);
+  let number = 0;
+  let kept = 0;
+  const onStep = (step: Step, text: RecordText): boolean => {
+    const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
+    number += 1;
+    if (!isKept) return kept < count;
+    kept += 1;
+    if (edit && kept === count) addStep(edited(step, edit));
+    else addStep(step, text);
+    return kept < count;
+  };
+  const log = readThread(path, threadId, (file) => scanLog(file, onStep));
   if (log.kind !== "thread") throw notFound(threadId);
-  const keep = "first" in kept ? firstOf(kept.first) : kept;
-  const last = keep.at(-1) ?? -1;
-  if (last < log.steps.length) return { log, bytes, keep };
-  const message = `the thread ${threadId} has ${log.steps.length} steps, not ${last + 1}`;
+  if (kept === count) return;
+  const needed = "first" in keep ? keep.first : (keep.at(-1) ?? 0) + 1;
+  const message = `the thread ${threadId} has ${log.steps} steps, not ${needed}`;
   throw WorkflowError.missing(
     "NO_SUCH_STEP",
     message,
@@ -121,13 +152,21 @@ function readSource(root: Root, { hash, threadId, keep: kept }: ForkRequest): So
   );
 }
 
+const keptBy = (keep: ForkRequest["keep"]): number => ("first" in keep ? keep.first : keep.length);
+
+const edited = (step: Step, { content, meta }: NonNullable<ForkRequest["edit"]>): Step => ({
+  ...step,
+  content: content ?? step.content,
+  meta: meta ?? step.meta,
+});
+
 function startRecord(
   hash: string,
   { workflow: name, threadId, fork, ...given }: StartRequest,
-  source: Source | null,
+  source: StartRecord | undefined,
   rounds: number,
 ): StartRecord {
-  const before = source?.log.start.parameters;
+  const before = source?.parameters;
   const maxRounds = given.maxRounds ?? before?.options.maxRounds ?? rounds;
   const params = given.params === undefined ? before?.params : given.params;
   return {
@@ -140,28 +179,9 @@ function startRecord(
       ...(params === undefined ? {} : { params }),
     },
     timestamp: system.clock.now(),
-    ...(fork && source && { forkFrom: { threadId: fork.threadId, steps: source.keep.length } }),
+    ...(fork && { forkFrom: { threadId: fork.threadId, steps: keptBy(fork.keep) } }),
   };
 }
-
-function firstSteps({ input }: StartRequest): Copied {
-  const steps = input ? [inputStep(input)] : [];
-  return { steps, bytes: steps.map(bytesOf) };
-}
-
-function copySteps({ log, bytes, keep }: Source, { edit, input }: ForkRequest): Copied {
-  const steps = keep.map((index) => log.steps[index] as Step);
-  const added: Step[] = [];
-  const last = edit && steps.pop();
-  if (edit && last) {
-    added.push({ ...last, content: edit.content ?? last.content, meta: edit.meta ?? last.meta });
-  }
-  if (input) added.push(inputStep(input));
-  const copied = keep.slice(0, steps.length).map((index) => bytes[index] as Uint8Array);
-  return { steps: [...steps, ...added], bytes: [...copied, ...added.map(bytesOf)] };
-}
-
-const bytesOf = (record: StartRecord | Step): Uint8Array => Buffer.from(textOf(record));
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };
