@@ -101,14 +101,16 @@ describe("the surroundings of a client (F27)", () => {
     await store.whenStatus({ hash, threadId: threadId ?? "" }, "completed");
   });
 
-  test("reach a worker though the storage root's path is too long for a socket", async () => {
-    const store = new TestStore((folder) => join(folder, "x".repeat(100), "y".repeat(100)));
-    const hash = await store.add(endless);
-    const ref = await store.start(hash);
-    await until(async () => (await listLive(store.root)).length === 1);
-    await killThread(store.root, ref);
-    expect((await store.read(ref)).status).toBe("killed");
-  });
+  for (const folders of [2, 6, 35]) {
+    test(`reach a worker though the storage root's path has ${folders * 100} bytes`, async () => {
+      const store = new TestStore((folder) => join(folder, `${"x".repeat(99)}/`.repeat(folders)));
+      const hash = await store.add(endless);
+      const ref = await store.start(hash);
+      await until(async () => (await listLive(store.root)).length === 1);
+      await killThread(store.root, ref);
+      expect((await store.read(ref)).status).toBe("killed");
+    });
+  }
 
   test("reach it also without a TMPDIR", async () => {
     const store = new TestStore((folder) => join(folder, "x".repeat(100), "y".repeat(100)));

@@ -28,6 +28,11 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
   ENXIO: ["NOT_A_FILE", "it is no plain file with one name", "move it away if you did not make it"],
   EMFILE: ["TOO_MANY_FILES", "this process has too many open files", "raise the limit (ulimit -n)"],
   ENFILE: ["TOO_MANY_FILES", "the system has too many open files", "close some programs"],
+  ENAMETOOLONG: [
+    "PATH_TOO_LONG",
+    "the path is too long",
+    "set UNCAGED_WORKFLOW_STORAGE_ROOT to a shorter path",
+  ],
   EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you go on"],
 };
 

@@ -92,6 +92,12 @@ describe("the storage root", () => {
     expect(refusal(() => openRoot({ path: join(folder, "link") }))).toBe("ROOT_OPEN_TO_OTHERS");
   });
 
+  for (const name of ["a?b", "a\\b", "x/".repeat(2100)]) {
+    test(`from which nothing could run is refused before anything is written: ${name.slice(0, 5)}`, () => {
+      expect(refusal(() => openRoot({ path: join(folder, name) }))).toBe("ROOT_UNUSABLE");
+    });
+  }
+
   test("in a folder that may not be written can't be made, and says why", () => {
     const file = join(import.meta.dir, "root.ts");
     const program = `
