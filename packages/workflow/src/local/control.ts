@@ -10,13 +10,21 @@ import type {
 import type { Environment, ThreadCommand } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
-import { hasTaken } from "../thread/selection.ts";
+import { hasTaken, requestIdOf } from "../thread/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";
 import { definedEnv } from "./start.ts";
 import { readView } from "./threads.ts";
-import { ask, askAgain, askWorker, type ControlRequest } from "./worker-client.ts";
+import {
+  ask,
+  askAgain,
+  askWorker,
+  type ControlRequest,
+  isLost,
+  type Reply,
+  silentWorker,
+} from "./worker-client.ts";
 
 /** @see Host.control */
 export async function control(
@@ -37,10 +45,12 @@ export async function control(
 
 /** Stops a running thread at its next yield. Until then it is seen as `running`. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
+  checkOpen(root, await readView(root, ref));
+  const request = { ...toThread("POST", ref, "pause"), timeoutMs: shortTimeoutMs };
+  const reply = await askListening<Controlled>(root, ref.hash, request);
+  if (reply.kind === "reply") return reply.value;
   const view = await readView(root, ref);
   checkOpen(root, view);
-  const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
-  if (reply.kind === "reply") return reply.value;
   throw WorkflowError.failed(
     "NOT_RUNNING",
     `${ref.threadId} does not run: it is ${view.status}`,
@@ -59,13 +69,36 @@ export async function resumeThread(
 ): Promise<Controlled> {
   const body = { env: definedEnv(env), durability, input } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
+  const { threadId, hash } = ref;
   // A live worker reads the log itself, and one is started only for a thread that can go on.
-  const reply = await ask<Controlled>(root, ref.hash, request);
+  const reply = await askListening<Controlled>(root, hash, request);
   if (reply.kind === "reply") return reply.value;
+  const mayRepeat = input === undefined || requestIdOf(input) !== undefined;
+  if (reply.kind === "lost" && !mayRepeat) throw reply.error;
   const view = await readView(root, ref);
-  if (input && hasTaken(root, ref, input)) return { threadId: ref.threadId };
+  if (input && hasTaken(root, ref, input)) return { threadId };
   checkOpen(root, view);
-  return askWorker(root, ref.hash, request);
+  if (!mayRepeat) return askWorker(root, hash, request);
+  const hasBegun = (refusal: string) => (refusal === "ALREADY_RUNNING" ? { threadId } : null);
+  return askAgain(root, hash, request, { done: hasBegun, wasLost: reply.kind === "lost" });
+}
+
+type Asked<T> = Exclude<Reply<T>, { kind: "silent" }> | { kind: "lost"; error: unknown };
+
+/** Asks the worker that listens, if any. @throws WorkflowError what it answered, `WORKER_SILENT`. */
+async function askListening<T>(
+  root: Root,
+  hash: string,
+  request: ControlRequest,
+): Promise<Asked<T>> {
+  try {
+    const reply = await ask<T>(root, hash, request);
+    if (reply.kind !== "silent") return reply;
+  } catch (error) {
+    if (isLost(error)) return { kind: "lost", error };
+    throw error;
+  }
+  throw silentWorker(root, hash, request.timeoutMs);
 }
 
 const toThread = (
@@ -81,7 +114,8 @@ function checkOpen(root: Root, view: ThreadView): void {
   if ("result" in view) throw endedError(threadId, status);
 }
 
-const killTimeoutMs = 5_000;
+// What needs no loading of the bundle is answered at once, or the worker is blocked.
+const shortTimeoutMs = 5_000;
 const forcedTimeoutMs = 2_000;
 const deathTimeoutMs = 5_000;
 
@@ -101,10 +135,15 @@ export async function killThread(
   const view = await readView(root, ref);
   if (force && (await isStuckIn(root, ref))) return await endStuck(root, view, env);
   checkOpen(root, view);
-  const timeoutMs = force ? forcedTimeoutMs : killTimeoutMs;
+  const timeoutMs = force ? forcedTimeoutMs : shortTimeoutMs;
   const request = { ...toThread("POST", ref, "kill"), timeoutMs };
+  const isKilled = async (refusal: string) =>
+    refusal === "THREAD_ENDED" && (await readView(root, ref)).status === "killed"
+      ? { threadId: ref.threadId }
+      : null;
   try {
-    return { ...(await askWorker<Controlled>(root, ref.hash, request)), resumed: [] };
+    const done = await askAgain<Controlled>(root, ref.hash, request, { done: isKilled });
+    return { ...done, resumed: [] };
   } catch (error) {
     if (!force || !isWorkflowError(error) || error.code !== "WORKER_SILENT") throw error;
   }
@@ -170,5 +209,7 @@ export async function removeThread(
     );
   }
   const body: RemoveRequest = { force };
-  return await askWorker(root, ref.hash, { ...toThread("DELETE", ref), body });
+  const isGone = (refusal: string) =>
+    refusal === "THREAD_NOT_FOUND" ? { threadId: ref.threadId } : null;
+  return await askAgain(root, ref.hash, { ...toThread("DELETE", ref), body }, { done: isGone });
 }

@@ -113,9 +113,9 @@ async function startNew(
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
   const isPrewarmed = prewarmed?.root === root && prewarmed.hash === hash;
-  const candidate = isPrewarmed ? prewarmed.candidate : newCandidate(root, hash);
+  const first = isPrewarmed ? prewarmed.candidate : newCandidate(root, hash);
   // By its id a thread starts once, however often it is asked for.
-  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body }, candidate);
+  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body }, { first });
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
@@ -74,6 +74,8 @@ async function send<T>(unix: string, hash: string, request: ControlRequest): Pro
     response = await fetch(`http://worker${path}`, {
       unix,
       method,
+      // A connection that is kept may be to a worker that has ended.
+      keepalive: false,
       signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined ? {} : { body: textOf(body) }),
     });
@@ -191,7 +193,7 @@ export async function askWorker<T>(
     const reply = await ask<T>(root, hash, request);
     if (reply.kind === "reply") return reply.value;
     if (reply.kind === "silent") {
-      throw endStuckLoader(root, hash) ?? silent(hash, request.timeoutMs ?? controlTimeoutMs);
+      throw silentWorker(root, hash, request.timeoutMs);
     }
     if (!candidate || hasEnded(candidate)) {
       if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
@@ -205,15 +207,41 @@ export async function askWorker<T>(
   }
 }
 
-/** As {@link askWorker}, for what has no second effect: a worker that is just ending may have taken the first. */
-export async function askAgain<T>(...given: Parameters<typeof askWorker>): Promise<T> {
+/**
+ * What {@link askAgain} may be given: the worker that was started already; whether one was lost with the request
+ * before; and the reply where the next refuses, with such a code, because that one has done it.
+ */
+type Again<T> = {
+  first?: Candidate | null;
+  wasLost?: boolean;
+  done?: (refusal: string) => T | null | Promise<T | null>;
+};
+
+/** As {@link askWorker}, for what may be asked twice: when the worker is lost before it answers, the next is asked. */
+export async function askAgain<T>(
+  root: Root,
+  hash: string,
+  request: ControlRequest,
+  { first, wasLost = false, done = () => null }: Again<T> = {},
+): Promise<T> {
   try {
-    return await askWorker<T>(...given);
+    return await askWorker<T>(root, hash, request, first);
   } catch (error) {
-    if (!(error instanceof WorkflowError) || error.code !== "WORKER_LOST") throw error;
-    return await askWorker<T>(...given);
+    if (!wasLost && isLost(error))
+      return await askAgain(root, hash, request, { wasLost: true, done });
+    const reply = wasLost && isWorkflowError(error) ? await done(error.code) : null;
+    if (reply === null) throw error;
+    return reply;
   }
 }
+
+/** Whether a worker ended before it answered: what it was asked for may be done or not. */
+export const isLost = (error: unknown): boolean =>
+  isWorkflowError(error) && error.code === "WORKER_LOST";
+
+/** The error that a worker has the request and does not answer; one that is stuck in loading its bundle is ended. */
+export const silentWorker = (root: Root, hash: string, ms = controlTimeoutMs): WorkflowError =>
+  endStuckLoader(root, hash) ?? silent(hash, ms);
 
 // A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.

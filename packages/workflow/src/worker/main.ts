@@ -24,6 +24,8 @@ import { WorkerInfoFile } from "./worker-info.ts";
 const loadTimeoutMs = controlTimeoutMs - 2_000;
 /** The exit code of a worker that found another one in its place. */
 const busyCode = 75;
+/** How long a worker that has let everything go still refuses the requests that were on their way to it. */
+const lingerMs = 250;
 
 process.umask(0o077);
 const [root, hash, idleText] = process.argv.slice(2) as [Root, string, string];
@@ -102,6 +104,7 @@ async function close(): Promise<void> {
     () => threads.release(),
     () => threads.hasUnsynced || info.remove(),
     () => lock?.release(),
+    () => Bun.sleep(lingerMs),
   ];
   for (const cleanUp of cleanUps) {
     try {
