@@ -17,7 +17,8 @@ import { listThreads } from "../src/local/list.ts";
 import { listLive } from "../src/local/live.ts";
 import { openLocalHost } from "../src/local/local.ts";
 import { dataPath, runDir, socketName, workerInfoPath } from "../src/storage/paths.ts";
-import { identify, readWorkerInfo } from "../src/worker/worker-info.ts";
+import { realSystem } from "../src/system/real.ts";
+import { readWorkerInfo } from "../src/worker/worker-info.ts";
 import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
@@ -205,7 +206,9 @@ describe("a frozen worker (F9)", () => {
     } catch {
       // It is gone, as it should be.
     }
-    expect(identify(worker?.pid ?? 0)?.startTime).not.toBe(worker?.startTime as string);
+    expect(realSystem.processes.identify(worker?.pid ?? 0)?.startTime).not.toBe(
+      worker?.startTime as string,
+    );
     expect(readFileSync(path, "utf8")).toBe(bytes);
     expect(store.lines(ref).filter(({ role }) => role === "__end__")).toHaveLength(1);
   }, 40_000);

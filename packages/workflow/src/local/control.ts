@@ -12,7 +12,8 @@ import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
 import { hasTaken, requestIdOf } from "../thread/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
-import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
+import { system } from "../system/system.ts";
+import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";
 import { definedEnv } from "./start.ts";
 import { readView } from "./threads.ts";
@@ -181,7 +182,7 @@ async function endStuck(root: Root, view: ThreadView, env: Environment): Promise
 async function endWorker(root: Root, hash: string): Promise<string[]> {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (worker && isAlive(worker.identity)) {
-    endGroup(worker.identity.pid);
+    system.processes.kill(worker.identity.pid);
     const lock = takeLock(lockPath(root, hash), deathTimeoutMs);
     lock?.release();
     if (lock) return worker.live;

@@ -26,10 +26,11 @@ import {
   storedHashes,
 } from "../storage/paths.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
+import type { Child } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { keptSteps } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import { askAgain, type Candidate, spawnWorker } from "./worker-client.ts";
+import { askAgain, spawnWorker } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
@@ -50,7 +51,7 @@ export function checkStored(root: Root, name: string, hash: string): void {
 }
 
 /** A worker that was started before its first thread was. */
-export type Prewarmed = { root: Root; hash: string; candidate: Candidate };
+export type Prewarmed = { root: Root; hash: string; candidate: Child };
 
 /**
  * Starts the worker of a workflow, or gives null when one listens: it boots while the caller is still at
@@ -67,7 +68,7 @@ export async function prewarmWorker(
   return candidate && { root, hash, candidate };
 }
 
-const newCandidate = (root: Root, hash: string): Candidate | null =>
+const newCandidate = (root: Root, hash: string): Child | null =>
   system.files.exists(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
 
 /**

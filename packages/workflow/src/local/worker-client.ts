@@ -1,23 +1,14 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
-import { diskError, systemCode } from "../storage/disk-error.ts";
-import { openOwnFile } from "../storage/files.ts";
+import { diskError } from "../storage/disk-error.ts";
+import { openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
 import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
-import { endGroup, isAlive, readWorkerInfo } from "../worker/worker-info.ts";
+import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
+import { system } from "../system/system.ts";
+import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
@@ -32,10 +23,6 @@ export type ControlRequest = {
  */
 export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind: "silent" };
 
-// sockaddr_un holds 104 bytes with the final zero on macOS, 108 on Linux: unix(4), unix(7).
-const longestSocketPath = 103;
-const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "ConnectionRefused"]);
-
 /**
  * Sends one request to the worker of a hash, if one listens.
  *
@@ -43,56 +30,33 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
-  if (!existsSync(socket)) return { kind: "nobody" };
-  if (Buffer.byteLength(socket) <= longestSocketPath) return send(socket, hash, request);
-  const folder = makeTemporary();
-  try {
-    symlinkSync(runDir(root), join(folder, "r"));
-    return await send(join(folder, "r", socketName(hash)), hash, request);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  if (!system.files.exists(socket)) return { kind: "nobody" };
+  const { method, path, timeoutMs = controlTimeoutMs } = request;
+  const given = { method, path, ...(request.body !== undefined && { body: textOf(request.body) }) };
+  const outcome = await system.sockets.request(socket, given, timeoutMs).catch((error: unknown) => {
+    throw diskError(error, "reach the worker at", socket);
+  });
+  if (outcome.kind === "lost") throw lost(hash, outcome.error);
+  return outcome.kind === "response" ? replyOf<T>(hash, outcome.response) : outcome;
 }
 
-function makeTemporary(): string {
+function replyOf<T>(hash: string, { status, body }: SocketResponse): Reply<T> {
+  let value: T | Failure;
   try {
-    return mkdtempSync(join(tmpdir(), "uw-"));
-  } catch {
-    // TMPDIR may name a folder that is not there.
-  }
-  try {
-    return mkdtempSync("/tmp/uw-");
+    value = JSON.parse(body) as T | Failure;
   } catch (error) {
-    throw diskError(error, "make a folder in", tmpdir());
+    throw lost(hash, error);
   }
+  if (status < 300) return { kind: "reply", value: value as T };
+  const { error } = value as Failure;
+  if (error.code === "WORKER_CLOSING") return { kind: "nobody" };
+  throw new WorkflowError(error);
 }
 
-async function send<T>(unix: string, hash: string, request: ControlRequest): Promise<Reply<T>> {
-  const { method, path, body, timeoutMs = controlTimeoutMs } = request;
-  let response: Response;
-  try {
-    response = await fetch(`http://worker${path}`, {
-      unix,
-      method,
-      // A connection that is kept may be to a worker that has ended.
-      keepalive: false,
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined ? {} : { body: textOf(body) }),
-    });
-    const value = (await response.json()) as T | Failure;
-    if (response.ok) return { kind: "reply", value: value as T };
-    const { error } = value as Failure;
-    if (error.code === "WORKER_CLOSING") return { kind: "nobody" };
-    throw new WorkflowError(error);
-  } catch (error) {
-    if (error instanceof WorkflowError) throw error;
-    if (error instanceof Error && error.name === "TimeoutError") return { kind: "silent" };
-    if (nobody.has(systemCode(error) ?? "")) return { kind: "nobody" };
-    const hint =
-      "what was committed is kept; see the status of the thread: uncaged-workflow threads";
-    const message = `the worker of ${hash} ended before it answered`;
-    throw WorkflowError.failed("WORKER_LOST", message, hint, error);
-  }
+function lost(hash: string, error: unknown): WorkflowError {
+  const hint = "what was committed is kept; see the status of the thread: uncaged-workflow threads";
+  const message = `the worker of ${hash} ended before it answered`;
+  return WorkflowError.failed("WORKER_LOST", message, hint, error);
 }
 
 // A worker that had to read what is nested too deeply would end, and all its threads with it.
@@ -114,6 +78,7 @@ const defaultIdleMs = 3_000;
 const startTimeoutMs = 20_000;
 const busyCode = 75;
 const mostCandidates = 20;
+const largestWorkerLog = 1024 * 1024 * 1024;
 
 /** How many logs a worker syncs at once. The disk takes them together, so that more are not slower. */
 const syncsAtOnce = 32;
@@ -122,56 +87,34 @@ const syncsAtOnce = 32;
 const passedOn =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
 
-/** A worker process that was started, and may find another in its place. */
-export type Candidate = {
-  readonly exitCode: number | null;
-  readonly signalCode: string | number | null;
-};
-
 /** Starts a worker of a hash, detached, without a pipe. Whether it gets the lock is seen later. */
-export function spawnWorker(root: Root, hash: string): Candidate {
+export function spawnWorker(root: Root, hash: string): Child {
   createRoot(root);
   const output = openWorkerLog(workerLogPath(root, hash));
   const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
   try {
-    const child = Bun.spawn(command(root, hash), {
-      cwd: runDir(root),
+    return system.processes.startWorker([root, hash, String(idleMs())], {
+      folder: runDir(root),
       // Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
       env: { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) },
-      stdio: ["ignore", output, output],
-      detached: true,
+      output,
     });
-    child.unref();
-    return child;
   } finally {
-    closeSync(output);
+    system.files.close(output);
   }
 }
 
+function idleMs(): number {
+  const given = Number(process.env[idleVariable] ?? defaultIdleMs);
+  return Number.isFinite(given) && given >= 0 ? given : defaultIdleMs;
+}
+
 function openWorkerLog(path: string): number {
-  const { O_APPEND, O_CREAT, O_WRONLY } = constants;
   try {
     return openOwnFile(path, O_WRONLY | O_APPEND | O_CREAT);
   } catch (error) {
     throw diskError(error, "open", path);
   }
-}
-
-// Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
-function command(root: Root, hash: string): string[] {
-  const given = Number(process.env[idleVariable] ?? defaultIdleMs);
-  const idleMs = Number.isFinite(given) && given >= 0 ? given : defaultIdleMs;
-  const entry = import.meta.url.endsWith(".ts") ? "../worker/main.ts" : "./worker.js";
-  return [
-    process.execPath,
-    "--no-env-file",
-    "--no-install",
-    "--config=/dev/null",
-    Bun.fileURLToPath(new URL(entry, import.meta.url)),
-    root,
-    hash,
-    String(idleMs),
-  ];
 }
 
 /**
@@ -184,9 +127,9 @@ export async function askWorker<T>(
   root: Root,
   hash: string,
   request: ControlRequest,
-  first: Candidate | null = null,
+  first: Child | null = null,
 ): Promise<T> {
-  const deadline = performance.now() + startTimeoutMs;
+  const deadline = system.clock.elapsed() + startTimeoutMs;
   let candidate = first;
   let candidates = first ? 1 : 0;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 1.3, 25)) {
@@ -198,12 +141,12 @@ export async function askWorker<T>(
     if (!candidate || hasEnded(candidate)) {
       if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
       if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
-      if (candidate) await Bun.sleep(20 * candidates);
+      if (candidate) await system.clock.sleep(20 * candidates);
       candidate = spawnWorker(root, hash);
       candidates += 1;
     }
-    if (performance.now() > deadline) throw silent(hash, startTimeoutMs);
-    await Bun.sleep(waitMs);
+    if (system.clock.elapsed() > deadline) throw silent(hash, startTimeoutMs);
+    await system.clock.sleep(waitMs);
   }
 }
 
@@ -212,7 +155,7 @@ export async function askWorker<T>(
  * before; and the reply where the next refuses, with such a code, because that one has done it.
  */
 type Again<T> = {
-  first?: Candidate | null;
+  first?: Child | null;
   wasLost?: boolean;
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
@@ -248,7 +191,7 @@ export const silentWorker = (root: Root, hash: string, ms = controlTimeoutMs): W
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
-  endGroup(worker.identity.pid);
+  system.processes.kill(worker.identity.pid);
   return WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",
     `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
@@ -256,11 +199,11 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   );
 }
 
-const hasEnded = ({ exitCode, signalCode }: Candidate): boolean =>
+const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
   exitCode !== null || signalCode !== null;
 
 // One that found another in its place, was asked to close, or was killed has not failed: the next may do.
-const hasFailed = ({ exitCode }: Candidate): boolean =>
+const hasFailed = ({ exitCode }: Child): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
 function silent(hash: string, ms: number): WorkflowError {
@@ -271,9 +214,10 @@ function silent(hash: string, ms: number): WorkflowError {
   );
 }
 
-function failedToStart(root: Root, hash: string, { exitCode }: Candidate): WorkflowError {
+function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowError {
   const path = workerLogPath(root, hash);
-  const last = readFileSync(path, "utf8").trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
+  const printed = new TextDecoder().decode(readOwnFile(path, largestWorkerLog) ?? undefined);
+  const last = printed.trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
   if (last === "") checkRoom(path);
   return WorkflowError.failed(
     "WORKER_FAILED",
@@ -286,10 +230,10 @@ function failedToStart(root: Root, hash: string, { exitCode }: Candidate): Workf
 function checkRoom(path: string): void {
   const log = openWorkerLog(path);
   try {
-    writeSync(log, "\n");
+    writeAll(log, Buffer.from("\n"));
   } catch (error) {
     throw diskError(error, "write", path);
   } finally {
-    closeSync(log);
+    system.files.close(log);
   }
 }

@@ -190,7 +190,8 @@ async function send(
 ): Promise<SocketOutcome> {
   try {
     const signal = timeoutSignal(timeoutMs);
-    const given = { unix, method, signal, ...(body !== undefined && { body }) };
+    // A connection that is kept may be to a worker that has ended.
+    const given = { unix, method, signal, keepalive: false, ...(body !== undefined && { body }) };
     const response = await fetch(`http://worker${path}`, given);
     const text = await response.text();
     return { kind: "response", response: { status: response.status, body: text } };

@@ -1,6 +1,6 @@
-import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { writeAll } from "../storage/files.ts";
 import { currentContext } from "./context.ts";
 import type { Threads } from "./threads.ts";
 
@@ -55,7 +55,7 @@ function streamTo(fd: number): Writable {
     write(chunk: Buffer, _encoding, done) {
       const context = currentContext();
       if (context) context.info.log("V1BZ6SHC", chunk.toString("utf8").replace(/\n$/, ""));
-      else writeSync(fd, chunk);
+      else writeAll(fd, chunk);
       done();
     },
   });
@@ -69,10 +69,9 @@ function once<T>(make: () => T): () => T {
 
 /**
  * Keeps a bundle from ending the process that its siblings run in: `process.exit` fails the thread that
- * calls it. Returns the real one, for the worker itself.
+ * calls it.
  */
-export function guardExit(): (code: number) => never {
-  const exit = process.exit.bind(process);
+export function guardExit(): void {
   process.exit = (code) => {
     const error = WorkflowError.failed(
       "BUNDLE_EXITED",
@@ -82,7 +81,6 @@ export function guardExit(): (code: number) => never {
     currentContext()?.fail(error);
     throw error;
   };
-  return exit;
 }
 
 /**

@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WorkerInfoFile, identify, isAlive, readWorkerInfo } from "./worker-info.ts";
+import { realSystem } from "../system/real.ts";
+import { WorkerInfoFile, isAlive, readWorkerInfo } from "./worker-info.ts";
 
+const identify = (pid: number) => realSystem.processes.identify(pid);
 let folder: string;
 let path: string;
 beforeEach(() => {

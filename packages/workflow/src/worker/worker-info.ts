@@ -1,8 +1,6 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { readOwnFile } from "../storage/files.ts";
-
-/** A process that can't be taken for a later one with the same pid. */
-export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
+import { readOwnFile, withFile, writeAll } from "../storage/files.ts";
+import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
+import { system } from "../system/system.ts";
 
 const longestFile = 1024 * 1024 * 1024;
 
@@ -20,23 +18,29 @@ export class WorkerInfoFile {
 
   constructor(path: string) {
     this.#path = path;
-    const identity = identify(process.pid) ?? { pid: process.pid, startTime: null, bootId: null };
-    this.followsLost = existsSync(path);
-    rmSync(path, { force: true });
-    writeFileSync(path, `${JSON.stringify(identity)}\n`, { flag: "wx", mode: 0o600 });
+    const { files, processes } = system;
+    const { pid } = processes;
+    const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
+    this.followsLost = files.exists(path);
+    files.remove(path);
+    this.#write(JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
   }
 
   /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
   note(threadId: string, live: boolean): void {
     try {
-      appendFileSync(this.#path, `${live ? "+" : "-"}${threadId}\n`);
+      this.#write(`${live ? "+" : "-"}${threadId}`, O_WRONLY | O_APPEND);
     } catch {
       // Without the note a forced kill leaves the thread interrupted; nothing is lost.
     }
   }
 
   remove(): void {
-    rmSync(this.#path, { force: true });
+    system.files.remove(this.#path);
+  }
+
+  #write(line: string, flags: number): void {
+    withFile(this.#path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
   }
 }
 
@@ -55,39 +59,8 @@ export function readWorkerInfo(path: string): WorkerInfo | null {
   }
 }
 
-/** Who the process with this pid is, or null when there is none. */
-export const identify = (pid: number): ProcessIdentity | null =>
-  process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
-
-// proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
-function identifyByProc(pid: number): ProcessIdentity | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
-    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-    return { pid, startTime, bootId };
-  } catch {
-    return null;
-  }
-}
-
-function identifyByPs(pid: number): ProcessIdentity | null {
-  const found = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)], { stderr: "ignore" });
-  const startTime = found.stdout.toString().trim();
-  return startTime === "" ? null : { pid, startTime, bootId: null };
-}
-
 /** Whether the process that an identity names still runs. */
 export function isAlive(identity: ProcessIdentity): boolean {
-  const now = identify(identity.pid);
+  const now = system.processes.identify(identity.pid);
   return now !== null && now.startTime === identity.startTime && now.bootId === identity.bootId;
-}
-
-/** Ends a worker at once. It leads its process group, so the commands that its roles started go with it. */
-export function endGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    process.kill(pid, "SIGKILL");
-  }
 }

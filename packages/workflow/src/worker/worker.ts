@@ -1,0 +1,115 @@
+import { join } from "node:path";
+import { loadBundle } from "../bundle/store.ts";
+import type { Bundle } from "../contract/contract.ts";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { controlTimeoutMs } from "../control/control.ts";
+import { durableWriting } from "../log/writer.ts";
+import { takeLock } from "../storage/lock.ts";
+import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
+import { type ControlServer, serveControl } from "./server.ts";
+import { Threads } from "./threads.ts";
+import { WorkerInfoFile } from "./worker-info.ts";
+
+const loadTimeoutMs = controlTimeoutMs - 2_000;
+/** The exit code of a worker that found another one in its place. */
+const busyCode = 75;
+/** How long a worker that has let everything go still refuses the requests that were on their way to it. */
+const lingerMs = 250;
+
+export type WorkerOptions = { root: Root; hash: string; idleMs: number };
+
+/**
+ * Runs the worker of a hash in this process, until it exits. It takes the hash's lock or exits with 75; serves
+ * the control socket; and exits automatically when it has had nothing to run for `idleMs` milliseconds. It loads the
+ * bundle at once, and again for each request that needs one that could not be loaded: that is then its answer.
+ *
+ * All of its state is in this call. `isolate` is called once, before a bundle is loaded: what a bundle may do to
+ * the process that it shares is then kept from others.
+ */
+export function runWorker(
+  { root, hash, idleMs }: WorkerOptions,
+  isolate: (threads: Threads) => void,
+): void {
+  const lock = takeLock(lockPath(root, hash), 0);
+  if (!lock) system.processes.exit(busyCode);
+
+  const info = new WorkerInfoFile(workerInfoPath(root, hash));
+  let bundle: Promise<Bundle> | null = null;
+  let cancelRest: (() => void) | null = null;
+  let server: ControlServer | null = null;
+  let closing = false;
+  let isIsolated = false;
+
+  const threads = new Threads({
+    root,
+    hash,
+    followsLost: info.followsLost,
+    load,
+    writing: durableWriting(),
+    note: (threadId, live) => info.note(threadId, live),
+    onChange: rest,
+  });
+
+  system.processes.onStop(() => void close());
+  server = serveControl(join(runDir(root), socketName(hash)), threads, rest);
+  // The request that this worker was started for is on its way. Should this fail, its own load reports it.
+  void load().catch(() => undefined);
+  rest();
+
+  function load(): Promise<Bundle> {
+    bundle ??= prepare().catch((error) => {
+      bundle = null;
+      throw error;
+    });
+    return bundle;
+  }
+
+  async function prepare(): Promise<Bundle> {
+    if (!isIsolated) isolate(threads);
+    isIsolated = true;
+    return Promise.race([loadBundle(root, hash), lateLoad(hash)]);
+  }
+
+  /** Arms the idle timer anew while there is nothing to run. */
+  function rest(): void {
+    cancelRest?.();
+    cancelRest = null;
+    if (closing || !isIdle()) return;
+    cancelRest = system.clock.after(idleMs, () => isIdle() && void close());
+  }
+
+  // Asked again when the time is over: a request that came in between may still load the bundle.
+  function isIdle(): boolean {
+    return !threads.busy && (server?.pending ?? 0) === 0;
+  }
+
+  async function close(): Promise<void> {
+    if (closing) return;
+    closing = true;
+    const cleanUps = [
+      () => server?.close(),
+      () => threads.release(),
+      () => threads.hasUnsynced || info.remove(),
+      () => lock?.release(),
+      () => system.clock.sleep(lingerMs),
+    ];
+    for (const cleanUp of cleanUps) {
+      try {
+        await cleanUp();
+      } catch (error) {
+        // Of what can't be cleaned up nothing keeps the next worker from beginning; one that stays would.
+        console.error(messageOf(error));
+      }
+    }
+    system.processes.exit(0);
+  }
+}
+
+// A top level that never ends must be an answer too, and come before the one who asked gives up.
+async function lateLoad(hash: string): Promise<never> {
+  await system.clock.sleep(loadTimeoutMs);
+  const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
+  const hint = "its top level may wait for something: do the work in run";
+  throw WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint);
+}
