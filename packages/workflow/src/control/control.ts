@@ -2,13 +2,14 @@ import type { ErrorRecord } from "../contract/error.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
- * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}.
+ * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}. A body that is none of these
+ * is refused with `BAD_REQUEST`.
  *
  *     GET    /threads             -> LiveThreads
  *     POST   /threads             StartRequest  -> Started
  *     POST   /threads/:id/pause   -> Controlled
  *     POST   /threads/:id/resume  ResumeRequest -> Controlled
- *     POST   /threads/:id/input   InputRequest  -> Controlled
+ *     POST   /threads/:id/input   AnswerRequest -> Controlled
  *     POST   /threads/:id/kill    -> Controlled
  *     DELETE /threads/:id         RemoveRequest -> Controlled
  */
@@ -22,6 +23,17 @@ export const mostRounds = 1_000_000;
 /** Whether a value can be a thread's maxRounds. */
 export const isRounds = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostRounds;
+
+/** The options of a workflow's `run` that the engine gives: a starter may give none of these names. */
+export const engineOptions: ReadonlySet<string> = new Set([
+  "threadId",
+  "maxRounds",
+  "signal",
+  "cwd",
+  "env",
+  "forkFrom",
+  "attempts",
+]);
 
 /** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
 export type Durability = "step" | "os";

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
+  engineOptions,
   type ForkRequest,
   isRounds,
   mostRounds,
@@ -120,8 +121,6 @@ async function startNew(
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
-const keptForEngine = new Set(["threadId", "maxRounds", "signal", "cwd", "env", "forkFrom"]);
-
 /** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
 function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
@@ -131,7 +130,7 @@ function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" 
       `give a whole number from 1 to ${mostRounds}`,
     );
   }
-  const taken = Object.keys(options).find((key) => keptForEngine.has(key));
+  const taken = Object.keys(options).find((key) => engineOptions.has(key));
   if (taken === undefined) return;
   throw WorkflowError.usage(
     "BAD_OPTION",

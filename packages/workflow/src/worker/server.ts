@@ -1,11 +1,6 @@
 import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
-import type {
-  AnswerRequest,
-  RemoveRequest,
-  ResumeRequest,
-  StartRequest,
-} from "../control/control.ts";
+import { answerRequest, removeRequest, resumeRequest, startRequest } from "../control/requests.ts";
 import { checkThreadId } from "../storage/paths.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
@@ -17,9 +12,6 @@ export type ControlServer = {
   /** Takes the socket away and answers no more requests: their senders start another worker. */
   close(): void;
 };
-
-// A bundle shares this process: what it does to JSON later must not reach a request.
-const { parse } = JSON;
 
 const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 409 };
 
@@ -71,17 +63,17 @@ async function answer({ method, path, body = "" }: SocketRequest, threads: Threa
     case "GET ":
       return { pid: system.processes.pid, threads: threads.list() };
     case "POST ":
-      return threads.start(parse(body) as StartRequest);
+      return threads.start(startRequest(body));
     case "POST :id/pause":
       return threads.pause(threadId);
     case "POST :id/resume":
-      return threads.resume(threadId, parse(body) as ResumeRequest);
+      return threads.resume(threadId, resumeRequest(body));
     case "POST :id/input":
-      return threads.answer(threadId, parse(body) as AnswerRequest);
+      return threads.answer(threadId, answerRequest(body));
     case "POST :id/kill":
       return threads.kill(threadId);
     case "DELETE :id":
-      return threads.remove(threadId, parse(body) as RemoveRequest);
+      return threads.remove(threadId, removeRequest(body));
     default:
       throw noSuchRequest(method, path);
   }

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ulid } from "ulid";
+import type { Failure } from "../src/control/control.ts";
+import { runDir, socketName, threadsDir } from "../src/storage/paths.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
+import { asker } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+
+let store: TestStore;
+let ref: ThreadRef & { threadId: string };
+beforeAll(async () => {
+  store = new TestStore();
+  ref = await store.start(await store.add(asker), "", {
+    options: { wait: { expiresAt: Date.now() + 3_600_000 } },
+  });
+  await store.whenStatus(ref, "waiting");
+});
+afterAll(removeStores);
+
+async function send(method: string, path: string, body: unknown) {
+  const unix = join(runDir(store.root), socketName(ref.hash));
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const response = await fetch(`http://worker${path}`, { unix, method, body: text });
+  return { status: response.status, value: (await response.json()) as Partial<Failure> };
+}
+
+async function expectRefusal(method: string, path: string, body: unknown): Promise<string> {
+  const logs = () => readdirSync(threadsDir(store.root, ref.hash)).sort();
+  const before = [logs(), store.lines(ref)];
+  const { status, value } = await send(method, path, body);
+  expect([value.error?.code, status]).toEqual(["BAD_REQUEST", 400]);
+  expect([logs(), store.lines(ref)]).toEqual(before);
+  return value.error?.message ?? "";
+}
+
+describe("a start that a worker can't take is refused, and makes no log", () => {
+  const threadId = ulid();
+  const sound = { threadId, workflow: "asker", env: {} };
+  const other = { hash: "EYHPV6X8XHTCS", threadId: ulid() };
+  const malformed: Record<string, unknown> = {
+    "no JSON": "{",
+    "no body": "",
+    "no object": [],
+    "no thread id": { ...sound, threadId: 5 },
+    "a path as thread id": { ...sound, threadId: "../../x" },
+    "no workflow": { threadId, env: {} },
+    "a workflow that is no text": { ...sound, workflow: { name: "x" } },
+    "no environment": { threadId, workflow: "asker" },
+    "an environment of numbers": { ...sound, env: { A: 1 } },
+    "a durability of its own": { ...sound, durability: "none" },
+    "a prompt that is no text": { ...sound, prompt: 7 },
+    "half a round": { ...sound, maxRounds: 0.5 },
+    "no round": { ...sound, maxRounds: 0 },
+    "options that are a list": { ...sound, options: [] },
+    "an option of the engine's": { ...sound, options: { maxRounds: "many" } },
+    "a folder that is no text": { ...sound, options: { cwd: 1 } },
+    "an answer without content": { ...sound, input: {} },
+    "an answer whose meta is a list": { ...sound, input: { content: "", meta: [] } },
+    "a fork of nothing": { ...sound, fork: {} },
+    "a fork of a path": { ...sound, fork: { ...other, hash: "../..", keep: [] } },
+    "a fork that keeps no list": { ...sound, fork: { ...other, keep: "all" } },
+    "a fork that keeps steps backwards": { ...sound, fork: { ...other, keep: [1, 0] } },
+    "a fork that keeps a step twice": { ...sound, fork: { ...other, keep: [0, 0] } },
+    "a fork that keeps less than nothing": { ...sound, fork: { ...other, keep: { first: -1 } } },
+    "an edit that is no text": { ...sound, fork: { ...other, keep: [0], edit: { content: 1 } } },
+    "an edit whose meta is null": { ...sound, fork: { ...other, keep: [0], edit: { meta: null } } },
+  };
+  for (const [what, body] of Object.entries(malformed)) {
+    test(what, async () => void (await expectRefusal("POST", "/threads", body)));
+  }
+
+  test("and the reason names the field", async () => {
+    const body = { ...sound, input: { content: 1 } };
+    expect(await expectRefusal("POST", "/threads", body)).toBe(
+      "input: content is a number, not a text",
+    );
+  });
+});
+
+test("what else a worker can't take changes nothing", async () => {
+  const path = `/threads/${ref.threadId}`;
+  await expectRefusal("POST", `${path}/resume`, { env: null });
+  await expectRefusal("POST", `${path}/input`, { env: {} });
+  await expectRefusal("POST", `${path}/input`, { env: {}, input: { content: null } });
+  await expectRefusal("DELETE", path, {});
+});
+
+test("a sound start beside them is taken", async () => {
+  const body = { threadId: ulid(), workflow: "asker", env: {}, options: { more: [1] } };
+  expect((await send("POST", "/threads", body)).status).toBe(200);
+});
