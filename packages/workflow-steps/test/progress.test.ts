@@ -68,6 +68,46 @@ describe("a checkpoint from inside of a Branch's arm", () => {
   });
 });
 
+describe("a chain that broke out of its loop", () => {
+  const broken = (children: string[], inside: StepDocument[] = []) =>
+    flow(
+      [
+        { id: "Loop_A", while: "_index < 3", maxIterations: 3, children, next: "Set_End" },
+        { id: "Noop_Break", next: "BREAK" },
+        { id: "Set_Beside", target: "$a[$a.length]", value: "beside", next: "RETURN" },
+        ...inside,
+        { id: "Set_End", target: "$a[$a.length]", value: "end", next: "RETURN" },
+      ],
+      { vars },
+    );
+
+  test("does not keep what runs beside it from going on after a crash", async () => {
+    const trial = new Trial(broken(["Noop_Break", "Set_Beside"]));
+    const whole = await trial.run();
+    for (const kept of whole.steps.keys()) {
+      const { steps } = await trial.run(whole.steps.slice(0, kept));
+      expect(steps.map(({ role }) => role)).toEqual(whole.steps.map(({ role }) => role));
+    }
+  });
+
+  test("has broken out of it in every checkpoint too: in an arm, and in a fork", async () => {
+    const arm: StepDocument = {
+      id: "Branch_A",
+      cases: [["true", "Noop_Break"]],
+      next: "Set_Beside",
+    };
+    const fork: StepDocument = { id: "Noop_F", children: ["Noop_Break"], next: "Set_Beside" };
+    for (const construct of [arm, fork]) {
+      const document = broken([construct.id], [construct]);
+      const { checkpoints, variables } = await ran(document);
+      expect(variables.$a).toEqual(["end"]);
+      for (const from of checkpoints) {
+        expect((await ran(document, { from })).variables.$a).toEqual(["end"]);
+      }
+    }
+  });
+});
+
 describe("the targets of out", () => {
   test("may hold _result, and are resolved once", async () => {
     const { events, status, variables } = await ran(

@@ -114,6 +114,7 @@ export const checkpointSchema = z
     artifacts: z.record(text, z.object({ path: text, size_bytes: number })),
     completedSteps: z.array(stepID),
     completedBranches: z.record(text, texts),
+    brokenBranches: z.record(text, texts).optional(),
     loopProgress: z.record(text, number),
     eventSeq: number,
     version: text,

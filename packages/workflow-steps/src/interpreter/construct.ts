@@ -112,7 +112,7 @@ export async function runLoop(task: Task): Promise<Done> {
 
   /** Gives how many iterations are done. */
   async function runSerial(): Promise<number> {
-    for (let index = first; index < total && !isBroken; index += 1) {
+    for (let index = first; index < total && (!isBroken || isBegun(index)); index += 1) {
       if (source === null) context.locals._index = index;
       const isTested = source === null && !isBegun(index);
       if (isTested && !context.condition(step.while)) return index;

@@ -6,7 +6,13 @@ import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document
 import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
 import { insideOf } from "../state/marks.ts";
-import type { Answered, Commit, Inside, Position } from "../state/state.ts";
+import {
+  type Answered,
+  type Commit,
+  dropMarks,
+  type Inside,
+  type Position,
+} from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
@@ -187,7 +193,6 @@ function importedInside({ run }: Interpreter, id: string): Inside | null {
   const { imported } = run.state;
   if (!(id in imported.completedBranches || id in imported.loopProgress)) return null;
   const inside = insideOf(run.workflow.outline, id, imported);
-  delete imported.completedBranches[id];
-  delete imported.loopProgress[id];
+  dropMarks(imported, id);
   return inside;
 }

@@ -90,9 +90,11 @@ export function restoredState(
   const checkpoint = checkCheckpoint(workflow, given);
   const { outline } = workflow;
   const { completedBranches = {}, loopProgress = {}, completedSteps = [] } = checkpoint;
+  const { brokenBranches } = checkpoint;
   const at = stepID ?? checkpoint.currentStepID;
   const marks = marksAt(outline, at, completedSteps, stepID !== undefined, {
     completedBranches,
+    brokenBranches,
     loopProgress,
   });
   const begun = newState(workflow, checkpoint.workflowID ?? runID, {});
@@ -127,6 +129,7 @@ export const records: Readonly<Record<string, Form>> = {
   localVars: { type: "object" },
   artifacts: { type: "object" },
   completedBranches: { type: "object", additionalProperties: names },
+  brokenBranches: { type: "object", additionalProperties: names },
   loopProgress: { type: "object", additionalProperties: count },
 };
 

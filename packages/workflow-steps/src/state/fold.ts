@@ -10,6 +10,7 @@ import {
   answerKey,
   childWorkflow,
   type Commit,
+  dropMarks,
   newState,
   type RunState,
   type StepAt,
@@ -46,10 +47,8 @@ export class Fold {
       child.fold.apply(role.slice(child.prefix.length), { ...commit, path: child.path });
       return;
     }
-    for (const construct of [...commit.path.map((part) => part.in), role]) {
-      // The run has come to the construct: the marks that a checkpoint had of it are used up.
-      delete state.imported.completedBranches[construct];
-      delete state.imported.loopProgress[construct];
+    for (const { in: construct } of [...commit.path, { in: role }]) {
+      dropMarks(state.imported, construct);
     }
     state.eventSeq = Math.max(state.eventSeq, commit.eventSeq);
     for (const write of commit.variables) {
@@ -198,8 +197,7 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
     }
     if (inside) continue;
     // What is entered anew has no marks of the time before.
-    delete state.imported.completedBranches[part.in];
-    delete state.imported.loopProgress[part.in];
+    dropMarks(state.imported, part.in);
   }
 }
 

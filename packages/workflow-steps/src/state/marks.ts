@@ -1,5 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
-import { ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
+import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
 import { chainKey, entered, hasEnded, isParallel, startAt } from "./position.ts";
 import type { Inside, Marks, Position, RunState } from "./state.ts";
@@ -8,6 +8,7 @@ import type { Inside, Marks, Position, RunState } from "./state.ts";
 export function marksOf(outline: Outline, { imported, position }: RunState): Marks {
   const marks: Marks = {
     completedBranches: { ...imported.completedBranches },
+    ...(imported.brokenBranches && { brokenBranches: { ...imported.brokenBranches } }),
     loopProgress: { ...imported.loopProgress },
   };
   collect(outline, position, marks);
@@ -32,8 +33,10 @@ function collect(outline: Outline, { ended = {}, inside, next }: Position, marks
     // Its iterations share the marks of what lies in them: they would be those of none.
     if (isConcurrent) return;
   } else {
-    const done = [...inside.chains].filter(([, chain]) => hasEnded(chain)).map(([key]) => key);
-    if (done.length > 0) marks.completedBranches[next] = done;
+    const done = [...inside.chains].filter(([, chain]) => hasEnded(chain));
+    if (done.length > 0) marks.completedBranches[next] = done.map(([key]) => key);
+    const broken = done.filter(([, chain]) => chain.next === BREAK).map(([key]) => key);
+    if (broken.length > 0) (marks.brokenBranches ??= {})[next] = broken;
   }
   for (const chain of inside.chains.values()) collect(outline, chain, marks);
 }
@@ -83,12 +86,16 @@ export function importedBy(outline: Outline, marks: Marks): Marks {
 }
 
 function keptMarks(
-  { completedBranches, loopProgress }: Marks,
+  { completedBranches, brokenBranches, loopProgress }: Marks,
   isKept: (id: string) => boolean,
 ): Marks {
   const of = <T>(marks: Record<string, T>): Record<string, T> =>
     Object.fromEntries(Object.entries(marks).filter(([id]) => isKept(id)));
-  return { completedBranches: of(completedBranches), loopProgress: of(loopProgress) };
+  return {
+    completedBranches: of(completedBranches),
+    ...(brokenBranches && { brokenBranches: of(brokenBranches) }),
+    loopProgress: of(loopProgress),
+  };
 }
 
 /** What can run after a construct, without itself and what lies inside of it. */
@@ -152,9 +159,12 @@ function marked(outline: Outline, id: string, marks: Marks): Inside {
     return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
   }
   const done = marks.completedBranches[id] ?? [];
+  const broken = marks.brokenBranches?.[id] ?? [];
   const arm = done.find((child) => step && !step.children?.includes(child));
   const isBodyDone = done.some((child) => child !== arm);
   const inside = entered(isBodyDone ? { ...(arm !== undefined && { selected: arm }) } : null);
-  for (const child of done) inside.chains.set(child, startAt(RETURN));
+  for (const child of done) {
+    inside.chains.set(child, startAt(broken.includes(child) ? BREAK : RETURN));
+  }
   return inside;
 }

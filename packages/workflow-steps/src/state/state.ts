@@ -34,11 +34,20 @@ export type Answered = { payload: unknown; requestId?: string; timedOut: boolean
 /** The position of one run of a step: the step as the log names it, and all constructs around it. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
-/** How far constructs are, as a checkpoint has it: the finished children, the finished iterations. */
+/**
+ * How far constructs are, as a checkpoint has it: the finished children, those of them that broke out of the
+ * loop around, the finished iterations.
+ */
 export type Marks = {
   completedBranches: Record<string, string[]>;
+  brokenBranches?: Record<string, string[]>;
   loopProgress: Record<string, number>;
 };
+
+/** A construct was come to: the marks that a checkpoint had of it are used up. */
+export function dropMarks(marks: Marks, construct: string): void {
+  for (const record of Object.values(marks)) delete record[construct];
+}
 
 /**
  * The position of a chain. The positions of a run, a tree by the paths of its commits, are all the progress

@@ -203,7 +203,9 @@ class Draft {
 
   #branch(plan: Of<"branch">, place: Place, next: string, around: Partial<StepDocument>): string {
     const { cases, hasElse, isShared } = plan;
-    const inner = { ...this.#breakable(plan, place), counting: countingInside(place) };
+    // Of an arm a checkpoint names the step itself: what came before it there does not run again.
+    const counting = plan.inside.chains.length > 0 ? countingInside(place) : place.counting;
+    const inner = { ...place, counting };
     const last = cases.length - 1;
     const made: [string, string][] = [];
     for (const [at, { when, chain }] of cases.entries()) {
@@ -276,7 +278,7 @@ class Draft {
   }
 
   #subflow(plan: Of<"subflow">, place: Place): Partial<StepDocument> {
-    const path = `child-${this.#shared.steps}.json`;
+    const path = this.#id("child-", ".json");
     this.#shared.subflows[path] = new Draft(this.#shared).document(path, plan.entries, true);
     const target = this.#targetFor(plan, place);
     const out = {
@@ -290,13 +292,7 @@ class Draft {
   #inside(plan: Plan, place: Place): Partial<StepDocument> {
     const { inside, kind } = plan;
     if (kind === "loop" || kind === "while" || inside.chains.length === 0) return {};
-    return this.#chains(inside, false, this.#breakable(plan, place));
-  }
-
-  // A checkpoint can't say that a chain which is marked as done broke the loop.
-  #breakable({ inside }: Plan, place: Place): Place {
-    const isMarked = inside.chains.length > 0 && place.counting !== "all";
-    return isMarked ? { ...place, loop: "none" } : place;
+    return this.#chains(inside, false, place);
   }
 
   #chains(
