@@ -99,7 +99,7 @@ async function* eventsOf({ body }: Response, late: number): AsyncGenerator<Messa
   if (!reader) return;
   const bound = setTimeout(
     () => void reader.cancel().catch(() => undefined),
-    late - performance.now(),
+    Math.max(0, late - performance.now()),
   );
   const decoder = new TextDecoder();
   let text = "";

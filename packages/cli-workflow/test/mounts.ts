@@ -1,0 +1,116 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+function run(...command: string[]): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command);
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
+  return stdout.toString().trim();
+}
+
+/** Undone last first, by {@link unmountAll}. */
+const made: (() => void)[] = [];
+
+/** For `afterAll`, once the processes on the file systems have ended. */
+export function unmountAll(): void {
+  for (const undo of made.splice(0).reverse()) undo();
+}
+
+function mount(path: string, ...args: string[]): void {
+  run("mount", ...args, path);
+  made.push(() => run("umount", "-l", path));
+}
+
+/** Why no file system can be mounted here, for the name of a test that is left out; null where it can. */
+export function whyNoMounts(...programs: string[]): string | null {
+  if (process.platform !== "linux") return "only Linux has what it needs";
+  if (process.getuid?.() !== 0) return "it needs root, to mount a file system";
+  const missing = ["mount", "umount", ...programs].find((name) => Bun.which(name) === null);
+  if (missing !== undefined) return `it needs the program ${missing}`;
+  try {
+    new SmallDisk(mkdtempSync(join(tmpdir(), "uw-mount-")), 64);
+    unmountAll();
+    return null;
+  } catch (error) {
+    return `it can't mount: ${String(error)}`;
+  }
+}
+
+/** A disk in memory of so many KB, at a folder that is there. */
+export class SmallDisk {
+  readonly path: string;
+
+  constructor(path: string, kilobytes: number) {
+    this.path = path;
+    mount(path, "-t", "tmpfs", "-o", `size=${kilobytes}k,mode=700`, "tmpfs");
+  }
+
+  /** Leaves no byte of room. */
+  fill(): void {
+    const path = join(this.path, "ballast");
+    writeFileSync(path, "");
+    // A write that finds too little room fails and leaves what fitted in.
+    for (const size of [1 << 20, 1 << 16, 1 << 12]) {
+      Bun.spawnSync([
+        "dd",
+        "if=/dev/zero",
+        `of=${path}`,
+        `bs=${size}`,
+        "oflag=append",
+        "conv=notrunc",
+      ]);
+    }
+  }
+
+  free(): void {
+    rmSync(join(this.path, "ballast"));
+  }
+
+  writable(is: boolean): void {
+    run("mount", "-o", `remount,${is ? "rw" : "ro"}`, this.path);
+  }
+}
+
+/**
+ * A disk with ext4, at a folder that is there, whose blocks are a file on a {@link SmallDisk}: where that is full,
+ * blocks that were never written can't be, a sync reports so once, and what it could not write is lost though the
+ * system's cache shows it.
+ */
+export class FailingDisk {
+  readonly #path: string;
+  readonly #below: SmallDisk;
+  readonly #device: string;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#below = new SmallDisk(mkdtempSync(join(tmpdir(), "uw-disk-")), 64 * 1024);
+    const image = join(this.#below.path, "image");
+    run("truncate", "-s", "48M", image);
+    this.#device = run("losetup", "-f", "--show", image);
+    made.push(() => run("losetup", "-d", this.#device));
+    // A write that the file takes in part counts as done for a loop device: it must be one block, or none.
+    writeFileSync(`/sys/block/${basename(this.#device)}/queue/max_sectors_kb`, "4");
+    run("mkfs.ext4", "-q", "-b", "4096", "-E", "nodiscard", this.#device);
+    mount(path, "-o", "nodiscard", this.#device);
+    chmodSync(path, 0o700);
+    mkdirSync(join(path, "home"), { recursive: true });
+  }
+
+  /** From here on what needs new blocks can't be synced. */
+  fail(): void {
+    this.#below.fill();
+  }
+
+  work(): void {
+    this.#below.free();
+  }
+
+  /** Forgets what the system's cache shows and the disk does not have, once nobody uses the disk. */
+  async remount(): Promise<void> {
+    for (let tries = 0; Bun.spawnSync(["umount", this.#path]).exitCode !== 0; tries += 1) {
+      if (tries === 200) throw new Error(`${this.#path} is in use`);
+      await Bun.sleep(50);
+    }
+    run("mount", "-o", "nodiscard", this.#device, this.#path);
+  }
+}
