@@ -13,7 +13,7 @@ const made: (() => void)[] = [];
 
 /** For `afterAll`, once the processes on the file systems have ended. */
 export function unmountAll(): void {
-  for (const undo of made.splice(0).reverse()) undo();
+  for (const undo of made.splice(0).toReversed()) undo();
 }
 
 function mount(path: string, ...args: string[]): void {
@@ -28,7 +28,7 @@ export function whyNoMounts(...programs: string[]): string | null {
   const missing = ["mount", "umount", ...programs].find((name) => Bun.which(name) === null);
   if (missing !== undefined) return `it needs the program ${missing}`;
   try {
-    new SmallDisk(mkdtempSync(join(tmpdir(), "uw-mount-")), 64);
+    mount(mkdtempSync(join(tmpdir(), "uw-mount-")), "-t", "tmpfs", "tmpfs");
     unmountAll();
     return null;
   } catch (error) {
