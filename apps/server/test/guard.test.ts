@@ -135,6 +135,29 @@ describe("the printed URL", () => {
     expect((await visit("/api/threads", browser)).headers.get("content-type")).toContain("json");
   });
 
+  test("is followed from another site by a page that loads itself again, with the cookie", async () => {
+    const link = {
+      Accept: "text/html,application/xhtml+xml,*/*;q=0.8",
+      "Sec-Fetch-Site": "cross-site",
+      "Sec-Fetch-Mode": "navigate",
+      "Sec-Fetch-Dest": "document",
+    };
+    for (const path of ["/", "/threads/x", `/?token=${serving.token}`]) {
+      const { status, headers, body } = await visit(path, link);
+      expect([status, headers.get("set-cookie")]).toEqual([200, undefined]);
+      expect(body).toContain('<meta http-equiv="refresh" content="0">');
+      expect(body).not.toContain(serving.token);
+    }
+    expect((await visit("/api/threads", link)).status).toBe(403);
+    expect((await visit("/", { ...link, "Sec-Fetch-Dest": "iframe" })).status).toBe(403);
+  });
+
+  test("of a host that is not the server's is refused by a page", async () => {
+    const { status, body } = await visit("/", { Host: "evil.example", Accept: "text/html" });
+    expect(status).toBe(403);
+    expect(body).toContain("<p>This server does not answer to that Host</p>");
+  });
+
   test("is of no use to a page of another site", async () => {
     const evil = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" };
     expect((await visit(`/?token=${serving.token}`, evil)).status).toBe(403);

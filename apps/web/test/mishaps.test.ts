@@ -90,3 +90,22 @@ test("a page without its token shows what to do, not that there is no server", a
   // The browser's own messages about the refusals are no errors of the page.
   await closePages();
 }, 30_000);
+
+test("a link of another site opens the page that it names", async () => {
+  const id = await serving.run("counter");
+  const address = `http://127.0.0.1:${serving.port}/threads/${id}`;
+  const body = `<a href="${address}">the thread</a>`;
+  const other = Bun.serve({
+    port: 0,
+    hostname: "localhost",
+    fetch: () => new Response(body, { headers: { "Content-Type": "text/html" } }),
+  });
+  try {
+    const page = await open(serving);
+    await page.goto(`http://localhost:${other.port}/`);
+    await page.getByRole("link", { name: "the thread" }).click();
+    await page.getByRole("article", { name: "Step 3: count" }).waitFor();
+  } finally {
+    await other.stop(true);
+  }
+}, 30_000);

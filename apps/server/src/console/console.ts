@@ -105,7 +105,7 @@ export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
   method === "GET" &&
   (headers.get("accept") ?? "").includes("text/html") &&
-  isPagePath(new URL(url).pathname);
+  isPagePath(URL.parse(url)?.pathname ?? "/");
 
 const notBuilt = (): Response =>
   plainPage(200, [
@@ -113,18 +113,34 @@ const notBuilt = (): Response =>
     'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
   ]);
 
-export const noToken = (): Response =>
-  plainPage(401, [
+/** Why a browser gets no page, for its reader. */
+export function refusalPage({ headers }: Request, status: number, refusal: Refusal): Response {
+  const { code, message, hint } = refusal;
+  const isVisit =
+    headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+  // Who follows a link of another site brings no cookie; a page of ours that is loaded again does.
+  if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
+  if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
+  return plainPage(status, [
     "This server requires its token, and this browser does not have it, or no longer.",
     "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
   ]);
+}
 
-function plainPage(status: number, paragraphs: string[]): Response {
+type Refusal = { code: string; message: string; hint: string | null };
+
+const again = '<meta http-equiv="refresh" content="0">';
+
+const sentence = (text: string): string =>
+  Bun.escapeHTML(text.slice(0, 1).toUpperCase() + text.slice(1));
+
+function plainPage(status: number, paragraphs: string[], head = ""): Response {
   const page = `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width">
+    ${head}
     <title>uncaged-workflow</title>
   </head>
   <body>

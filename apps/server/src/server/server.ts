@@ -10,7 +10,7 @@ import {
   type ConsoleFiles,
   consoleFiles,
   isPagePath,
-  noToken,
+  refusalPage,
   wantsPage,
 } from "../console/console.ts";
 import { limitBody, untypedAsJson } from "../guard/body.ts";
@@ -87,8 +87,11 @@ export function startServer(options: ServerOptions): RunningServer {
     } catch (error) {
       const { status, body } = errorResponseTo(request, error, root);
       if (status === 500) console.error(error);
-      const isPage = status === 401 && wantsPage(request);
-      return protect(isPage ? noToken() : Response.json(body, { status }));
+      const { error: refusal } = body;
+      const isPage = typeof refusal === "object" && wantsPage(request);
+      return protect(
+        isPage ? refusalPage(request, status, refusal) : Response.json(body, { status }),
+      );
     }
   });
   const port = server.port ?? options.port;
