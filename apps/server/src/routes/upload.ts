@@ -18,8 +18,9 @@ export async function addFiles(host: Host, name: string, file: string, files: Se
   checkFiles(files, file);
   return await withUpload(file, files, async (path, plain) => {
     const warnings: string[] = [];
-    const steps = stepsSource((warning) => warnings.push(plain(warning)));
-    const added = await host.register(name, path, { sources: [steps] });
+    const steps = stepsSource((warning) => warnings.push(plain(warning)), { isClosed: true });
+    const within = path.slice(0, -file.length);
+    const added = await host.register(name, path, { sources: [steps], within });
     return { ...added, warnings };
   });
 }

@@ -16,11 +16,15 @@ export type StepsSource = {
  * Step workflows as sources of bundles: `.json`, `.yaml` and `.yml` files. A file is checked, and so are
  * those that its steps run by a literal path, relative to the file; all become one bundle, with the
  * default adapters that they use.
- * `warn` gets each warning of the check, with file, line and column.
+ * `warn` gets each warning of the check, with file, line and column. With `isClosed` no file outside of the
+ * document's folder is read.
  *
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */
-export function stepsSource(warn: (warning: string) => void): StepsSource {
+export function stepsSource(
+  warn: (warning: string) => void,
+  { isClosed = false }: { isClosed?: boolean } = {},
+): StepsSource {
   const checked = (text: string, file: string) => {
     const { document, warnings } = checkedDocument(text, file);
     for (const warning of [...warnings, ...unserved(document, file)]) warn(warning);
@@ -31,7 +35,9 @@ export function stepsSource(warn: (warning: string) => void): StepsSource {
     async module(text, file) {
       const gathered = await gather(checked(text, file), file, async (path, step, by) => {
         const child = join(dirname(file), path);
-        return checked(await readChild(child, step, join(dirname(file), by)), child);
+        const parent = join(dirname(file), by);
+        if (isClosed && path.startsWith("../")) throw unreadable(child, step, parent);
+        return checked(await readChild(child, step, parent), child);
       });
       return { code: moduleCode(gathered), resolve: ownFiles() };
     },
@@ -42,14 +48,17 @@ async function readChild(path: string, step: string, by: string): Promise<string
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
   } catch (cause) {
-    throw failure(
-      "SUBFLOW_MISSING",
-      `${by}: ${step}: the workflow ${path} can't be read`,
-      "a literal workflow_path is relative to the file that names it",
-      { cause },
-    );
+    throw unreadable(path, step, by, cause);
   }
 }
+
+const unreadable = (path: string, step: string, by: string, cause?: unknown) =>
+  failure(
+    "SUBFLOW_MISSING",
+    `${by}: ${step}: the workflow ${path} can't be read`,
+    "a literal workflow_path is relative to the file that names it",
+    { cause },
+  );
 
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;

@@ -1,19 +1,20 @@
 // The process in which `build.ts` builds: Bun's bundler, away from the user's environment.
 import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve as resolvePath } from "node:path";
 import {
   isWorkflowError,
   messageOf,
   toErrorRecord,
   type WorkflowError,
 } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
 import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
 import { bunFlags, openChannel } from "./child.ts";
 import { finishBuild, ownName, ownPackages, portableNames } from "./finish.ts";
 
 const { request, answer } = openChannel();
-const { source, tsconfig, out, resolve } = request as BuildRequest;
+const { source, tsconfig, out, resolve, within } = request as BuildRequest;
 const define = {
   "process.env.NODE_ENV": '"production"',
   "import.meta.main": "false",
@@ -76,16 +77,34 @@ async function build(): Promise<void> {
     tsconfig,
     define,
     throw: false,
+    metafile: within !== undefined,
     plugins: [ownPackages(resolve)],
   });
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");
   if (!result.success || !map) throw buildFailed(result.logs.map(placed));
+  if (within !== undefined) checkInside(within, result.metafile?.inputs ?? {});
   const [code, second] = files;
   if (!code || second) throw notOneFile(second?.path ?? "none");
   const whole = finishBuild(await code.text(), await map.text());
   await writeFile(join(out, "code.js"), whole.code);
   await writeFile(join(out, "code.map"), whole.map);
+}
+
+/** Refuses what a file of the folder imports from outside of it. */
+function checkInside(folder: string, inputs: Bun.BuildMetafile["inputs"]): void {
+  const isInside = (path: string) => resolvePath(path).startsWith(join(folder, "/"));
+  const ours = new Set([ownName, ...Object.keys(resolve)]);
+  const problems = Object.entries(inputs)
+    .filter(([path]) => isInside(path))
+    .flatMap(([path, { imports }]) =>
+      imports
+        .filter((one) => one.path in inputs && !isInside(one.path))
+        .flatMap(({ original = "" }) =>
+          ours.has(original) ? [] : `${resolvePath(path)}: Could not resolve: ${show(original)}`,
+        ),
+    );
+  if (problems.length > 0) throw buildFailed(problems);
 }
 
 function notOneFile(second: string): WorkflowError {

@@ -11,12 +11,14 @@ export type Built = { code: Uint8Array; map: string };
 
 /**
  * What `build-child` is asked. It writes `code.js` and `code.map` into the folder `out`. `resolve` has
- * the files of packages that the source's folder need not have.
+ * the files of packages that the source's folder need not have; from outside of `within` nothing else is
+ * imported.
  */
 export type BuildRequest = {
   source: string;
   tsconfig: string;
   out: string;
+  within?: string;
   resolve: Readonly<Record<string, string>>;
 };
 
@@ -32,15 +34,16 @@ const maxMemory = 4 * 2 ** 30;
  * The same source gives the same bytes in every folder and environment: nothing of them reaches the build
  * but the project's own `tsconfig.json` and `node_modules`. No code of the source runs. Without a
  * `node_modules` it may import `@uncaged/workflow`: it then gets the copy that is running.
+ * @param within a folder outside of which nothing is imported but the running program's own packages
  * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column.
  */
-export async function buildBundle(file: string): Promise<Built> {
+export async function buildBundle(file: string, within?: string): Promise<Built> {
   await statSource(file);
   const source = await realpath(file);
   const folder = dirname(file) === "." ? "" : join(dirname(file), "/");
   const shown = (text: string) => text.replaceAll(join(dirname(source), "/"), folder);
   return await inTemporary("uncaged-build-", (out) =>
-    buildIn(out, { source, tsconfig: projectConfig(source), resolve: {} }, shown),
+    buildIn(out, { source, tsconfig: projectConfig(source), resolve: {}, within }, shown),
   );
 }
 
@@ -59,17 +62,17 @@ export async function buildModule({ code, resolve }: SourceModule, file: string)
   });
 }
 
-type Source = Pick<BuildRequest, "source" | "resolve"> & { tsconfig: string | null };
+type Source = Pick<BuildRequest, "source" | "resolve" | "within"> & { tsconfig: string | null };
 
 // `shown` makes the build's paths those that the user knows.
 async function buildIn(
   out: string,
-  { source, tsconfig, resolve }: Source,
+  { source, tsconfig, resolve, within }: Source,
   shown: (text: string) => string,
 ): Promise<Built> {
   const empty = join(out, "tsconfig.json");
   await writeFile(empty, "{}");
-  const request: BuildRequest = { source, resolve, out, tsconfig: tsconfig ?? empty };
+  const request: BuildRequest = { source, resolve, out, within, tsconfig: tsconfig ?? empty };
   const cwd = dirname(source);
   const env = { NODE_ENV: "production", NO_COLOR: "1" };
   const end = await runChild({ entry: "build-child", request, cwd, env, timeoutMs, maxMemory });

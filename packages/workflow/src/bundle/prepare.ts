@@ -29,6 +29,8 @@ export type PrepareOptions = {
   types?: string;
   /** Other kinds of sources than TypeScript; the first that matches makes the module. */
   sources?: readonly SourceKind[];
+  /** A folder: a TypeScript source in it imports no file of any other. */
+  within?: string;
 };
 
 /**
@@ -41,11 +43,11 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  { types, sources = [] }: PrepareOptions = {},
+  { types, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
-  const built = file.endsWith(".esm.js") ? null : await build(file, sources);
+  const built = file.endsWith(".esm.js") ? null : await build(file, options);
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
   const map = built ? new SourceMap(built.map, dirname(file)) : undefined;
   checkSound(bytes, file, map);
@@ -62,9 +64,11 @@ export async function prepareBundle(
   };
 }
 
-async function build(file: string, sources: readonly SourceKind[]): Promise<Built> {
+async function build(file: string, { sources = [], within }: PrepareOptions): Promise<Built> {
   await statSource(file);
-  if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) return await buildBundle(file);
+  if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) {
+    return await buildBundle(file, within);
+  }
   const kind = sources.find((each) => each.matches(file));
   if (kind) {
     const text = await readText(file, "NOT_UTF8", "write the source as UTF-8");
