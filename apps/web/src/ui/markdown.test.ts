@@ -41,8 +41,11 @@ describe("a model's text", () => {
       "data:text/html,x",
       "vbscript:x",
     ]) {
-      expect(shown(`[here](${link})`)).not.toContain(link);
+      expect(shown(`[here](${link})`)).toBe(
+        '<div class="markdown flex flex-col gap-6 wrap-anywhere"><p><span>here</span></p></div>',
+      );
     }
+    expect(shown("[there](src/a.ts) [up](#top)")).not.toContain("href");
     expect(shown("[here](https://example.org)")).toContain('rel="noreferrer noopener"');
   });
 

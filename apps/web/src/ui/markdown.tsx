@@ -12,6 +12,9 @@ const headings = Object.fromEntries(
   ["h1", "h2", "h3", "h4", "h5", "h6"].map((name) => [name, Heading]),
 );
 
+/** Where a link may lead: what it names beside the console is no page of it, and a program is refused. */
+const outside = /^(https?|mailto):/i;
+
 /**
  * A model's text, laid out. HTML in it is shown as text, never made: the parser is given no plugin that
  * would. Pictures are not fetched, and links open beside the console.
@@ -22,11 +25,14 @@ export default function MarkdownText({ text }: { text: string }) {
       <Markdown
         remarkPlugins={plugins}
         components={{
-          a: ({ href, children }) => (
-            <a href={href} target="_blank" rel="noreferrer noopener">
-              {children}
-            </a>
-          ),
+          a: ({ href = "", children }) =>
+            outside.test(href) ? (
+              <a href={href} target="_blank" rel="noreferrer noopener">
+                {children}
+              </a>
+            ) : (
+              <span title={href || undefined}>{children}</span>
+            ),
           img: ({ alt, src }) => (
             <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>
           ),

@@ -79,6 +79,25 @@ describe("the turns of an attempt", () => {
     expect(tools?.calls[1]).toMatchObject({ status: "failed", output: "gone" });
   });
 
+  test("of two calls of a model are two, however the calls are reported", () => {
+    for (const between of [
+      ["llm_done", {}],
+      ["llm_start", { call_id: "2", model: "m" }],
+    ] as const) {
+      const { attempt } = cardOf(
+        "",
+        {},
+        ["llm_token", { delta: "first" }],
+        [...between],
+        ["llm_token", { delta: "second" }],
+      );
+      const texts = groupsOf(attempt.turns).map((group) =>
+        group.kind === "text" ? group.text : "",
+      );
+      expect(texts).toEqual(["first", "second"]);
+    }
+  });
+
   test("have the step's content where the model has written it, and else it is beside them", () => {
     expect(contentBeside(cardOf("Hello ", {}, ["llm_token", { delta: "Hello" }]))).toBeNull();
     expect(contentBeside(cardOf("$plan set", {}, ["llm_token", { delta: "{}" }]))).toBe(
