@@ -35,6 +35,12 @@ test("a path of runs that there is not is refused in words, and gives no page", 
   }
 });
 
+test("a part of the console that there is not is not found, and no page", async () => {
+  const { status, body } = await serving.ask<Failure>("/assets/index-gone.js");
+  expect([status, body.error.code]).toEqual([404, "NO_SUCH_PATH"]);
+  expect((await serving.fetch("/threads/x")).headers.get("content-type")).toContain("text/html");
+});
+
 test("a page is sent packed to whoever takes it so, and to nobody else", async () => {
   const encodingFor = async (accepted: string) => {
     const headers = { ...own(), "Accept-Encoding": accepted };

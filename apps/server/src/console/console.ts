@@ -18,8 +18,8 @@ function consoleFolder(): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
-/** The file at a path; for any other path the page, which has its own routes. */
-export type ConsoleFiles = (path: string, headers: Headers) => Response;
+/** The file at a path; for any other the page, which has its own routes. Null for a part that there is not. */
+export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
 /**
  * The built console: the files of a folder, each by its path in it. Only what was listed there can be
@@ -39,14 +39,15 @@ export function consoleFiles(): ConsoleFiles {
     return asset;
   };
   return (path, requested) => {
+    const isPart = path.startsWith("/assets/");
+    if (isPart && !paths.has(path)) return null;
     const found = paths.has(path) ? path : "/index.html";
     const asset = assetOf(found);
     if (!asset) return notBuilt();
-    // A file with its own hash in its name never changes.
-    const isFixed = found.startsWith("/assets/");
+    // A part has its own hash in its name, and never changes.
     const headers = new Headers({
       "Content-Type": asset.type,
-      "Cache-Control": isFixed ? "private, max-age=31536000, immutable" : "no-cache",
+      "Cache-Control": isPart ? "private, max-age=31536000, immutable" : "no-cache",
       Vary: "Accept-Encoding",
     });
     if (!asset.packed || !takesPacked(requested)) return new Response(asset.plain, { headers });

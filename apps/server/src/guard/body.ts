@@ -1,6 +1,5 @@
 import { maxJsonDepth, show, WorkflowError } from "@uncaged/workflow/host";
 import type { MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
 
 const mostJson = 1024 * 1024;
 const mostUpload = 32 * 1024 * 1024;
@@ -49,18 +48,70 @@ export function mostOf(request: Request): number {
   return isLarge ? mostUpload : mostJson;
 }
 
-/** Refuses a body that is larger than what its path takes: `BODY_TOO_LARGE`. */
-export const limitBody: MiddlewareHandler = (c, next) => {
-  const maxSize = mostOf(c.req.raw);
-  const onError = () => {
-    throw WorkflowError.failed(
-      "BODY_TOO_LARGE",
-      `a body may have ${maxSize / 1024 / 1024} MiB here`,
-      "send less; of a workflow send only what it imports",
-    );
+/** How slowly a body may come: after the first milliseconds it must keep up a rate. */
+export type BodyPace = { graceMs: number; bytesPerMs: number };
+
+/**
+ * Reads a body before its route does. Refuses one that is larger than what its path takes
+ * (`BODY_TOO_LARGE`), and one that comes so slowly that it would hold its connection for long
+ * (`BODY_TOO_SLOW`).
+ */
+export const limitBody =
+  (pace: BodyPace): MiddlewareHandler =>
+  async ({ req }, next) => {
+    if (req.raw.body !== null) {
+      const { url, method, headers, signal } = req.raw;
+      const body = await bytesOf(req.raw, mostOf(req.raw), pace);
+      req.raw = new Request(url, { method, headers, signal, body });
+    }
+    await next();
   };
-  return bodyLimit({ maxSize, onError })(c, next);
-};
+
+async function bytesOf(
+  request: Request,
+  most: number,
+  pace: BodyPace,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { body, headers } = request;
+  if (Number(headers.get("content-length") ?? 0) > most) throw tooLarge(most);
+  const reader = body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let received = 0;
+  const startedAt = performance.now();
+  try {
+    for (;;) {
+      const dueAt = startedAt + pace.graceMs + received / pace.bytesPerMs;
+      const { value } = (await within(dueAt - performance.now(), reader?.read())) ?? {};
+      if (!value) return Buffer.concat(chunks);
+      chunks.push(value);
+      received += value.length;
+      if (received > most) throw tooLarge(most);
+    }
+  } catch (error) {
+    void reader?.cancel().catch(Boolean);
+    throw error;
+  }
+}
+
+async function within<T>(ms: number, work: T): Promise<Awaited<T>> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(tooSlow()), Math.max(0, ms));
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const tooLarge = (most: number): WorkflowError =>
+  WorkflowError.failed(
+    "BODY_TOO_LARGE",
+    `a body may have ${most / 1024 / 1024} MiB here`,
+    "send less; of a workflow send only what it imports",
+  );
+
+const tooSlow = (): WorkflowError =>
+  WorkflowError.failed("BODY_TOO_SLOW", "the body comes too slowly", "send it again, at once");
 
 /** Checks that a body of JSON is not nested more deeply than what a log may hold. */
 export function checkDepth(body: unknown): void {

@@ -5,7 +5,7 @@ import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
 
-type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500;
+type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500;
 
 type RunFailure = z.infer<typeof runFailureSchema>;
 type ErrorResponse = { status: ErrorStatus; body: Failure | RunFailure };
@@ -16,6 +16,7 @@ const byCode: Record<string, ErrorStatus> = {
   NO_TOKEN: 401,
   WRONG_TOKEN: 401,
   BODY_TOO_LARGE: 413,
+  BODY_TOO_SLOW: 408,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 429,
   TOO_MANY_UPLOADS: 429,

@@ -35,6 +35,7 @@ const usualRefusals = refusals(failureSchema, {
   401: "The token is missing or wrong.",
   403: "The Host or the Origin is not this server's.",
   404: "There is no such thing.",
+  408: "The body comes too slowly.",
   409: "It can't be done as things are.",
   413: "The body is too large.",
   429: "Too many at once.",

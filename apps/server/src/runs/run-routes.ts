@@ -15,6 +15,7 @@ const streamRefusals = refusals(schema.runFailureSchema, {
 const usualRefusals = refusals(schema.runFailureSchema, {
   400: "What was sent is malformed or invalid: see `messages`.",
   404: "There is no such run, no such workflow, or no checkpoint.",
+  408: "The body comes too slowly.",
   409: "It can't be done as things are.",
   413: "The body is too large.",
 });

@@ -6,6 +6,7 @@ import {
   WorkflowError,
   writeServerAddress,
 } from "@uncaged/workflow/host";
+import type { MiddlewareHandler } from "hono";
 import {
   type ConsoleFiles,
   consoleFiles,
@@ -13,7 +14,7 @@ import {
   refusalPage,
   wantsPage,
 } from "../console/console.ts";
-import { limitBody, untypedAsJson } from "../guard/body.ts";
+import { type BodyPace, limitBody, untypedAsJson } from "../guard/body.ts";
 import { errorResponseTo } from "../guard/error-response.ts";
 import {
   type Access,
@@ -44,6 +45,7 @@ export type ServerOptions = {
   cwd: string;
   version: string;
   streams?: Partial<StreamLimits>;
+  bodies?: BodyPace;
 };
 
 /** A server that listens. `url` has the token in it, which permits everything. */
@@ -59,6 +61,8 @@ export type RunningServer = {
 // An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
+// A connection of 128 kbit/s keeps it up.
+const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
 // So that a body above a route's limit gets an error response of ours, and not the runtime's.
 const mostReceived = 1024 * 1024 * 1024;
 
@@ -74,7 +78,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
   const context = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
-  const app = makeApp(context, version, consoleFiles());
+  const limited = limitBody(options.bodies ?? defaultPace);
+  const app = makeApp(context, version, limited, consoleFiles());
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), token, port: 0, codes };
   const server = listen(options, async (request, own) => {
@@ -123,7 +128,12 @@ const info = {
 };
 
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
-function makeApp(context: Context, version: string, files: ConsoleFiles) {
+function makeApp(
+  context: Context,
+  version: string,
+  limited: MiddlewareHandler,
+  files: ConsoleFiles,
+) {
   const startedAt = Date.now();
   const own = new Routes("Server");
   own.add("GET /server", {
@@ -132,7 +142,7 @@ function makeApp(context: Context, version: string, files: ConsoleFiles) {
     run: () => ({ name: "uncaged-workflow" as const, version, startedAt }),
   });
   const api = new OpenAPIHono();
-  api.use(limitBody);
+  api.use(limited);
   const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
   for (const routes of [own.app, ...groups.map((group) => group(context))]) api.route("/", routes);
 
@@ -140,13 +150,13 @@ function makeApp(context: Context, version: string, files: ConsoleFiles) {
   const scheme = { type: "http", scheme: "bearer" } as const;
   app.openAPIRegistry.registerComponent("securitySchemes", "token", scheme);
   app.route("/api", api);
-  app.use("/workflow/*", limitBody, untypedAsJson);
+  app.use("/workflow/*", limited, untypedAsJson);
   app.route("/workflow", runRoutes(context));
   const document = { openapi: "3.1.0", info: { ...info, version }, security: [{ token: [] }] };
   app.doc31("/api/openapi.json", document);
   app.get("*", (c, next) => {
     const { path } = c.req;
-    return isPagePath(path) ? files(path, c.req.raw.headers) : next();
+    return (isPagePath(path) && files(path, c.req.raw.headers)) || next();
   });
   app.notFound((c) => {
     const { method, path } = c.req;
