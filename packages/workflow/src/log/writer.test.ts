@@ -369,6 +369,16 @@ describe("opening a log", () => {
     await writer.close();
   });
 
+  test("that is removed is not written for long without syncs", async () => {
+    const writer = LogWriter.create(path, first, { syncer: null });
+    rmSync(path);
+    const appendAll = async () => {
+      for (let n = 0; n < 64; n += 1) await writer.append(stepLine("a"));
+    };
+    expect(await codeOf(appendAll())).toBe("NOT_A_FILE");
+    await writer.close();
+  });
+
   test("does not wait at a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(() =>

@@ -1,4 +1,4 @@
-import { dlopen, type Pointer, read } from "bun:ffi";
+import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 import {
   closeSync,
   existsSync,
@@ -66,6 +66,7 @@ const files: Files = {
     }),
   lock,
   statOpen: (fd) => fstatSync(fd),
+  length,
   stat: (path) => statSync(path, absent) ?? null,
   statLink: (path) => lstatSync(path, absent) ?? null,
   exists: existsSync,
@@ -87,15 +88,20 @@ const files: Files = {
     watch(path, { persistent: false }, (_event, name) => onChange(name ?? "")).on("error", onError),
 };
 
-// Neither Node nor Bun has flock(2). The locks of POSIX, which SQLite takes, belong to the process and are
-// lost when any code in it closes the same file.
+// Neither Node nor Bun has flock(2) or lseek(2). The locks of POSIX, which SQLite takes, belong to the process and
+// are lost when any code in it closes the same file.
 const isMac = process.platform === "darwin";
 const exclusive = 2;
 const nonBlocking = 4;
 const interrupted = 4;
 const heldByOther = isMac ? 35 : 11;
+const fromEnd = 2;
 
-type Libc = { flock: (fd: number, operation: number) => number; errno: () => number };
+type Libc = {
+  flock: (fd: number, operation: number) => number;
+  lseek: (fd: number, offset: number, whence: number) => number | bigint;
+  errno: () => number;
+};
 let libc: Libc | null = null;
 
 function lock(fd: number): boolean {
@@ -103,21 +109,35 @@ function lock(fd: number): boolean {
   while (flock(fd, exclusive | nonBlocking) !== 0) {
     const code = errno();
     if (code === heldByOther) return false;
-    if (code !== interrupted)
-      throw Object.assign(new Error(`flock: errno ${code}`), { errno: code });
+    if (code !== interrupted) throw failed("flock", code);
   }
   return true;
 }
 
+// Reads name their position and writes append, so that nobody else uses the one that this moves.
+function length(fd: number): number {
+  const { lseek, errno } = (libc ??= loadLibc());
+  const end = Number(lseek(fd, 0, fromEnd));
+  if (end < 0) throw failed("lseek", errno());
+  return end;
+}
+
+const failed = (call: string, code: number) =>
+  Object.assign(new Error(`${call}: errno ${code}`), { errno: code });
+
 function loadLibc(): Libc {
-  const flock = { args: ["i32", "i32"], returns: "i32" } as const;
-  const location = { args: [], returns: "ptr" } as const;
+  const { i32, i64_fast: i64, ptr } = FFIType;
+  const location = { args: [], returns: ptr } as const;
+  const calls = {
+    flock: { args: [i32, i32], returns: i32 },
+    lseek: { args: [i32, i64, i32], returns: i64 },
+  } as const;
   if (isMac) {
-    const { symbols } = dlopen("libSystem.B.dylib", { flock, __error: location });
-    return { flock: symbols.flock, errno: () => errnoAt(symbols.__error()) };
+    const { symbols } = dlopen("libSystem.B.dylib", { ...calls, __error: location });
+    return { ...symbols, errno: () => errnoAt(symbols.__error()) };
   }
-  const { symbols } = dlopen(libcOfLinux(), { flock, __errno_location: location });
-  return { flock: symbols.flock, errno: () => errnoAt(symbols.__errno_location()) };
+  const { symbols } = dlopen(libcOfLinux(), { ...calls, __errno_location: location });
+  return { ...symbols, errno: () => errnoAt(symbols.__errno_location()) };
 }
 
 const errnoAt = (location: unknown): number => read.i32(location as Pointer, 0);
