@@ -166,8 +166,12 @@ describe("the pure entry points", () => {
 });
 
 /** Where a file names `process`, `Bun` and the like, other than as a property. */
-function globalsOf({ text, nodes }: Source): string[] {
-  const names = new Set(["process", "Bun", "Buffer", "require", "__dirname"]);
+function globalsOf(source: Source): string[] {
+  return usesOf(source, ["process", "Bun", "Buffer", "require", "__dirname"]);
+}
+
+function usesOf({ text, nodes }: Source, globals: string[]): string[] {
+  const names = new Set(globals);
   const properties = new Set(
     nodes.flatMap((node) => {
       if (node.computed === true) return [];
@@ -264,6 +268,46 @@ function callsOf({ nodes }: Source, names: string[]): { node: Node; object: stri
       return names.includes(named.name as string) ? [{ node, object: String(object) }] : [];
     });
 }
+
+describe("what drives, records and observes threads", () => {
+  // What authors import is pure, and is given its clock; sources are built and inspected in processes of their own.
+  const others =
+    /^(system|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|prepare)\.ts/;
+  // A worker's program, and what it does to its own process before it loads a bundle.
+  const programs = ["worker/main.ts", "worker/isolate.ts"];
+  const own = coreSources.filter(({ path }) => {
+    const name = path.slice(core.length);
+    return !others.test(name) && !programs.includes(name);
+  });
+  const modules =
+    /^(bun:ffi|node:(fs|fs\/promises|child_process|crypto|http|net|os|timers|timers\/promises))$/;
+  const globals = ["fetch", "setTimeout", "setInterval", "setImmediate", "performance", "crypto"];
+  const members: Record<string, RegExp> = {
+    Date: /^now$/,
+    Math: /^random$/,
+    AbortSignal: /^timeout$/,
+    Bun: /^(sleep|sleepSync|spawn|spawnSync|serve|connect|listen|file|write|nanoseconds)$/,
+    process: /^(abort|chdir|cwd|exit|hrtime|kill|on|once|pid|ppid|stderr|stdout|umask|uptime)$/,
+  };
+
+  test("reaches the world through the port alone", () => {
+    const strays = own.flatMap((source) => [
+      ...source.imports
+        .filter(({ from }) => modules.test(from))
+        .map(({ from, line }) => `${source.path}:${line} imports ${from}`),
+      ...usesOf(source, globals).map((use) => `${source.path}:${use}`),
+      ...source.nodes.flatMap(({ type, object, property, init, start }) => {
+        const owner = ((type === "MemberExpression" ? object : init) as Node | null)
+          ?.name as string;
+        const taken = Object.hasOwn(members, owner ?? "");
+        const name = (property as Node | undefined)?.name as string | undefined;
+        if (!taken || (name !== undefined && !members[owner]?.test(name))) return [];
+        return [`${source.path}:${lineAt(source.text, start)} uses ${owner}.${name ?? "…"}`];
+      }),
+    ]);
+    expect(strays).toEqual([]);
+  });
+});
 
 test("only a program ends its process", () => {
   const exits = sources

@@ -1,11 +1,12 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TraceMap } from "@jridgewell/trace-mapping";
 import type { AttemptError, ErrorPosition } from "../contract/event.ts";
+import { readOwnFile } from "../storage/files.ts";
 import type { SourcePosition } from "./syntax.ts";
 
 type Tracing = typeof import("@jridgewell/trace-mapping");
 
+const largestMap = 512 * 1024 * 1024;
 const longestText = 200;
 const mostFrames = 30;
 
@@ -24,7 +25,8 @@ export class SourceMap {
   /** The source map at a path, or null when there is none that can be read. */
   static at(path: string): SourceMap | null {
     try {
-      return new SourceMap(readFileSync(path, "utf8"));
+      const bytes = readOwnFile(path, largestMap);
+      return bytes && new SourceMap(new TextDecoder().decode(bytes));
     } catch {
       return null;
     }
