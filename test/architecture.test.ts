@@ -274,10 +274,10 @@ describe("what drives, records and observes threads", () => {
   const others =
     /^(system|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|prepare)\.ts/;
   // A worker's program, and what it does to its own process before it loads a bundle.
-  const programs = ["worker/main.ts", "worker/isolate.ts"];
+  const ownProcess = ["worker/main.ts", "worker/isolate.ts"];
   const own = coreSources.filter(({ path }) => {
     const name = path.slice(core.length);
-    return !others.test(name) && !programs.includes(name);
+    return !others.test(name) && !ownProcess.includes(name);
   });
   const modules =
     /^(bun:ffi|node:(fs|fs\/promises|child_process|crypto|http|net|os|timers|timers\/promises))$/;
