@@ -127,6 +127,26 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 60_000);
 
+  test("hears in its session what has changed since: the prompt and its instructions", async () => {
+    const at = await serve(() => ({ text: "Done." }));
+    const memory: Sessions = {};
+    const steps = [
+      { role: "coder", content: "Done.", meta: {}, timestamp: 1 },
+    ] as ThreadContext["steps"];
+    const start = { ...threadOf().start, content: "fix the product" };
+    await run(at, memory);
+    await run(at, memory, { steps, start }, undefined, 0);
+    const env = envOf(at);
+    const agent = claudeCode({ command, graceMs: 1000 });
+    const thread = threadOf({ cwd, env, role: "coder", steps, start });
+    await observed(() => agent(thread, "You write Zig."), { memory, remembered: 0 });
+    const last = (nth: number) => JSON.stringify(at.came[nth]?.body?.messages?.at(-1));
+    expect(last(1)).toContain("fix the product");
+    expect(last(1)).not.toContain("You are the coder");
+    expect(last(2)).toContain("You write Zig.");
+    expect(JSON.stringify(at.came[2]?.body?.messages)).toContain("fix the sum");
+  }, 60_000);
+
   test("gets the whole thread when its session is not there any more", async () => {
     const at = await serve(() => ({ text: "Once more." }));
     const session = "11111111-2222-4333-8444-555555555555";

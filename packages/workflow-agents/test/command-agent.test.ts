@@ -126,15 +126,51 @@ describe("a command agent", () => {
     const memory = {};
     const options = { output: reader, args: [["{session}"]] };
     await observe("lines", options, { role: "coder" }, { memory });
-    expect(memory).toEqual({ sessions: [{ command: "node", session: "s1", steps: 0 }] });
+    expect(memory).toMatchObject({ sessions: [{ command: "node", session: "s1", steps: 0 }] });
     const own = { memory, remembered: 0 };
     const run = await observe("lines", options, { role: "coder", steps }, own);
     expect(payloadOf(run, "session")).toEqual({ agent: "node", session_id: "s1+" });
     expect(run.text).toBe('You code.\n\n<step number="2" role="tester">\nit fails\n</step>');
-    expect(memory).toEqual({ sessions: [{ command: "node", session: "s1+", steps: 2 }] });
+    expect(memory).toMatchObject({ sessions: [{ command: "node", session: "s1+", steps: 2 }] });
     const other = { sessions: [{ command: "claude", session: "of another command", steps: 1 }] };
     const fresh = await observe("lines", options, { role: "coder", steps }, { memory: other });
     expect(fresh.text).toContain("fix the sum");
+  });
+
+  test("hears in its session what has changed since: the prompt, and instructions that only begin one", async () => {
+    const first = threadOf({ cwd, env, role: "coder" });
+    const own = { ...first, steps: steps.slice(0, 1) };
+    const again = { ...own, start: { ...first.start, content: "fix the product" } };
+    const args = [["{session}"], ["--system", "{system}"]];
+    const ask = agent("lines", { output: reader, args });
+    const memory = {};
+    const play = async (thread: ThreadContext, system: string, remembered?: number) =>
+      (await observed(() => ask(thread, system), { memory, remembered })).text;
+    expect(await play(first, "You code.")).toBe("fix the sum");
+    expect(await play(own, "You code.", 0)).toBe("Go on.");
+    expect(await play(again, "You code.", 0)).toBe("fix the product");
+    expect(await play(again, "You code in Zig.", 0)).toBe(
+      "Your instructions are now these:\n\nYou code in Zig.\n\nGo on.",
+    );
+    expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
+  });
+
+  test("begins a session anew when a step that the last one saw was edited, its own too", async () => {
+    const play = role({
+      description: "",
+      agent: agent("lines", { output: reader, args: [["{session}"]] }),
+      systemPrompt: "",
+      schema: z.object({}),
+    });
+    const planned = { role: "planner", content: "the plan", meta: {}, timestamp: 1 };
+    const thread = threadOf({ cwd, env, role: "coder" });
+    const first = await play({ ...thread, steps: [planned] });
+    const own = { role: "coder", timestamp: 2, ...first };
+    const said = async (...given: object[]) =>
+      (await play({ ...thread, steps: given as ThreadContext["steps"] })).content;
+    expect(await said(planned, own)).toBe("Go on.");
+    expect(await said({ ...planned, content: "another plan" }, own)).toContain("another plan");
+    expect(await said(planned, { ...own, content: "edited" })).toStartWith("fix the sum\n\n<step");
   });
 
   test("is run without a session that is not there any more", async () => {

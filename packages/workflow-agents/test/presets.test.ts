@@ -50,7 +50,7 @@ describe("Codex", () => {
       "-",
     ]);
     const session = "0199a213-81c0-7800-8aa1-bbab2a035a53";
-    expect(memory).toEqual({ sessions: [{ command: "codex", session, steps: 0 }] });
+    expect(memory).toMatchObject({ sessions: [{ command: "codex", session, steps: 0 }] });
     const result = { content: "sum.ts\n", is_error: false };
     expect(reported(run).slice(0, -1)).toMatchObject([
       ["llm_thinking", "**Looking for the sum**\n"],

@@ -10,7 +10,7 @@ import {
 import { allowed, type ChildEnd, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
-import { currentRun, cwdOf, inAttempt, publish, stepText } from "../run/run.ts";
+import { currentRun, cwdOf, digest, inAttempt, publish, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
@@ -33,8 +33,11 @@ export type CommandOptions = {
   maxOutput?: number;
   /** Recognizes the error of a session that does not exist any more; the command is then run without it. */
   lostSession?: RegExp;
-  /** The message that it gets: the thread. Its session has the first `known` steps already. */
-  message?: (ctx: ThreadContext, known: number) => string;
+  /**
+   * The message that it gets: the thread. Its session has the first `known` steps already, and the prompt,
+   * unless that has changed since.
+   */
+  message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
 
 /** Options of the agents that are known commands: the program, and what it gets besides its own. */
@@ -66,6 +69,9 @@ const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
 type Settings = Required<CommandOptions>;
+
+/** What is no longer as a session heard it. */
+export type Changed = { prompt: boolean; system: boolean };
 
 /**
  * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
@@ -99,13 +105,19 @@ export function commandAgent(options: CommandOptions): AgentFn {
   const name = basename(command);
   return (ctx, systemPrompt) =>
     inAttempt(ctx, async ({ index }) => {
-      const session = has(settings.argv, "session") ? sessionOf(name, index) : null;
+      const kept = has(settings.argv, "session") ? sessionOf(name, index) : null;
+      const isStale = kept !== null && !hasSeen(kept, ctx);
+      const session = isStale ? null : kept && withOwnStep(kept);
       const start = async (known: Session | null): Promise<CommandRun> => {
         const { budget, release } = reserveBudget(name, settings);
         const given = { system: systemPrompt, session: known, budget };
         return await runOnce(name, settings, ctx, given).finally(release);
       };
       let run = await start(session);
+      if (isStale) {
+        const why = `steps that the session ${kept.session} saw have changed: a new one gets the whole thread`;
+        run.report.note("info", why);
+      }
       if (run.error && session && settings.lostSession.test(run.error.message)) {
         const lost = `the session ${session.session} is not there: a new one gets the whole thread`;
         run.report.note("warn", lost);
@@ -118,24 +130,40 @@ export function commandAgent(options: CommandOptions): AgentFn {
         throw error;
       }
       if (run.report.session !== null) {
-        keepSession(index, { command: name, session: run.report.session, steps: ctx.steps.length });
+        const steps = ctx.steps.length;
+        const heard = heardOf(ctx, steps, systemPrompt);
+        keepSession(index, { command: name, session: run.report.session, steps, heard });
       }
       run.report.done();
       return run.report.result;
     });
 }
 
-/** A command's session, and how many of the thread's steps it had when its last run began. */
-type Session = { command: string; session: string; steps: number };
+/** A command's session, how many of the thread's steps it had when its last run began, and digests of what it heard. */
+type Session = { command: string; session: string; steps: number; heard?: Heard };
+type Heard = { prompt: string; system: string; steps: string };
+
+const heardOf = ({ start, steps }: ThreadContext, known: number, system: string): Heard => ({
+  prompt: digest(start.content),
+  system: digest(system),
+  steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
+});
+
+/** Whether the steps are still those that a session was given: a fork may have edited them. */
+const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
+  heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
 
 /** The session that the same agent of the role's last step had: the first that it ran, the second, … */
 function sessionOf(command: string, index: number): Session | null {
-  const { memory, remembered = -1 } = currentRun();
-  const { sessions } = memory as { sessions?: (Session | null)[] };
+  const { sessions } = currentRun().memory as { sessions?: (Session | null)[] };
   const known = Array.isArray(sessions) ? sessions[index] : null;
-  if (known?.command !== command || typeof known.session !== "string") return null;
-  // Its own step is no news to it.
-  return known.steps === remembered ? { ...known, steps: remembered + 1 } : known;
+  return known?.command === command && typeof known.session === "string" ? known : null;
+}
+
+/** The session with its own step, which is no news to it. */
+function withOwnStep(session: Session): Session {
+  const { remembered = -1 } = currentRun();
+  return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;
 }
 
 function keepSession(index: number, session: Session): void {
@@ -192,8 +220,9 @@ async function runOnce(
     settings.output === "text"
       ? readText(settings.maxOutput, report)
       : readLines(settings.output, report);
-  const own = message(ctx, session?.steps ?? 0);
-  const prompt = has(argv, "system") || system === "" ? own : `${system}\n\n${own}`;
+  const changed = changedSince(session?.heard, ctx, system);
+  const own = message(ctx, session?.steps ?? 0, changed);
+  const prompt = withInstructions(own, { ...given, isFlag: has(argv, "system"), changed });
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
@@ -211,6 +240,21 @@ async function runOnce(
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, error: thrown };
   }
+}
+
+function changedSince(heard: Heard | undefined, ctx: ThreadContext, system: string): Changed {
+  const now = heardOf(ctx, 0, system);
+  return { prompt: heard?.prompt !== now.prompt, system: heard?.system !== now.system };
+}
+
+/** A message with the instructions before it, unless argv has them and they are those that the session began with. */
+function withInstructions(
+  message: string,
+  { system, session, isFlag, changed }: Given & { isFlag: boolean; changed: Changed },
+): string {
+  if (system === "" || (isFlag && session === null)) return message;
+  if (!isFlag) return `${system}\n\n${message}`;
+  return changed.system ? `Your instructions are now these:\n\n${system}\n\n${message}` : message;
 }
 
 /** The error that a command's end amounts to; null when it ended well and answered. */
@@ -264,10 +308,14 @@ function filled(template: Template, values: Record<Placeholder, string | null>):
   });
 }
 
-/** The prompt and what each role wrote; for a session, which has the first `known` steps, the others. */
-function threadText(ctx: ThreadContext, known: number): string {
+/**
+ * The prompt and what each role wrote; for a session, which has the first `known` steps, the others, and the
+ * prompt when it has changed.
+ */
+function threadText(ctx: ThreadContext, known: number, changed: Changed): string {
   const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));
-  const prompt = known === 0 ? [ctx.start.content.trim() || "(no prompt)"] : [];
+  const isNews = known === 0 || changed.prompt;
+  const prompt = isNews ? [ctx.start.content.trim() || "(no prompt)"] : [];
   const parts = [...prompt, ...steps];
   return parts.length > 0 ? parts.join("\n\n") : "Go on.";
 }

@@ -121,7 +121,10 @@ group("a role's step", () => {
     };
     const { steps } = await runThread(twice(planner({ agent }), 2));
     expect(seen).toEqual([{}, { session: "s1" }]);
-    expect(steps.map(({ meta }) => meta.agent)).toEqual([{ session: "s1" }, { session: "s2" }]);
+    expect(steps.map(({ meta }) => meta.agent)).toMatchObject([
+      { session: "s1" },
+      { session: "s2" },
+    ]);
   });
 
   test("has a system prompt that may depend on the thread, and reports the schema when it must", async () => {

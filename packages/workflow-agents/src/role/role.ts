@@ -14,7 +14,7 @@ import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { failure, isObject } from "../run/error.ts";
-import { inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
+import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
   attach,
   checkFields,
@@ -108,6 +108,7 @@ async function execute<S extends $ZodObject>(
         publish("step_start", { type: "Role", meta, resolvedInputs });
         raw = textOf(await agent(ctx, systemPrompt));
         const fields = await extract(raw, form, { extractor, repairs }, ctx);
+        if (Object.keys(run.memory).length > 0) run.memory.said = digest(raw);
         const whole = { ...fields, ...runSpending(run) };
         const outputs = { content: truncated(raw), meta: truncated(whole) };
         publish("step_done", { outputs, spent: spentBy(run) });
@@ -179,9 +180,12 @@ function memoryOf(
   const remembered = steps.findLastIndex(({ role: other, meta }) => {
     return other === name && isHere(meta.agent);
   });
-  const kept = steps[remembered]?.meta.agent;
+  const { content = "", meta } = steps[remembered] ?? {};
+  const kept = meta?.agent;
   if (!isObject(kept)) return { memory: {}, path };
-  const { path: _, ...memory } = kept;
+  const { path: _, said, ...memory } = kept;
+  // What somebody has edited is not what the agents remember.
+  if (said !== undefined && said !== digest(content)) return { memory: {}, path };
   return { memory: structuredClone(memory), remembered, path };
 }
 

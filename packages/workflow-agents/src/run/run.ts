@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { createHash } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
 import {
   eventsChannel,
@@ -194,6 +195,10 @@ export function cwdOf({ cwd }: ThreadContext, who: string): string {
   const hint = "start the thread with the command line, or give cwd in the options of run";
   throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
 }
+
+/** By it a later step finds out whether a text is still the one that an agent wrote or read. */
+export const digest = (text: string): string =>
+  createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 
 /** A step as an agent reads it. */
 export const stepText = ({ role, content }: Step, number: number): string =>
