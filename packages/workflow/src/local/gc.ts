@@ -3,7 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
-import { diskError } from "../storage/disk-error.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
@@ -15,7 +15,9 @@ import {
   logsDir,
   namesIn,
   type Root,
+  registryPath,
   runDir,
+  storedHashes,
   threadIdsOf,
   threadsDir,
   trashDir,
@@ -37,12 +39,17 @@ export async function collectGarbage(
   root: Root,
   { dryRun = false, now = system.clock.now() }: CollectOptions = {},
 ): Promise<Garbage> {
-  if (dryRun || !system.files.exists(root)) return await collect(root, now, false);
-  return await withRegistryLock(root, () => collect(root, now, true));
+  try {
+    if (dryRun || !system.files.exists(root)) return await collect(root, now, false);
+    return await withRegistryLock(root, () => collect(root, now, true));
+  } catch (error) {
+    throw systemCode(error) === null ? error : diskError(error, "collect garbage in", root);
+  }
 }
 
 async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
   const needed = hashesOf((await findOwn(root)).registry);
+  checkComplete(root, needed);
   const leftovers = findLeftovers(root, now - hourMs).filter((one) => !act || clear(root, one));
   const dead = new Set(leftovers.map(({ path }) => path));
   for (const hash of loggedHashes(root)) {
@@ -67,6 +74,18 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
     }
   }
   return garbage;
+}
+
+// A hash of which a bit has changed names no bundle, and the one that it named would be garbage.
+function checkComplete(root: Root, registered: ReadonlySet<string>): void {
+  const stored = new Set(storedHashes(root));
+  const lost = [...registered].find((hash) => !stored.has(hash));
+  if (lost === undefined) return;
+  throw WorkflowError.failed(
+    "BUNDLE_MISSING",
+    `${registryPath(root)} names the bundle ${lost}, which is not stored: what is needed can't be known`,
+    "add the same file again, remove the name, or correct the hash",
+  );
 }
 
 /** Does something while no worker of the hash lives; false when one does. */

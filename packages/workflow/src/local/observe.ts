@@ -1,5 +1,6 @@
 import type { Observed, ObserveOptions } from "../host/host.ts";
 import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "../log/reader.ts";
+import { diskError, systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
@@ -53,6 +54,9 @@ export async function* observe(
       shown = text;
       await watch.changed(lookEveryMs);
     }
+  } catch (error) {
+    if (systemCode(error) === null) throw error;
+    throw diskError(error, "read", dataPath(root, hash, threadId));
   } finally {
     watch.close();
   }

@@ -25,7 +25,9 @@ import {
   runDir,
   socketName,
   storedHashes,
+  threadsDir,
 } from "../storage/paths.ts";
+import { syncFolder } from "../storage/files.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { Child } from "../system/port.ts";
 import { system } from "../system/system.ts";
@@ -104,7 +106,10 @@ async function sendStart(
   return await withThreadId(root, checkThreadId(given), async () => {
     const there = threadWithId(root, given);
     const start = there && startOf(root, there);
-    return start ? { ...there, workflow: start.name } : await begin(given);
+    if (!start) return await begin(given);
+    // Whoever has made its log may have ended before its name was durable.
+    syncFolder(threadsDir(root, there.hash));
+    return { ...there, workflow: start.name };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Step } from "../contract/contract.ts";
+import { isRecord } from "../contract/show.ts";
 import { withFile } from "../storage/files.ts";
 import {
   type Line,
@@ -118,9 +119,15 @@ export class LogFold implements LogFacts {
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
     const length = this.sum === null ? null : wholeLength(bytes, this.sum);
-    if (length === bytes.length)
-      return { value: valueOf(bytes), bytes, start, position: start + length };
-    const isBeginning = isPrefix(bytes) && !bytes.includes(0);
+    // A NUL in place of the newline, and nothing after it: a write that was lost, and no bit that was flipped.
+    const isUnended =
+      length === bytes.length || (length === bytes.length - 1 && bytes[length] === 0);
+    if (length !== null && isUnended) {
+      const record = bytes.subarray(0, length);
+      return { value: valueOf(record), bytes: record, start, position: start + length };
+    }
+    // A record that is whole but for its sum has changed: what a crash left would be its beginning.
+    const isBeginning = isPrefix(bytes) && !bytes.includes(0) && !isSealed(valueOf(bytes));
     if (length !== null) this.#break(start + length, "what follows the record is no newline");
     else if (!isBeginning) this.#break(start, "what follows the last record is none");
     return null;
@@ -167,6 +174,8 @@ export class LogFold implements LogFacts {
     return null;
   }
 }
+
+const isSealed = (value: unknown): boolean => isRecord(value) && Object.hasOwn(value, "sum");
 
 const isPrefix = (bytes: Buffer): boolean => '{"'.startsWith(bytes.toString("latin1", 0, 2));
 
@@ -270,7 +279,7 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
       isEnded = unended === null;
       const isTaken = unended !== null && withUnended;
       if (isTaken) takeUnended(unended);
-      torn = isTaken ? 0 : window.rest.length;
+      torn = window.rest.length - (isTaken ? unended.bytes.length : 0);
       if (facts.broken) return;
     }
   });

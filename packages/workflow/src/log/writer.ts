@@ -15,11 +15,14 @@ import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
 
-/** How a log is written; `syncer` null leaves the sync to the system. */
-export type Writing = { syncer: Syncer | null };
+/**
+ * How a process writes logs; `syncer` null leaves the sync to the system. `made` are the folders whose names it has
+ * made durable.
+ */
+export type Writing = { syncer: Syncer | null; made?: Set<string> };
 
 /** Writing that is synced at each step. */
-export const durableWriting = (): Writing => ({ syncer: new Syncer() });
+export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
 
 /** In bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
@@ -100,10 +103,17 @@ export class LogWriter {
     };
     const fillFile = (writer: LogWriter) => {
       writer.#write(withFile(path, read));
-      if (!isEnded) writer.#write(newline);
       writer.#sum = sum;
     };
-    return LogWriter.#make(path, fillFile, writing, false);
+    const writer = LogWriter.#make(path, fillFile, writing, false);
+    // Shown once the file that has it is durable under the log's name.
+    try {
+      if (!isEnded) writer.#write(newline);
+    } catch (error) {
+      closeQuietly(writer.#fd);
+      throw error;
+    }
+    return writer;
   }
 
   static #make(

@@ -116,13 +116,40 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
   return withFile(path, append, O_RDWR | O_APPEND | O_CREAT);
 }
 
-/** Makes a folder, mode 0700, and those above it; one that is there is left as it is. */
+/**
+ * Makes a folder, mode 0700, and those above it. On return its name is on the disk, also when another process has
+ * made it and ended before it could sync. What is in a folder therefore shows that those above it are durable.
+ */
 export function makeFolder(folder: string): void {
   try {
-    const first = system.files.makeFolder(folder);
-    if (first !== undefined) system.files.syncFolder(dirname(first));
+    makeOne(folder);
   } catch (error) {
     throw diskError(error, "make the folder", folder);
+  }
+}
+
+function makeOne(folder: string): void {
+  const parent = dirname(folder);
+  if (!system.files.exists(parent)) makeOne(parent);
+  const made = system.files.makeFolder(folder);
+  syncParent(parent, made !== undefined);
+}
+
+// A folder that somebody else has made may be in one that this user can't read.
+function syncParent(parent: string, isOurs: boolean): void {
+  try {
+    system.files.syncFolder(parent);
+  } catch (error) {
+    if (isOurs || !["EACCES", "EPERM"].includes(systemCode(error) ?? "")) throw error;
+  }
+}
+
+/** Makes what is named in a folder durable, whoever has named it. @throws WorkflowError those of the disk. */
+export function syncFolder(folder: string): void {
+  try {
+    system.files.syncFolder(folder);
+  } catch (error) {
+    throw diskError(error, "sync", folder);
   }
 }
 

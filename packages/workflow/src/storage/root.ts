@@ -35,6 +35,8 @@ export function openRoot({ path, env = process.env }: RootOptions = {}): Root {
 
 /** Makes the root and its folders, mode 0700, where they are missing. */
 export function createRoot(root: Root): void {
+  // The last to be made: where it is, the others are durable.
+  if (system.files.exists(runDir(root))) return;
   for (const folder of [root, bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }
 

@@ -3,6 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
 import { readLog } from "../log/log.ts";
+import { diskError } from "../storage/disk-error.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import type { ThreadRef } from "./thread.ts";
 
@@ -122,6 +123,11 @@ export const takenIds = (steps: readonly Step[]): string[] =>
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
-  const log = readLog(dataPath(root, hash, threadId));
-  return log.kind === "thread" && takenIds(log.steps).includes(id);
+  const path = dataPath(root, hash, threadId);
+  try {
+    const log = readLog(path);
+    return log.kind === "thread" && takenIds(log.steps).includes(id);
+  } catch (error) {
+    throw diskError(error, "read", path);
+  }
 }

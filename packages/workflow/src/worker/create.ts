@@ -49,7 +49,7 @@ export function createLog(
   const start = startRecord(hash, request, source?.start, rounds);
   const head = recordText(textOf(start));
   checkRecordSize(head.bytes);
-  makeFolder(dirname(path));
+  makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
   const fill = (add: AddRecord) => {
     const addStep = (step: Step, text = recordText(textOf(step))) => {
@@ -62,6 +62,13 @@ export function createLog(
     if (input) addStep(inputStep(input));
   };
   return { start, writer: LogWriter.create(path, fill, writing), steps };
+}
+
+// Its name is made durable by each worker once, and not for each thread.
+function makeFolderOnce(folder: string, { made }: Writing): void {
+  if (made?.has(folder) && system.files.exists(folder)) return;
+  makeFolder(folder);
+  made?.add(folder);
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -94,16 +101,26 @@ export function takeOver(
   if (log.kind === "headless") throw corruptError(path, log.broken);
   if (log.broken) throw corruptError(path, log.broken);
   if (log.end) {
-    if (!log.isEnded) void LogWriter.open(path, log, writing).close();
+    if (!log.isEnded) void openAgain(path, log, writing, isSuspect).writer.close();
     const { returnCode, reason } = log.end.meta;
     throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
   }
+  return { log, ...openAgain(path, log, writing, isSuspect) };
+}
+
+function openAgain(
+  path: string,
+  log: ThreadLog,
+  writing: Writing,
+  isSuspect: boolean,
+): Omit<TakenOver, "log"> {
+  const { threadId } = log.start;
   const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
   const isRenewed = isSuspect && writing.syncer !== null;
   const writer = isRenewed
     ? LogWriter.renew(path, log, writing)
     : LogWriter.open(path, log, writing);
-  return { log, writer, cut };
+  return { writer, cut };
 }
 
 function readThread<T>(path: string, threadId: string, read: (path: string) => T): T {

@@ -29,6 +29,7 @@ import {
   threadsDir,
   valuesPath,
 } from "../storage/paths.ts";
+import { syncFolder } from "../storage/files.ts";
 import { system } from "../system/system.ts";
 import { hasTaken, notFound } from "../thread/selection.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
@@ -117,13 +118,25 @@ export class Threads {
   async start(request: StartRequest): Promise<Started> {
     const { root, hash } = this.#parts;
     const { threadId } = request;
-    if (isCreated(root, hash, threadId)) return { threadId, started: false };
+    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
-    if (isCreated(root, hash, threadId)) return { threadId, started: false };
-    const created = createLog(root, hash, request, this.#writing(request), roundsOf(bundle));
+    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
+    const created = this.#create(request, roundsOf(bundle));
     this.#drive(bundle, created, request);
     return { threadId, started: true };
+  }
+
+  #create(request: StartRequest, rounds: number): CreatedThread {
+    const { root, hash } = this.#parts;
+    const { threadId } = request;
+    try {
+      return createLog(root, hash, request, this.#writing(request), rounds);
+    } catch (error) {
+      // It was not synced, and could not be removed either.
+      if (isCreated(root, hash, threadId)) this.#unsynced.add(threadId);
+      throw error;
+    }
   }
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
@@ -191,7 +204,11 @@ export class Threads {
       await live.engine.kill();
       await live.gone;
     }
-    if (!isCreated(this.#parts.root, this.#parts.hash, threadId)) throw notFound(threadId);
+    const { root, hash } = this.#parts;
+    const isThere = isCreated(root, hash, threadId);
+    // Whoever has removed it may have ended before that was durable.
+    if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
+    if (!isThere) throw notFound(threadId);
     this.#unlink(threadId);
     return { threadId };
   }
@@ -320,7 +337,7 @@ export class Threads {
     for (const name of namesIn(folder)) {
       if (name.startsWith(`${threadId}.torn-`)) system.files.remove(join(folder, name));
     }
-    system.files.syncFolder(folder);
+    syncFolder(folder);
   }
 
   #writing({ durability }: Surroundings): Writing {
@@ -333,6 +350,12 @@ export class Threads {
     if (this.#env?.text !== text) this.#env = { text, env: Object.freeze(env) };
     return this.#env.env;
   }
+}
+
+// Whoever has made its log may have ended before its name was durable.
+function startedBefore(root: Root, hash: string, threadId: string): Started {
+  syncFolder(threadsDir(root, hash));
+  return { threadId, started: false };
 }
 
 function describe(outcome: Outcome): string {

@@ -1,4 +1,4 @@
-import { readOwnFile, withFile, writeAll } from "../storage/files.ts";
+import { asideName, readOwnFile, withFile, writeAll } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
 import { system } from "../system/system.ts";
 
@@ -12,7 +12,10 @@ export type WorkerInfo = { identity: ProcessIdentity; live: string[]; drove: boo
  * nothing alone; the lock and the process's start time do.
  */
 export class WorkerInfoFile {
-  /** Whether a worker before this one left its file: it was lost, or could not sync a log. */
+  /**
+   * Whether a worker before this one left its file, since the system started: it was lost, or could not sync a log.
+   * Which logs are concerned nobody knows: who follows a lost worker leaves its own file too.
+   */
   readonly followsLost: boolean;
   readonly #path: string;
 
@@ -21,15 +24,18 @@ export class WorkerInfoFile {
     const { files, processes } = system;
     const { pid } = processes;
     const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
-    this.followsLost = files.exists(path);
-    files.remove(path);
-    this.#write(JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
+    const before = readWorkerInfo(path)?.identity.bootId ?? identity.bootId;
+    this.followsLost = files.exists(path) && before === identity.bootId;
+    // There is a file at any time: were this worker lost now, the next must see that one was.
+    const aside = asideName(path);
+    write(aside, JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
+    files.rename(aside, path);
   }
 
   /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
   note(threadId: string, live: boolean): void {
     try {
-      this.#write(`${live ? "+" : "-"}${threadId}`, O_WRONLY | O_APPEND);
+      write(this.#path, `${live ? "+" : "-"}${threadId}`, O_WRONLY | O_APPEND);
     } catch {
       // Without the note a forced kill leaves the thread interrupted; nothing is lost.
     }
@@ -38,11 +44,10 @@ export class WorkerInfoFile {
   remove(): void {
     system.files.remove(this.#path);
   }
-
-  #write(line: string, flags: number): void {
-    withFile(this.#path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
-  }
 }
+
+const write = (path: string, line: string, flags: number): void =>
+  withFile(path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
 
 /** Reads a worker's info; null when there is none that can be read. */
 export function readWorkerInfo(path: string): WorkerInfo | null {

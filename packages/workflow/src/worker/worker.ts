@@ -90,7 +90,7 @@ export function runWorker(
     const cleanUps = [
       () => server?.close(),
       () => threads.release(),
-      () => threads.hasUnsynced || info.remove(),
+      () => info.followsLost || threads.hasUnsynced || info.remove(),
       () => lock?.release(),
       () => system.clock.sleep(lingerMs),
     ];
