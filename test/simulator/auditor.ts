@@ -1,0 +1,356 @@
+/*
+ * The auditor: it looks at the disk after each call that changes a log, with a log reader of its own, and keeps
+ * what it saw and what the commands answered.
+ *
+ * A1 a record that anyone could read is on the disk, and stays in its log, unchanged. A2 a step runs once all before
+ * it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
+ * A4 what a command has answered is so, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
+ * or of a registered version stays.
+ * Of a file in which a bit was flipped A1 holds unless the product names the damage.
+ */
+import { type FileInode, type Inode } from "./disk.ts";
+import type { DiskWatch } from "./calls.ts";
+import { bundleOf, type Commit, parseLog, registered } from "./reader.ts";
+import type { Process, World } from "./world.ts";
+
+/** What is known of a thread from outside. */
+export type Seen = {
+  readonly hash: string;
+  readonly threadId: string;
+  /** The bytes that a reader could see, and what they are. */
+  shown: Buffer;
+  commits: Commit[];
+  /** What was there when the log appeared: a start record, and the steps that a fork has copied. */
+  first: number;
+  isThere: boolean;
+  /** Since the power was lost, the newline of the last record may be missing, and readers don't show it. */
+  isEnded: boolean;
+  removal: "none" | "asked" | "done";
+  isAcknowledged: boolean;
+  isDamaged: boolean;
+  /** Whether the product has named the damage. */
+  isNamed: boolean;
+  /** Whether its writer leaves the sync to the system. */
+  isUnsynced: boolean;
+  /** Who drove it, one after the other. */
+  drivers: Process[];
+};
+
+export class Auditor implements DiskWatch {
+  readonly threads = new Map<string, Seen>();
+  readonly failures: string[] = [];
+  /** Versions whose registration was answered. */
+  readonly versions: { name: string; hash: string }[] = [];
+  isRegistryDamaged = false;
+  readonly damagedBundles = new Set<string>();
+  /** What reads at any moment, in the same process and without waiting. */
+  onMoment: ((process: Process) => void) | null = null;
+  readonly #world: World;
+  readonly #root: string;
+
+  constructor(world: World, root: string) {
+    this.#world = world;
+    this.#root = root;
+  }
+
+  fail(text: string): void {
+    this.failures.push(text);
+    this.#world.note(`VIOLATION ${text}`);
+  }
+
+  /** A workflow begins with its n-th step (from 0). */
+  executed(threadId: string, n: number): void {
+    const seen = this.#find(threadId);
+    if (!seen) return this.fail(`step ${n} of ${threadId} runs, and the thread has no log`);
+    this.#drives(seen);
+    const committed = stepsOf(seen);
+    if (n < committed) this.fail(`step ${n} of ${threadId} runs again after it was committed`);
+    if (n > committed && !seen.isDamaged) {
+      this.fail(`step ${n} of ${threadId} runs when only ${committed} are committed`);
+    }
+  }
+
+  /** A registration was answered. */
+  registered(): void {
+    this.#checkRegistry();
+  }
+
+  /** A start or a fork was answered. */
+  started(threadId: string): void {
+    const seen = this.#find(threadId);
+    if (!seen) return this.fail(`the start of ${threadId} was answered, and it has no log`);
+    if (seen.removal === "none") seen.isAcknowledged = true;
+    if (!seen.isUnsynced && seen.isThere && !this.#isNameSynced(seen))
+      this.fail(`the start of ${threadId} was answered before its folder was synced`);
+  }
+
+  answered(threadId: string, requestId: string): void {
+    const seen = this.#find(threadId);
+    if (!seen || seen.isDamaged || seen.removal !== "none") return;
+    const count = seen.commits.filter((one) => one.requestId === requestId).length;
+    if (count !== 1)
+      this.fail(`an answer to ${threadId} was taken, and its log has it ${count} times`);
+  }
+
+  killed(threadId: string): void {
+    const seen = this.#find(threadId);
+    if (seen && !seen.isDamaged && seen.removal === "none" && !hasEnded(seen))
+      this.fail(`the kill of ${threadId} was answered, and it has no end`);
+  }
+
+  asksRemoval(threadId: string): void {
+    const seen = this.#find(threadId);
+    if (seen?.removal === "none") seen.removal = "asked";
+  }
+
+  removed(threadId: string): void {
+    const seen = this.#find(threadId);
+    if (!seen) return;
+    if (seen.isThere) return this.fail(`${threadId} was removed, and its log is there`);
+    seen.removal = "done";
+  }
+
+  /** A reader of the product's was shown so many steps, and whether there is an end. */
+  read(threadId: string, steps: number, isEnded: boolean): void {
+    const seen = this.#find(threadId);
+    if (!seen || seen.isDamaged || seen.removal !== "none") return;
+    const committed = stepsOf(seen);
+    if (steps > committed)
+      this.fail(`a reader of ${threadId} was shown ${steps} steps of ${committed}`);
+    if (isEnded && !hasEnded(seen))
+      this.fail(`a reader of ${threadId} was shown an end that is not there`);
+  }
+
+  onLog(inode: FileInode): void {
+    const { hash, threadId } = inode.log as { hash: string; threadId: string };
+    const { view } = inode.cache;
+    const seen = this.#seen(hash, threadId);
+    if (this.#world.current?.role === "worker") this.#drives(seen);
+    if (!seen.isDamaged && !covers(view, seen.shown))
+      return this.fail(`records of ${threadId} that were shown are gone or changed`);
+    const end = view.lastIndexOf(10) + 1;
+    if (end >= seen.shown.length) seen.isEnded = true;
+    if (end <= seen.shown.length) return;
+    const isNew = seen.shown.length === 0;
+    const commits = parseLog(view.subarray(seen.shown.length, end), isNew);
+    if (commits === null) {
+      if (!seen.isDamaged) this.fail(`a line of ${threadId} is no record`);
+      return;
+    }
+    seen.commits.push(...commits);
+    seen.shown = Buffer.from(view.subarray(0, end));
+    if (isNew) this.#appeared(seen, commits);
+    this.#checkCommits(seen);
+    if (seen.isUnsynced || seen.isDamaged) return;
+    if (!covers(inode.platter.view, seen.shown))
+      this.fail(`a record of ${threadId} can be read before it is on the disk`);
+    else if (!isNew && !this.#isNameSynced(seen))
+      this.fail(`a record of ${threadId} can be read before its folder was synced`);
+  }
+
+  onNamed(path: string, _inode: Inode): void {
+    if (path === `${this.#root}/workflow.yaml`) this.#checkRegistry();
+  }
+
+  onRemoved(path: string, inode: Inode): void {
+    const hash = bundleOf(path);
+    if (hash !== null) this.#bundleGone(hash);
+    const log = inode.kind === "file" ? inode.log : null;
+    const seen = log && this.#find(log.threadId);
+    if (!seen || !path.endsWith(".data.jsonl")) return;
+    seen.isThere = false;
+    const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
+    // What could not be made durable is taken back before anyone is answered.
+    if (seen.removal === "none" && isFirst) this.threads.delete(keyOf(seen));
+    else if (seen.removal === "none")
+      this.fail(`the log of ${seen.threadId} was removed, and nobody has asked for it`);
+  }
+
+  onFlip(path: string): void {
+    if (path.endsWith("/workflow.yaml")) this.isRegistryDamaged = true;
+    const hash = bundleOf(path);
+    if (hash !== null) this.damagedBundles.add(hash);
+    const log = [...this.threads.values()].find((seen) => path === this.#pathOf(seen));
+    if (log) log.isDamaged = true;
+  }
+
+  /** What is left after a loss of power is what every reader was shown. */
+  onPower(): void {
+    for (const seen of this.threads.values()) {
+      const inode = this.#world.disk.at(this.#pathOf(seen));
+      const bytes = inode?.kind === "file" ? inode.cache.view : null;
+      if (seen.removal === "done" && bytes)
+        this.fail(`${seen.threadId} is there again after it was removed`);
+      seen.isEnded = bytes?.[seen.shown.length - 1] === 10;
+      if (seen.removal !== "none") {
+        seen.isThere = bytes !== null;
+        continue;
+      }
+      if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
+      // Without its newline a record whose bits have changed may as well be one that was never whole.
+      if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
+      if (seen.isDamaged) continue;
+      const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
+      if (bytes === null && isFirst) this.threads.delete(keyOf(seen));
+      else if (seen.isUnsynced) this.threads.delete(keyOf(seen));
+      else if (bytes === null || !covers(bytes, seen.shown))
+        this.fail(`records of ${seen.threadId} that were shown are lost with the power`);
+    }
+    this.#adoptUnsynced();
+    this.#checkRegistry();
+    for (const { hash } of this.versions) this.#checkBundle(hash);
+  }
+
+  onCall(process: Process): void {
+    this.onMoment?.(process);
+  }
+
+  /** Whether the log on the disk is, to the byte, what was shown. */
+  isIntact(seen: Seen): boolean {
+    const inode = this.#world.disk.at(this.#pathOf(seen));
+    return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
+  }
+
+  // Without syncs a log may have lost anything but its start: what is left of it is what counts from now on.
+  #adoptUnsynced(): void {
+    for (const [path, inode] of this.#world.disk.files()) {
+      if (!path.endsWith(".data.jsonl") || !inode.log) continue;
+      const seen = this.threads.get(keyOf(inode.log));
+      if (seen) continue;
+      const end = inode.cache.view.lastIndexOf(10) + 1;
+      const commits = end > 0 ? parseLog(inode.cache.view.subarray(0, end), true) : [];
+      const made = this.#seen(inode.log.hash, inode.log.threadId);
+      made.isUnsynced = true;
+      // Bytes that were lost in the middle: the product must name it, like any damage.
+      if (commits === null) made.isDamaged = true;
+      else {
+        made.commits = commits;
+        made.first = commits.length;
+        made.shown = Buffer.from(inode.cache.view.subarray(0, end));
+      }
+    }
+  }
+
+  #appeared(seen: Seen, commits: Commit[]): void {
+    seen.first = commits.length;
+    seen.isUnsynced = commits[0]?.isUnsynced ?? false;
+    this.#checkBundle(seen.hash);
+    for (const other of this.threads.values()) {
+      if (other !== seen && other.threadId === seen.threadId)
+        this.fail(`${seen.threadId} is a thread of ${other.hash} and of ${seen.hash}`);
+    }
+  }
+
+  #checkCommits({ threadId, commits }: Seen): void {
+    const steps = commits.slice(1);
+    const wrong = steps.findIndex(({ n }, at) => n !== null && n !== at);
+    if (wrong >= 0) this.fail(`record ${wrong} of ${threadId} is of step ${steps[wrong]?.n}`);
+    const end = steps.findIndex(({ isEnd }) => isEnd);
+    if (end >= 0 && end < steps.length - 1) this.fail(`${threadId} goes on after its end`);
+    const ids = steps.flatMap(({ requestId }) => requestId ?? []);
+    if (new Set(ids).size < ids.length) this.fail(`an answer stands twice in ${threadId}`);
+  }
+
+  // A worker that has given up its lock may live on for a moment, but must not come back.
+  #drives({ threadId, drivers }: Seen): void {
+    const { current } = this.#world;
+    if (!current || drivers.at(-1) === current) return;
+    if (drivers.includes(current))
+      this.fail(`${threadId} is driven by ${current.name} and by ${drivers.at(-1)?.name}`);
+    drivers.push(current);
+  }
+
+  #bundleGone(hash: string): void {
+    const isNeeded = [...this.threads.values()].some((seen) => seen.hash === hash && seen.isThere);
+    const isVersion = this.versions.some((version) => version.hash === hash);
+    if (isNeeded || isVersion) this.fail(`the bundle ${hash} was taken away and is needed`);
+  }
+
+  #checkBundle(hash: string): void {
+    if (this.damagedBundles.has(hash)) return;
+    const inode = this.#world.disk.at(`${this.#root}/bundles/${hash}.esm.js`);
+    if (inode?.kind !== "file" || inode.cache.length === 0)
+      this.fail(`the bundle ${hash} is gone and is needed`);
+  }
+
+  #checkRegistry(): void {
+    if (this.isRegistryDamaged) return;
+    const inode = this.#world.disk.at(`${this.#root}/workflow.yaml`);
+    const there = registered(inode?.kind === "file" ? inode.cache.view.toString("utf8") : "");
+    for (const { name, hash } of this.versions) {
+      if (!there.has(`${name} ${hash}`))
+        this.fail(`the version ${hash} of ${name} is gone from the registry`);
+    }
+  }
+
+  #isNameSynced(seen: Seen): boolean {
+    const folder = this.#world.disk.at(`${this.#root}/logs/${seen.hash}`);
+    const name = `${seen.threadId}.data.jsonl`;
+    if (folder?.kind !== "folder" || folder.platter.get(name) !== folder.names.get(name))
+      return false;
+    let path = "";
+    for (const part of `${this.#root}/logs/${seen.hash}`.split("/").slice(1)) {
+      const above = this.#world.disk.at(path);
+      if (above?.kind !== "folder" || !above.platter.has(part)) return false;
+      path += `/${part}`;
+    }
+    return true;
+  }
+
+  #find(threadId: string): Seen | null {
+    for (const seen of this.threads.values()) if (seen.threadId === threadId) return seen;
+    return null;
+  }
+
+  #seen(hash: string, threadId: string): Seen {
+    const key = keyOf({ threadId, hash });
+    const known = this.threads.get(key);
+    if (known) {
+      known.isThere = true;
+      return known;
+    }
+    const seen: Seen = {
+      hash,
+      threadId,
+      shown: Buffer.alloc(0),
+      commits: [],
+      first: 0,
+      isThere: true,
+      isEnded: true,
+      removal: "none",
+      isAcknowledged: false,
+      isDamaged: false,
+      isNamed: false,
+      isUnsynced: false,
+      drivers: [],
+    };
+    this.threads.set(key, seen);
+    return seen;
+  }
+
+  #pathOf({ hash, threadId }: Seen): string {
+    return `${this.#root}/logs/${hash}/${threadId}.data.jsonl`;
+  }
+}
+
+/** How many steps of a thread are committed. */
+export const stepsOf = ({ commits }: Seen): number =>
+  Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
+
+export const hasEnded = ({ commits }: Seen): boolean => commits.at(-1)?.isEnd ?? false;
+
+// Of the last record the newline may be missing, or be a zero: what is in front of it is whole.
+function covers(bytes: Buffer, shown: Buffer): boolean {
+  if (shown.length === 0) return true;
+  const body = shown.length - 1;
+  if (bytes.length < body || Buffer.compare(bytes.subarray(0, body), shown.subarray(0, body)) !== 0)
+    return false;
+  return (
+    bytes.length === body ||
+    bytes[body] === 10 ||
+    (bytes.length === shown.length && bytes[body] === 0)
+  );
+}
+
+const keyOf = ({ threadId, hash }: { threadId: string; hash: string }): string =>
+  `${threadId} ${hash}`;

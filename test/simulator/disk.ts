@@ -1,0 +1,282 @@
+/*
+ * A disk in memory with two layers: what the system's cache shows, and what would be there after a loss of power.
+ *
+ * D1 a write reaches the platter when its file is synced, a name when its folder is. D2 at a loss of power each change
+ * that was not synced is kept, dropped or, a write, torn; in any combination, but for two changes of one
+ * name. D3 a sync of a file that fails may have written any of the changes, and those that it has not are
+ * never written any more, though the cache shows them. D4 a lock belongs to the file as it was opened.
+ */
+import type { Random } from "./random.ts";
+
+/** Bytes that grow. */
+class Bytes {
+  #buffer: Buffer = Buffer.alloc(256);
+  length = 0;
+
+  get view(): Buffer {
+    return this.#buffer.subarray(0, this.length);
+  }
+
+  write(at: number, bytes: Uint8Array): void {
+    this.#reserve(at + bytes.length);
+    this.#buffer.set(bytes, at);
+    this.length = Math.max(this.length, at + bytes.length);
+  }
+
+  resize(length: number): void {
+    this.#reserve(length);
+    this.#buffer.fill(0, Math.min(length, this.length), Math.max(length, this.length));
+    this.length = length;
+  }
+
+  become(other: Bytes): void {
+    this.length = 0;
+    this.write(0, other.view);
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#buffer.length) return;
+    const larger = Buffer.alloc(Math.max(length, this.#buffer.length * 2));
+    larger.set(this.view);
+    this.#buffer = larger;
+  }
+}
+
+type Change = { at: number; bytes: Uint8Array } | { size: number };
+/** Changes of names that reach the platter together: a rename within a folder is two. */
+type NameChange = [name: string, inode: Inode | null][];
+
+/** A file, a folder or a socket, whatever its names are. */
+export type Inode = FileInode | FolderInode | SocketInode;
+export type SocketInode = { kind: "socket"; ino: number; links: number; changedAt: number };
+
+export class FileInode {
+  readonly kind = "file";
+  readonly ino: number;
+  readonly cache = new Bytes();
+  readonly platter = new Bytes();
+  links = 0;
+  changedAt = 0;
+  /** Who has it locked. */
+  lockedBy: OpenFile | null = null;
+  /** The thread whose log it is, by its name. */
+  log: { hash: string; threadId: string } | null = null;
+  /** Whether the last loss of power has left zeros where bytes were written and not synced. */
+  hasHole = false;
+  #unsynced: Change[] = [];
+
+  constructor(ino: number) {
+    this.ino = ino;
+  }
+
+  /** How many changes the cache has that a sync from now on would write. */
+  get unsynced(): number {
+    return this.#unsynced.length;
+  }
+
+  append(bytes: Uint8Array): void {
+    this.#unsynced.push({ at: this.cache.length, bytes: bytes.slice() });
+    this.cache.write(this.cache.length, bytes);
+  }
+
+  truncate(size: number): void {
+    this.#unsynced.push({ size });
+    this.cache.resize(size);
+  }
+
+  /** Writes the first of the changes, or all. */
+  sync(count = this.#unsynced.length): void {
+    for (const change of this.#unsynced.splice(0, count)) this.#apply(change);
+  }
+
+  /** A sync that fails: the cache looks as if it had not. */
+  failSync(random: Random): void {
+    const isAll = random.chance(0.6);
+    for (const change of this.#unsynced) {
+      if (!isAll && random.chance(0.5)) this.#apply(change);
+    }
+    this.#unsynced = [];
+  }
+
+  /** Flips a bit, wherever the byte is. */
+  flip(at: number, bit: number): void {
+    for (const layer of [this.cache, this.platter]) {
+      const byte = layer.view[at];
+      if (byte !== undefined) layer.view[at] = byte ^ (1 << bit);
+    }
+  }
+
+  losePower(random: Random): void {
+    this.hasHole = false;
+    const isOrdered = random.chance(0.4);
+    const kept = random.below(this.#unsynced.length + 1);
+    for (const [index, change] of this.#unsynced.entries()) {
+      if (isOrdered ? index < kept : random.chance(0.5)) this.#apply(change);
+      else if ("bytes" in change) this.#tear(change, random);
+    }
+    this.#unsynced = [];
+    this.cache.become(this.platter);
+    this.lockedBy = null;
+  }
+
+  #tear({ at, bytes }: { at: number; bytes: Uint8Array }, random: Random): void {
+    const part = random.below(4);
+    const written = bytes.subarray(0, random.below(bytes.length + 1));
+    if (part === 0) this.#apply({ at, bytes: written });
+    // The length reached the disk, and the bytes did not.
+    if (part !== 1 || written.length === 0) return;
+    this.#apply({ at, bytes: new Uint8Array(written.length) });
+    this.hasHole = true;
+  }
+
+  #apply(change: Change): void {
+    if ("size" in change) this.platter.resize(change.size);
+    else {
+      if (change.at > this.platter.length) {
+        this.platter.resize(change.at);
+        this.hasHole = true;
+      }
+      this.platter.write(change.at, change.bytes);
+    }
+  }
+}
+
+export class FolderInode {
+  readonly kind = "folder";
+  readonly ino: number;
+  readonly names = new Map<string, Inode>();
+  readonly platter = new Map<string, Inode>();
+  links = 1;
+  changedAt = 0;
+  #unsynced: NameChange[] = [];
+
+  constructor(ino: number) {
+    this.ino = ino;
+  }
+
+  change(...changes: NameChange): void {
+    apply(this.names, changes);
+    this.#unsynced.push(changes);
+  }
+
+  sync(): void {
+    for (const change of this.#unsynced) apply(this.platter, change);
+    this.#unsynced = [];
+  }
+
+  /** A sync that fails. What it has not written, a later one writes: names have no pages that look clean. */
+  failSync(random: Random): void {
+    const kept = random.below(this.#unsynced.length + 1);
+    for (const change of this.#unsynced.splice(0, kept)) apply(this.platter, change);
+  }
+
+  losePower(random: Random): void {
+    const isOrdered = random.chance(0.5);
+    const kept = random.below(this.#unsynced.length + 1);
+    const dropped = new Set<string>();
+    for (const [index, change] of this.#unsynced.entries()) {
+      const follows = change.some(([name]) => dropped.has(name));
+      if (!follows && (isOrdered ? index < kept : random.chance(0.5))) apply(this.platter, change);
+      else for (const [name] of change) dropped.add(name);
+    }
+    this.#unsynced = [];
+    this.names.clear();
+    for (const [name, inode] of this.platter) this.names.set(name, inode);
+  }
+}
+
+function apply(names: Map<string, Inode>, changes: NameChange): void {
+  for (const [name, inode] of changes) {
+    if (inode) names.set(name, inode);
+    else names.delete(name);
+  }
+}
+
+/** A file as a process has opened it. */
+export type OpenFile = {
+  readonly inode: FileInode | FolderInode;
+  readonly flags: number;
+  owner: object;
+};
+
+/** What an error of the system looks like. */
+export const systemError = (code: string, path: string): Error =>
+  Object.assign(new Error(`${code}: ${path}`), { code });
+
+/** The folders and files, by path. */
+export class Disk {
+  readonly top = new FolderInode(1);
+  #lastIno = 1;
+
+  newFile = (): FileInode => new FileInode((this.#lastIno += 1));
+  newFolder = (): FolderInode => new FolderInode((this.#lastIno += 1));
+  newSocket = (): SocketInode => ({
+    kind: "socket",
+    ino: (this.#lastIno += 1),
+    links: 1,
+    changedAt: 0,
+  });
+
+  /** What is at a path; null when nothing is. @throws `ENOTDIR`. */
+  at(path: string): Inode | null {
+    let inode: Inode = this.top;
+    for (const name of path.split("/")) {
+      if (name === "") continue;
+      if (inode.kind !== "folder") throw systemError("ENOTDIR", path);
+      const next: Inode | undefined = inode.names.get(name);
+      if (!next) return null;
+      inode = next;
+    }
+    return inode;
+  }
+
+  /** The folder of a path, and its name there. @throws `ENOENT`, `ENOTDIR`. */
+  parentOf(path: string): { folder: FolderInode; name: string } {
+    const at = path.lastIndexOf("/");
+    const folder = this.at(path.slice(0, at));
+    if (folder?.kind !== "folder") throw systemError(folder ? "ENOTDIR" : "ENOENT", path);
+    return { folder, name: path.slice(at + 1) };
+  }
+
+  /** Every file with its path, as the cache has them. */
+  *files(folder = this.top, path = ""): Generator<[path: string, inode: FileInode]> {
+    for (const [name, inode] of folder.names) {
+      if (inode.kind === "folder") yield* this.files(inode, `${path}/${name}`);
+      else if (inode.kind === "file") yield [`${path}/${name}`, inode];
+    }
+  }
+
+  /** All that was not synced is kept or dropped, and the cache is what is left. */
+  losePower(random: Random): void {
+    const seen = new Set<Inode>();
+    const lose = (folder: FolderInode) => {
+      const before = new Set([...folder.names.values(), ...folder.platter.values()]);
+      folder.losePower(random);
+      for (const inode of before) {
+        if (seen.has(inode) || inode.kind === "socket") continue;
+        seen.add(inode);
+        if (inode.kind === "folder") lose(inode);
+        else inode.losePower(random);
+      }
+    };
+    lose(this.top);
+  }
+}
+
+const logPattern = /\/logs\/([0-9A-Z]{13})\/([0-9A-Z]{26})\.data\.jsonl$/;
+/** The thread whose log has this path; null of another file. */
+export function logOf(path: string): FileInode["log"] {
+  const [, hash, threadId] = logPattern.exec(path) ?? [];
+  return hash && threadId ? { hash, threadId } : null;
+}
+
+/** A name of it is gone. Whoever has it open goes on with it unseen. */
+export function forget(inode: Inode): void {
+  inode.links -= 1;
+  if (inode.kind === "file") inode.log = null;
+}
+
+/** Drops the lock of an open file. */
+export function unlock(file: OpenFile): void {
+  if (file.inode.kind === "file" && file.inode.lockedBy === file) file.inode.lockedBy = null;
+}

@@ -1,0 +1,131 @@
+import { Random } from "./random.ts";
+
+/** What goes wrong. A test, and whoever shrinks a schedule, can leave any of them out. */
+export type FaultKind =
+  | "workerDies"
+  | "clientDies"
+  | "power"
+  | "sleep"
+  | "stop"
+  | "syncFails"
+  | "folderSyncFails"
+  | "writeFails"
+  | "writeShort"
+  | "writeTorn"
+  | "diskFull"
+  | "removeFails"
+  | "renameFails"
+  | "openFails"
+  | "readFails"
+  | "truncateFails"
+  | "listFails"
+  | "makeFolderFails"
+  | "flip"
+  | "clock"
+  | "requestLost"
+  | "responseLost"
+  | "messageLate";
+
+/** One fault: it comes at the n-th call of its class. `detail` settles what it leaves open. */
+export type Fault = { id: number; kind: FaultKind; nth: number; detail: number };
+
+/** Which calls a fault may come at, and among how many of them it is usually chosen. */
+const classes: Record<FaultKind, [at: string, among: number]> = {
+  workerDies: ["worker", 500],
+  clientDies: ["client", 300],
+  power: ["any", 900],
+  sleep: ["worker", 500],
+  stop: ["worker", 500],
+  syncFails: ["sync", 50],
+  folderSyncFails: ["syncFolder", 30],
+  writeFails: ["write", 100],
+  writeShort: ["write", 100],
+  writeTorn: ["write", 100],
+  diskFull: ["write", 100],
+  removeFails: ["remove", 16],
+  renameFails: ["rename", 20],
+  openFails: ["open", 200],
+  readFails: ["read", 200],
+  truncateFails: ["truncate", 4],
+  listFails: ["list", 30],
+  makeFolderFails: ["makeFolder", 30],
+  flip: ["any", 900],
+  clock: ["any", 900],
+  requestLost: ["message", 40],
+  responseLost: ["message", 40],
+  messageLate: ["message", 40],
+};
+
+/** How often each kind is drawn. */
+const weights: [kind: FaultKind, weight: number][] = [
+  ["workerDies", 8],
+  ["clientDies", 4],
+  ["power", 5],
+  ["sleep", 3],
+  ["stop", 2],
+  ["syncFails", 5],
+  ["folderSyncFails", 2],
+  ["writeFails", 2],
+  ["writeShort", 2],
+  ["writeTorn", 2],
+  ["diskFull", 2],
+  ["removeFails", 3],
+  ["renameFails", 2],
+  ["openFails", 1],
+  ["readFails", 1],
+  ["truncateFails", 1],
+  ["listFails", 1],
+  ["makeFolderFails", 1],
+  ["flip", 2],
+  ["clock", 2],
+  ["requestLost", 1],
+  ["responseLost", 2],
+  ["messageLate", 2],
+];
+const kinds = weights.flatMap(([kind, weight]) => Array<FaultKind>(weight).fill(kind));
+const mostFaults = 6;
+
+/** The faults of a seed. */
+export function faultsOf(seed: number): Fault[] {
+  const random = new Random(seed, "faults");
+  const count = random.below(mostFaults + 1);
+  return Array.from({ length: count }, (_, id) => {
+    const kind = random.pick(kinds);
+    const [, among] = classes[kind];
+    // Early calls are in every schedule, late ones only in some.
+    const nth = 1 + Math.floor(among * random.number() * random.number() * 1.5);
+    return { id, kind, nth, detail: random.below(1_000_000_000) };
+  });
+}
+
+/** The faults that are still to come, and those that came. */
+export class FaultPlan {
+  readonly faults: readonly Fault[];
+  /** What came, in its order. */
+  readonly came: Fault[] = [];
+  isOver = false;
+  readonly #counts = new Map<string, number>();
+  readonly #armed = new Map<string, Fault[]>();
+
+  constructor(faults: readonly Fault[]) {
+    this.faults = faults;
+    for (const fault of faults) {
+      const [at] = classes[fault.kind];
+      this.#armed.set(at, [...(this.#armed.get(at) ?? []), fault]);
+    }
+  }
+
+  /** Counts a call of a class; gives the faults that come at it. */
+  at(name: string): readonly Fault[] {
+    const armed = this.#armed.get(name);
+    if (!armed || this.isOver) return none;
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    const due = armed.filter(({ nth }) => nth === count);
+    if (due.length === 0) return none;
+    this.came.push(...due);
+    return due;
+  }
+}
+
+const none: readonly Fault[] = [];

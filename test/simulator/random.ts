@@ -1,0 +1,50 @@
+/** A seeded source of chance: the same seed gives the same sequence on every machine. */
+export class Random {
+  #a: number;
+  #b: number;
+  #c: number;
+  #count = 1;
+
+  /** Sequences of one seed with different names have nothing to do with each other. */
+  constructor(seed: number, name = "") {
+    const hash = Bun.hash.xxHash64(name, BigInt(seed));
+    this.#a = Number(hash & 0xffffffffn) | 0;
+    this.#b = Number(hash >> 32n) | 0;
+    this.#c = seed | 0;
+    for (let n = 0; n < 12; n += 1) this.#next();
+  }
+
+  /** A number from 0 on and below 1. */
+  number(): number {
+    return this.#next() / 0x1_0000_0000;
+  }
+
+  /** A whole number from 0 on and below `limit`. */
+  below(limit: number): number {
+    return Math.floor(this.number() * limit);
+  }
+
+  chance(probability: number): boolean {
+    return this.number() < probability;
+  }
+
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)] as T;
+  }
+
+  /** A number around a typical one: often smaller, now and then many times larger. */
+  around(typical: number): number {
+    const x = this.number();
+    return typical * (x < 0.9 ? x * 2 : 2 + (x - 0.9) * 80);
+  }
+
+  // sfc32
+  #next(): number {
+    const sum = (((this.#a + this.#b) | 0) + this.#count) | 0;
+    this.#count = (this.#count + 1) | 0;
+    this.#a = this.#b ^ (this.#b >>> 9);
+    this.#b = (this.#c + (this.#c << 3)) | 0;
+    this.#c = ((this.#c << 21) | (this.#c >>> 11)) + sum;
+    return sum >>> 0;
+  }
+}

@@ -1,0 +1,61 @@
+/** A record of a log, as the auditor reads it. */
+export type Commit = {
+  isEnd: boolean;
+  /** Which of the thread's records it is, as its workflow has numbered it; null of one that is no workflow's. */
+  n: number | null;
+  requestId: string | null;
+  isUnsynced: boolean;
+};
+
+type Json = Record<string, unknown>;
+
+/** The records of whole lines; null when one is no record. */
+export function parseLog(bytes: Buffer, isFromStart: boolean): Commit[] | null {
+  const commits: Commit[] = [];
+  for (const line of bytes.toString("utf8").split("\n").slice(0, -1)) {
+    const commit = parseLine(line, isFromStart && commits.length === 0);
+    if (!commit) return null;
+    commits.push(commit);
+  }
+  return commits;
+}
+
+function parseLine(line: string, isStart: boolean): Commit | null {
+  try {
+    const { role, meta, parameters } = JSON.parse(line) as {
+      role?: string;
+      meta?: Json;
+      parameters?: Json;
+    };
+    const options = parameters?.options as Json | undefined;
+    if (isStart) return options ? { ...plain, isUnsynced: options.unsynced === true } : null;
+    if (typeof role !== "string" || !meta) return null;
+    const { n, requestId } = meta;
+    return {
+      ...plain,
+      isEnd: role === "__end__",
+      n: typeof n === "number" ? n : null,
+      requestId: typeof requestId === "string" ? requestId : null,
+    };
+  } catch {
+    return null;
+  }
+}
+
+const plain: Commit = { isEnd: false, n: null, requestId: null, isUnsynced: false };
+
+/** The hash of a bundle's path; null of any other. */
+export const bundleOf = (path: string): string | null =>
+  /\/bundles\/([0-9A-Z]{13})\.esm\.js$/.exec(path)?.[1] ?? null;
+
+/** What a registry's text registers, each as `name hash`. */
+export function registered(text: string): Set<string> {
+  const found = new Set<string>();
+  let name = "";
+  for (const line of text.split("\n")) {
+    name = /^ {2}"?([^ ":]+)"?:$/.exec(line)?.[1] ?? name;
+    const hash = /hash: "([0-9A-Z]{13})"$/.exec(line)?.[1];
+    if (hash) found.add(`${name} ${hash}`);
+  }
+  return found;
+}

@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+const program = join(import.meta.dir, "simulate.ts");
+
+async function simulate(...args: string[]) {
+  const child = Bun.spawn([process.execPath, program, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { stdout, stderr, code };
+}
+
+const withoutTimes = (text: string): string => text.replaceAll(/[\d.]+ s,/g, "");
+
+test("a seed is replayed to the byte", async () => {
+  const args = ["--seed", "23", "--schedules", "3", "--jobs", "1", "--trace"];
+  const [first, second] = await Promise.all([simulate(...args), simulate(...args)]);
+  expect(first.code).toBe(0);
+  expect(first.stdout.length).toBeGreaterThan(20_000);
+  expect(withoutTimes(second.stdout)).toBe(withoutTimes(first.stdout));
+});
+
+test("another seed is another schedule", async () => {
+  const traces = await Promise.all(
+    ["1", "2"].map((seed) => simulate("--seed", seed, "--schedules", "1")),
+  );
+  expect(traces[0]?.stdout).not.toBe(traces[1]?.stdout);
+});
+
+test.each([
+  [["--seed", "abc"], "--seed abc is no whole number from 0 on"],
+  [["--seed", "-1"], "Option '--seed' argument is ambiguous"],
+  [["--seed", "1.5"], "--seed 1.5 is no whole number from 0 on"],
+  [["--schedules", "0"], "--schedules 0 is no whole number from 1 on"],
+  [["--scope", "disk"], "--scope disk is neither all nor workers"],
+  [["--mutation", "none"], "there is no mutation none"],
+  [["--sed", "1"], "Unknown option '--sed'"],
+])("%p is refused in one line", async (args, message) => {
+  const { stdout, stderr, code } = await simulate(...args);
+  expect({ stdout, code }).toEqual({ stdout: "", code: 2 });
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect(stderr).toStartWith(message);
+});
+
+test.each(["all", "workers"])(
+  "300 schedules of the scope %p find nothing",
+  async (scope) => {
+    const { stdout, code } = await simulate("--scope", scope, "--schedules", "300");
+    expect(stdout).toContain("300 schedules from seed 1 on");
+    expect(code).toBe(0);
+  },
+  60_000,
+);

@@ -1,0 +1,232 @@
+/*
+ * One simulated machine: its clock, its processes, and the one queue of everything that will happen.
+ *
+ * W1 one event happens at a time, and all that follows from it without waiting before the next. W2 which comes
+ * next follows from the seed alone. W3 a process that has died does nothing more: each of its calls throws, and
+ * what it waits for never comes. W4 what a dead process held (files, locks, sockets) is released at once.
+ */
+import { drainMicrotasks } from "bun:jsc";
+import { Disk, type OpenFile } from "./disk.ts";
+import type { FaultPlan } from "./faults.ts";
+import { Random } from "./random.ts";
+
+/** Thrown by every call of a process that has ended. */
+export class Ended extends Error {}
+
+export type Role = "worker" | "client" | "observer";
+
+export type Process = {
+  readonly pid: number;
+  readonly role: Role;
+  readonly name: string;
+  readonly startedAt: number;
+  alive: boolean;
+  /** Whether its first lines have run. */
+  isRunning: boolean;
+  /** Nothing happens in it before this time. */
+  asleepUntil: number;
+  exitCode: number | null;
+  signalCode: string | null;
+  readonly files: Map<number, OpenFile>;
+  readonly onStop: (() => void)[];
+  readonly onEnd: (() => void)[];
+};
+
+type Event = { time: number; order: number; process: Process | null; act: () => void };
+
+const wallStart = 1_795_000_000_000;
+
+export class World {
+  readonly random: Random;
+  readonly disk = new Disk();
+  readonly faults: FaultPlan;
+  readonly processes: Process[] = [];
+  /** The process whose code runs. */
+  current: Process | null = null;
+  /** Milliseconds since the machine was made. */
+  now = 0;
+  /** What somebody has set the wall clock forward or back by. */
+  clockOffset = 0;
+  boots = 1;
+  /** How many calls were made. */
+  calls = 0;
+  /** The lines of the trace, where they are wanted. */
+  readonly lines: string[] | null;
+  #hash = 0n;
+  onUncaught: (error: unknown) => void = (error) => {
+    throw error;
+  };
+  readonly #queue: Event[] = [];
+  #order = 0;
+  #lastPid = 100;
+
+  constructor(seed: number, faults: FaultPlan, isTraced = false) {
+    this.random = new Random(seed, "schedule");
+    this.faults = faults;
+    this.lines = isTraced ? [] : null;
+  }
+
+  get wall(): number {
+    return Math.floor(wallStart + this.now + this.clockOffset);
+  }
+
+  /** The hash of all that has happened. */
+  get hash(): string {
+    return this.#hash.toString(16).padStart(16, "0");
+  }
+
+  /** The process whose code runs. @throws Ended when it is dead. */
+  get running(): Process {
+    this.checkAlive();
+    return this.current as Process;
+  }
+
+  /** @throws Ended when the process whose code runs is dead. */
+  checkAlive(): void {
+    if (!this.current?.alive) throw new Ended("the process has ended");
+  }
+
+  note(text: string): void {
+    this.#hash = Bun.hash.xxHash64(text, this.#hash);
+    this.lines?.push(`${this.now.toFixed(3)} ${this.current?.name ?? "-"} ${text}`);
+  }
+
+  /** Plans something to happen in a process, or in none, after so many milliseconds; gives how to cancel it. */
+  plan(process: Process | null, ms: number, act: () => void): () => void {
+    const event: Event = {
+      time: this.now + Math.max(ms, 0),
+      order: (this.#order += 1),
+      process,
+      act,
+    };
+    this.#push(event);
+    return () => {
+      event.act = nothing;
+      event.process = null;
+    };
+  }
+
+  /** Makes a process, which begins with `act`. */
+  start(role: Role, name: string, delayMs: number, act: () => void): Process {
+    const pid = (this.#lastPid += 1);
+    const process: Process = {
+      pid,
+      role,
+      name: `${name}:${pid}`,
+      startedAt: this.now,
+      alive: true,
+      isRunning: false,
+      asleepUntil: 0,
+      exitCode: null,
+      signalCode: null,
+      files: new Map(),
+      onStop: [],
+      onEnd: [],
+    };
+    this.processes.push(process);
+    this.plan(process, delayMs, act);
+    return process;
+  }
+
+  /** Ends a process; `how` is its exit code, or null when it was killed. */
+  end(process: Process, how: number | null): void {
+    if (!process.alive) return;
+    process.alive = false;
+    process.exitCode = how;
+    process.signalCode = how === null ? "SIGKILL" : null;
+    this.note(`end ${process.name} ${how}`);
+    for (const file of process.files.values()) {
+      if (file.inode.kind === "file" && file.inode.lockedBy === file) file.inode.lockedBy = null;
+    }
+    process.files.clear();
+    for (const act of process.onEnd) act();
+  }
+
+  /** Ends every process and drops what was not synced. */
+  losePower(random: Random): void {
+    for (const process of this.processes) if (process.role !== "observer") this.end(process, null);
+    this.disk.losePower(random);
+    this.boots += 1;
+    this.note("power");
+  }
+
+  /** Runs something as a process within what another does: a reader at that very moment. */
+  within<T>(process: Process, act: () => T): T {
+    const before = this.current;
+    this.current = process;
+    try {
+      return act();
+    } finally {
+      this.current = before;
+    }
+  }
+
+  /** Lets things happen until `isDone`, the time is over or nothing is left. */
+  run(untilMs: number, isDone: () => boolean): void {
+    while (!isDone()) {
+      const event = this.#queue[0];
+      if (!event || event.time > untilMs) {
+        this.now = Math.max(this.now, untilMs);
+        return;
+      }
+      this.#pop();
+      this.now = Math.max(this.now, event.time);
+      const { process, act } = event;
+      if (process && !process.alive) continue;
+      if (process && process.asleepUntil > this.now) {
+        event.time = process.asleepUntil;
+        this.#push(event);
+        continue;
+      }
+      this.current = process;
+      try {
+        act();
+        if (process) process.isRunning = true;
+      } catch (error) {
+        if (!(error instanceof Ended)) this.#crash(process, error);
+      }
+      drainMicrotasks();
+      this.current = null;
+    }
+  }
+
+  // What a program's first lines throw ends it; later a worker catches what nobody has caught.
+  #crash(process: Process | null, error: unknown): void {
+    if (process && !process.isRunning) this.end(process, 1);
+    else this.onUncaught(error);
+  }
+
+  #push(event: Event): void {
+    const queue = this.#queue;
+    let at = queue.push(event) - 1;
+    while (at > 0) {
+      const up = (at - 1) >> 1;
+      if (!isBefore(event, queue[up] as Event)) break;
+      queue[at] = queue[up] as Event;
+      at = up;
+    }
+    queue[at] = event;
+  }
+
+  #pop(): void {
+    const queue = this.#queue;
+    const last = queue.pop() as Event;
+    if (queue.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let down = at * 2 + 1;
+      if (down >= queue.length) break;
+      if (down + 1 < queue.length && isBefore(queue[down + 1] as Event, queue[down] as Event))
+        down += 1;
+      if (!isBefore(queue[down] as Event, last)) break;
+      queue[at] = queue[down] as Event;
+      at = down;
+    }
+    queue[at] = last;
+  }
+}
+
+const nothing = () => undefined;
+
+const isBefore = (a: Event, b: Event): boolean =>
+  a.time < b.time || (a.time === b.time && a.order < b.order);
