@@ -34,7 +34,7 @@ test("it begins with reload, and has rows of a thread from its creation to its e
     async () => (id = await serving.run("counter", { count: 10, delayMs: 80 })),
     (all) => id !== "" && rowsOf(all, id).at(-1)?.status === "completed",
   );
-  expect(sent[0]).toEqual({ name: "reload", id: null, data: {} });
+  expect(sent[0]).toMatchObject({ name: "reload", id: expect.any(String), data: {} });
   expect(new Set(sent.map(({ name }) => name))).toEqual(new Set(["reload", "thread"]));
   expect(rowsOf(sent, id).map(({ status }) => status)).toContain("running");
   expect(rowsOf(sent, id).at(-1)).toMatchObject({ steps: 10, workflow: "counter" });
@@ -105,4 +105,54 @@ test("a thread that began and ended while nobody watched gets no row: the lists 
   })();
   expect(rowsOf(after.sent, before)).toEqual([]);
   expect(rowsOf(after.sent, after.id).length).toBeGreaterThan(0);
+});
+
+test("a client that reconnects behind an id gets what came since, and no reload while that is held", async () => {
+  const first = await serving.run("counter", { count: 1_000, delayMs: 30 });
+  const seen: Sent[] = [];
+  const held = follow(serving, path, {
+    enough: (all) => {
+      seen.splice(0, seen.length, ...all);
+      return rowsOf(all, first).at(-1)?.status === "killed";
+    },
+  });
+  while (!isReady(seen)) await Bun.sleep(10);
+  const from = seen.at(-1)?.id ?? "";
+  const again = follow(serving, `${path}?from=${from}`, {
+    enough: (all) => rowsOf(all, first).at(-1)?.status === "killed",
+  });
+  await serving.ok(`/api/threads/${first}/kill`, {});
+  expect((await again).every(({ name }) => name === "thread")).toBe(true);
+  await held;
+  const late = await follow(serving, `${path}?from=${from}`, { enough: isReady });
+  expect(late.map(({ name }) => name)).toContain("reload");
+});
+
+test("threads are followed on the same stream, each from its own cursor, and what is wrong with one hinders no other", async () => {
+  const [whole, part] = [await serving.run("counter"), await serving.run("counter")];
+  await Promise.all([whole, part].map((id) => serving.until(id, "completed")));
+  const own = await follow(serving, `/api/threads/${part}/events`);
+  const second = own.find(({ name, data }) => name === "step" && data.number === 2);
+  const threads = [whole, `${part}~${second?.id}`, "01ARZ3NDEKTSV4RRFFQ69G5FAV", `${part}~x`];
+  const query = threads.map((one) => `thread=${encodeURIComponent(one)}`).join("&");
+  const enough = (all: Sent[]) =>
+    all.filter(({ name }) => /^(end|removed|refused)$/.test(name)).length === 4;
+  const sent = await follow(serving, `${path}?${query}`, { enough });
+  const of: Record<number, Sent[]> = {};
+  let now = 0;
+  for (const one of sent) {
+    if (one.name === "of") now = Number(one.data);
+    else (of[now] ??= []).push(one);
+  }
+  const named = (number: number) =>
+    (of[number] ?? [])
+      .map(({ name }) => name)
+      .filter((name) => name !== "event" && name !== "status");
+  expect(named(1)).toEqual(["start", "step", "step", "step", "end"]);
+  expect(named(2)).toEqual(["step", "end"]);
+  expect(of[2]?.find(({ name }) => name === "step")).toEqual(
+    own.find(({ data }) => data.number === 3) as Sent,
+  );
+  expect(named(3)).toEqual(["removed"]);
+  expect(of[4]?.[0]?.data.code).toBe("BAD_POSITION");
 });

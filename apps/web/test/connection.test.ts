@@ -58,3 +58,30 @@ test("a page that can't be loaded without a server shows what to do", async () =
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("link", { name: "counter", exact: true }).waitFor();
 }, 90_000);
+
+test("nine tabs on live threads are all live, and the browser has connections left", async () => {
+  const ids = await Promise.all(
+    Array.from({ length: 9 }, () => serving.run("counter", { count: 1_000, delayMs: 100 })),
+  );
+  const first = await open(serving, `/threads/${ids[0]}`);
+  const pages = [first];
+  for (const id of ids.slice(1)) {
+    const page = await first.context().newPage();
+    await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+    pages.push(page);
+  }
+  const steps = await Promise.all(
+    ids.map(async (id) => (await serving.until(id, "running", 5)).stepCount),
+  );
+  for (const [index, page] of pages.entries()) {
+    await page.bringToFront();
+    await page.waitForFunction(
+      (least) => Number(document.querySelector("dd")?.textContent) > least,
+      steps[index] ?? 0,
+    );
+  }
+  await first.bringToFront();
+  await first.getByRole("button", { name: "Pause" }).click();
+  await first.getByRole("button", { name: "Resume" }).waitFor();
+  for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 90_000);

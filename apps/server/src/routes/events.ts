@@ -1,11 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import type { Host, LogLine, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
+import {
+  type Host,
+  type LogLine,
+  type ThreadRef,
+  type ThreadStatus,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { count, optionalText } from "../schema/value.ts";
 import { ChangeFeed } from "../stream/changes.ts";
+import type { Source } from "../stream/connections.ts";
 import { type Bytes, sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
+import { once, Together } from "../stream/together.ts";
 import { allRead, type Context, Routes } from "./route.ts";
 
 const stream = z.string().describe("Server-sent events: see docs/server.md.");
@@ -17,10 +26,35 @@ const valuePath = idPath.extend({
     .describe("The `at` that an event has in place of a value that was too long."),
 });
 
+const mostThreads = 100;
+
+const tooManyThreads = (): WorkflowError =>
+  WorkflowError.usage(
+    "TOO_MANY_THREADS",
+    `one stream follows ${mostThreads} threads at the most`,
+    "open another stream",
+  );
+
 /** The routes that stream, and those that read the same page by page and value by value. */
 export function eventRoutes({ host, threadFeeds, connections }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
+  /** One of several threads: that it can't be followed is no reason not to follow the others. */
+  const openOne = async (text: string): Promise<() => Source> => {
+    const [id = "", cursor] = text.split("~", 2);
+    try {
+      const ref = await host.find(id);
+      if (cursor !== undefined) await isComplete(host, ref, cursor);
+      return () => threadFeeds.listen(ref, threadSerializer, { cursor });
+    } catch (error) {
+      const { code, kind, message } = toErrorRecord(error);
+      const bytes =
+        kind === "missing"
+          ? sseBytes("removed", { threadId: id })
+          : sseBytes("refused", { code, message });
+      return () => once(bytes);
+    }
+  };
   routes.add("GET /threads/{id}/log", {
     summary: "A page of a thread's debug log, its events among it",
     params: idPath,
@@ -68,8 +102,26 @@ export function eventRoutes({ host, threadFeeds, connections }: Context) {
   });
   routes.add("GET /events", {
     summary: "Watch what changes: threads that are new or changed, removals, workflows",
+    query: z.object({
+      from: optionalText.describe("The id of an event: begins behind it, while that is held."),
+      thread: z
+        .union([z.string(), z.array(z.string())])
+        .optional()
+        .describe(
+          "Follows these threads too, each given as its id, or as id~cursor to begin behind an " +
+            "event of it. Before what comes of one is an event `of` with its number from 1; 0 is the changes.",
+        ),
+    }),
+    headers: z.object({ "last-event-id": optionalText }),
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
-    run: () => connections.send(() => changes.listen()),
+    async run({ query: { from, thread = [] } }, { req }) {
+      const threads = [thread].flat();
+      if (threads.length > mostThreads) throw tooManyThreads();
+      const listen = () => changes.listen(from ?? req.header("last-event-id"));
+      if (threads.length === 0) return connections.send(listen);
+      const opened = await Promise.all(threads.map((one) => openOne(one)));
+      return connections.send(() => new Together([listen(), ...opened.map((open) => open())]));
+    },
   });
   routes.add("GET /threads/{id}/values/{at}", {
     summary: "A value that was too long for its event, in full",

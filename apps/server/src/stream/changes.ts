@@ -7,12 +7,14 @@ const ringBytes = 1024 * 1024;
 const retryMs = 1_000;
 
 /**
- * The changes of a host for all that listen now: watched once, while somebody listens. A listener that is
- * too slow for the messages that are held is sent `reload`.
+ * The changes of a host for all that listen now: watched once, while somebody listens. A listener whose
+ * cursor is no longer held, or that has none, is sent `reload`.
  */
 export class ChangeFeed {
   readonly #host: Host;
-  readonly #ring = new Ring("", ringBytes);
+  #ring = new Ring("", ringBytes);
+  #epoch = "";
+  #sent = 0;
   #listeners = 0;
   #ready = Promise.withResolvers<void>();
   #news = Promise.withResolvers<void>();
@@ -22,15 +24,16 @@ export class ChangeFeed {
     this.#host = host;
   }
 
-  listen(): Source {
+  /** Begins behind the message with the id `after`. */
+  listen(after?: string): Source {
     this.#listeners += 1;
-    if (this.#listeners === 1) void this.#watch((this.#abort = new AbortController()).signal);
-    let next: number | null = null;
+    if (this.#listeners === 1) this.#start();
+    let next = after === undefined ? null : this.#ring.after(after);
     let closed = false;
     const take = (): Bytes | null => {
       if (next === null || !this.#ring.reaches(next)) {
         next = this.#ring.next;
-        return message("reload", {});
+        return message("reload", {}, this.#cursor);
       }
       const piece = this.#ring.piece(next);
       next = piece?.next ?? next;
@@ -55,6 +58,18 @@ export class ChangeFeed {
     };
   }
 
+  get #cursor(): string {
+    return `${this.#epoch}.${this.#sent}`;
+  }
+
+  #start(): void {
+    // What changed while nobody listened is in no ring: an earlier id means nothing in this one.
+    this.#epoch = crypto.randomUUID().slice(0, 8);
+    this.#sent = 0;
+    this.#ring = new Ring(this.#cursor, ringBytes);
+    void this.#watch((this.#abort = new AbortController()).signal);
+  }
+
   async #watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -72,30 +87,33 @@ export class ChangeFeed {
 
   #stop(): void {
     this.#abort.abort();
-    this.#ring.clear();
     this.#ready = Promise.withResolvers();
   }
 
   #push(change: HostChange): void {
-    this.#ring.push({ cursor: "", bytes: bytesOf(change) });
+    this.#sent += 1;
+    this.#ring.push({ cursor: this.#cursor, bytes: bytesOf(change, this.#cursor) });
     const { resolve } = this.#news;
     this.#news = Promise.withResolvers();
     resolve();
   }
 }
 
-function bytesOf(change: HostChange): Bytes {
+function bytesOf(change: HostChange, id: string): Bytes {
   switch (change.kind) {
     case "ready":
-      return message("reload", {});
+      return message("reload", {}, id);
     case "thread":
-      return message("thread", change.row);
+      return message("thread", change.row, id);
     case "removed":
-      return message("removed", { threadId: change.threadId });
+      return message("removed", { threadId: change.threadId }, id);
     case "workflows":
-      return message("workflows", {});
+      return message("workflows", {}, id);
   }
 }
 
-const message = <Name extends keyof HostEvents>(name: Name, data: HostEvents[Name]): Bytes =>
-  sseBytes(name, data);
+const message = <Name extends keyof HostEvents>(
+  name: Name,
+  data: HostEvents[Name],
+  id: string,
+): Bytes => sseBytes(name, data, id);

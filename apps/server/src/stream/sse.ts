@@ -115,12 +115,6 @@ export class Ring {
     return built && { ...built, next };
   }
 
-  clear(): void {
-    this.#first = this.next;
-    this.#messages = [];
-    this.#bytes = 0;
-  }
-
   #drop(): void {
     let dropped = 0;
     while (this.#bytes > this.#limit && dropped < this.#messages.length - 1) {

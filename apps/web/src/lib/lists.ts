@@ -40,7 +40,7 @@ export function useHostEvents(): void {
       readSoon();
     };
     const stream = new Stream<HostEvents>({
-      url: () => "/api/events",
+      thread: null,
       on: {
         reload: () => {
           // The first time the lists are being read anyway.

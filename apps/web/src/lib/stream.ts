@@ -1,112 +1,126 @@
 import { useSyncExternalStore } from "react";
-
-type Listeners<Events> = {
-  [Name in keyof Events]?: (data: Events[Name]) => void;
-};
+import { type Connection, type FromHub, Hub, type Message, type ToHub } from "./hub.ts";
 
 type Options<Events> = {
-  /** The path and its query; `from` is the id of the last event that arrived, null at first. */
-  url: (from: string | null) => string;
-  on: Listeners<Events>;
+  /** The thread that is followed; null for the changes of the host. */
+  thread: string | null;
+  /** The id of the event to begin behind; null for the start. */
+  from?: string | null;
+  on: { [Name in keyof Events]?: (data: Events[Name]) => void };
 };
 
-const retryMs = 1_000;
-/** A page that nobody sees gives its connection to those that are seen: browsers have six a server. */
-const hiddenMs = 5_000;
-
-/**
- * Follows a stream of server-sent events until it is closed. Reconnects behind the last event that
- * it got; a browser does so too, but not after it was refused.
- */
+/** Follows a thread or the host until it is closed, over the connection that all tabs share. */
 export class Stream<Events extends object> {
   readonly #options: Options<Events>;
-  #source: EventSource | null = null;
-  #last: string | null = null;
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #closed = false;
-  readonly #onVisibility = () => {
-    this.#wait(document.hidden ? hiddenMs : 0, () =>
-      document.hidden ? this.#drop() : this.#ensure(),
-    );
-  };
+  readonly #id = (lastId += 1);
+  #position: string | null;
 
   constructor(options: Options<Events>) {
     this.#options = options;
-    document.addEventListener("visibilitychange", this.#onVisibility);
-    this.#open();
+    this.#position = options.from ?? null;
+    followed.set(this.#id, this);
+    this.open();
   }
 
+  /** The id of the last event that arrived. */
   get position(): string | null {
-    return this.#last;
+    return this.#position;
+  }
+
+  open(): void {
+    const { thread } = this.#options;
+    send({ kind: "follow", id: this.#id, thread, cursor: this.#position });
   }
 
   close(): void {
-    this.#closed = true;
-    document.removeEventListener("visibilitychange", this.#onVisibility);
-    this.#stopWaiting();
-    this.#drop();
-    setConnection(this, null);
+    followed.delete(this.#id);
+    setRefused(this.#id, false);
+    send({ kind: "leave", id: this.#id });
   }
 
-  #open(): void {
-    const source = new EventSource(this.#options.url(this.#last));
-    this.#source = source;
-    source.addEventListener("open", () => setConnection(this, "open"));
-    source.addEventListener("error", () => this.#onError(source));
-    for (const name of Object.keys(this.#options.on) as (keyof Events & string)[]) {
-      source.addEventListener(name, (event: MessageEvent<string>) => {
-        if (event.lastEventId) this.#last = event.lastEventId;
-        this.#options.on[name]?.(JSON.parse(event.data) as Events[typeof name]);
-      });
-    }
-  }
-
-  #onError(source: EventSource): void {
-    if (this.#closed || source !== this.#source) return;
-    // A browser reconnects where nobody answers, and gives up where it was refused.
-    const isRefused = source.readyState === EventSource.CLOSED;
-    setConnection(this, isRefused ? "refused" : "lost");
-    if (!isRefused) return;
-    this.#source = null;
-    this.#wait(retryMs, () => this.#ensure());
-  }
-
-  #ensure(): void {
-    if (!this.#source && !this.#closed) this.#open();
-  }
-
-  #drop(): void {
-    this.#source?.close();
-    this.#source = null;
-  }
-
-  #wait(ms: number, then: () => void): void {
-    this.#stopWaiting();
-    this.#timer = setTimeout(then, ms);
-  }
-
-  #stopWaiting(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+  take({ name, data, cursor }: Message): void {
+    this.#position = cursor ?? this.#position;
+    if (name === "refused") setRefused(this.#id, true);
+    this.#options.on[name as keyof Events]?.(JSON.parse(data) as Events[keyof Events]);
   }
 }
 
-/** How a stream is connected: `lost` until the server is reached again, `refused` when it refuses. */
-type Connection = "open" | "lost" | "refused";
+let lastId = 0;
+const followed = new Map<number, Pick<Stream<object>, "take" | "open">>();
 
-const streams = new Map<object, Connection>();
+let port: MessagePort | null = null;
+
+function send(message: ToHub): void {
+  port ??= connected();
+  port.postMessage(message);
+}
+
+function connected(): MessagePort {
+  const opened = portToHub();
+  opened.onmessage = ({ data }: MessageEvent<FromHub>) => {
+    if (data.kind === "connection") setConnection(data.connection);
+    else takeSoon(data.messages);
+  };
+  // A page that is left may be shown again as it was.
+  addEventListener("pagehide", () => opened.postMessage({ kind: "close" } satisfies ToHub), {
+    once: true,
+  });
+  addEventListener(
+    "pageshow",
+    (event) => {
+      if (!(event as PageTransitionEvent).persisted) return;
+      port = null;
+      for (const stream of followed.values()) stream.open();
+    },
+    { once: true },
+  );
+  return opened;
+}
+
+function portToHub(): MessagePort {
+  if (typeof SharedWorker === "function") {
+    return new SharedWorker(new URL("./hub-worker.ts", import.meta.url), { type: "module" }).port;
+  }
+  const { port1, port2 } = new MessageChannel();
+  new Hub().add(port2);
+  return port1;
+}
+
+/** So long a page may be busy with messages before its reader gets a turn. */
+const busyMs = 20;
+const waiting: Message[] = [];
+
+function takeSoon(messages: readonly Message[]): void {
+  const isIdle = waiting.length === 0;
+  for (const message of messages) waiting.push(message);
+  if (isIdle) takeSome();
+}
+
+function takeSome(): void {
+  const until = performance.now() + busyMs;
+  let taken = 0;
+  for (const message of waiting) {
+    taken += 1;
+    followed.get(message.id)?.take(message);
+    if (performance.now() > until) break;
+  }
+  waiting.splice(0, taken);
+  if (waiting.length > 0) setTimeout(takeSome);
+}
+
+let connection: Connection = "open";
+const refused = new Set<number>();
 const listeners = new Set<() => void>();
 
-/** Reports how a stream is connected; null when it is closed. */
-function setConnection(stream: object, connection: Connection | null): void {
-  if (connection === null) streams.delete(stream);
-  else streams.set(stream, connection);
+function setConnection(next: Connection): void {
+  connection = next;
   for (const listener of listeners) listener();
 }
 
-function worst(): Connection {
-  const all = [...streams.values()];
-  return (["lost", "refused"] as const).find((one) => all.includes(one)) ?? "open";
+function setRefused(id: number, isRefused: boolean): void {
+  if (isRefused) refused.add(id);
+  else refused.delete(id);
+  setConnection(connection);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -114,5 +128,8 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The state of the page's streams: the worst of them. */
+const worst = (): Connection =>
+  connection === "open" && refused.size > 0 ? "refused" : connection;
+
+/** How the server is reached. */
 export const useConnection = (): Connection => useSyncExternalStore(subscribe, worst);

@@ -8,7 +8,6 @@ import type {
   ThreadEvents,
 } from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
-import { pathOf } from "./request.ts";
 import { Stream } from "./stream.ts";
 import { readAttempts, threadKeys } from "./threads.ts";
 
@@ -167,11 +166,8 @@ export function useThreadLog(threadId: string): ThreadLog {
         changed(isCounted);
       };
     const stream = new Stream<ThreadEvents>({
-      url: (last) => {
-        const from = last ?? log.cursor;
-        const query = from === null ? "" : `?from=${encodeURIComponent(from)}`;
-        return `/api${pathOf("threads", threadId, "events")}${query}`;
-      },
+      thread: threadId,
+      from: log.cursor,
       on: {
         start: taking((start) => {
           log.takeStart(start);

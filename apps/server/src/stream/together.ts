@@ -1,0 +1,64 @@
+import type { Source } from "./connections.ts";
+import { type Bytes, sseBytes } from "./sse.ts";
+
+type Part = { source: Source; head: Bytes; isAsked: boolean };
+
+/**
+ * Several sources as one, so that a client needs one connection for them all. Before what comes of a source
+ * stands an event `of` with its number, counted from 0. Of each source one piece is held at the most.
+ */
+export class Together implements Source {
+  readonly #parts = new Set<Part>();
+  readonly #pieces: Bytes[] = [];
+  #news = Promise.withResolvers<void>();
+
+  constructor(sources: readonly Source[]) {
+    for (const [number, source] of sources.entries()) {
+      this.#parts.add({ source, head: sseBytes("of", number), isAsked: false });
+    }
+  }
+
+  async next(): Promise<Bytes | null> {
+    for (;;) {
+      for (const part of this.#parts) if (!part.isAsked) void this.#ask(part);
+      const piece = this.#pieces.shift();
+      if (piece || this.#parts.size === 0) return piece ?? null;
+      await this.#news.promise;
+    }
+  }
+
+  close(): void {
+    for (const { source } of this.#parts) source.close();
+    this.#parts.clear();
+    this.#wake();
+  }
+
+  async #ask(part: Part): Promise<void> {
+    part.isAsked = true;
+    // What can't be read ends: its client asks for it again, and is answered with the error.
+    const bytes = await part.source.next().catch(() => null);
+    if (bytes) this.#pieces.push(Buffer.concat([part.head, bytes]));
+    else this.#parts.delete(part);
+    part.isAsked = false;
+    this.#wake();
+  }
+
+  #wake(): void {
+    const { resolve } = this.#news;
+    this.#news = Promise.withResolvers();
+    resolve();
+  }
+}
+
+/** A source of one message. */
+export function once(bytes: Bytes): Source {
+  let rest: Bytes | null = bytes;
+  return {
+    next: () => {
+      const now = rest;
+      rest = null;
+      return Promise.resolve(now);
+    },
+    close: () => undefined,
+  };
+}

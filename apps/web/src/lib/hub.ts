@@ -1,0 +1,184 @@
+/*
+ * Owns: the one connection that a browser's tabs follow the server by, and who follows what on it. It runs
+ * in a shared worker; where a browser has none, in the page itself. Does not own: what the messages mean.
+ *
+ * A tab asks by its port to follow a thread, or the host, and gets the messages of it from a cursor on. When
+ * what is followed changes, the hub connects anew behind what it has passed on, and only then lets go of the
+ * connection before: nothing is missed, and nothing comes twice.
+ */
+
+/** How the server is reached: `lost` until it is again, `refused` when it refuses. */
+export type Connection = "open" | "lost" | "refused";
+
+/** What a tab sends. `thread` is null for the changes of the host. */
+export type ToHub =
+  | { kind: "follow"; id: number; thread: string | null; cursor: string | null }
+  | { kind: "leave"; id: number }
+  | { kind: "close" };
+
+/** A message of what a tab follows by `id`. */
+export type Message = { id: number; name: string; data: string; cursor: string | null };
+
+/** What a tab is sent. */
+export type FromHub =
+  | { kind: "connection"; connection: Connection }
+  | { kind: "messages"; messages: Message[] };
+
+type Follower = { port: MessagePort; id: number; thread: string; cursor: string | null };
+
+const retryMs = 1_000;
+
+export class Hub {
+  /** The tabs, each with the ids by which it follows the changes of the host. */
+  readonly #tabs = new Map<MessagePort, Set<number>>();
+  readonly #followers = new Set<Follower>();
+  /** Messages that are passed on together. */
+  readonly #batches = new Map<MessagePort, Message[]>();
+  #connection: Connection = "open";
+  #hostCursor: string | null = null;
+  #abort: AbortController | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  add(port: MessagePort): void {
+    this.#tabs.set(port, new Set());
+    port.onmessage = ({ data }: MessageEvent<ToHub>) => this.#take(port, data);
+    post(port, { kind: "connection", connection: this.#connection });
+  }
+
+  #take(port: MessagePort, asked: ToHub): void {
+    const own = [...this.#followers].filter((one) => one.port === port);
+    switch (asked.kind) {
+      case "follow": {
+        const { id, thread, cursor } = asked;
+        if (thread !== null) this.#followers.add({ port, id, thread, cursor });
+        else this.#followHost(port, id);
+        if (thread !== null || this.#abort === null) this.#connectSoon(0);
+        return;
+      }
+      case "leave":
+        this.#tabs.get(port)?.delete(asked.id);
+        for (const one of own) if (one.id === asked.id) this.#followers.delete(one);
+        break;
+      case "close":
+        this.#tabs.delete(port);
+        for (const one of own) this.#followers.delete(one);
+    }
+    this.#connectSoon(retryMs);
+  }
+
+  /** A tab that comes later reads its lists as the first one did. */
+  #followHost(port: MessagePort, id: number): void {
+    this.#tabs.get(port)?.add(id);
+    if (this.#hostCursor === null) return;
+    this.#pass(port, { id, name: "reload", data: "{}", cursor: null });
+  }
+
+  #connectSoon(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#connect(), ms);
+  }
+
+  async #connect(): Promise<void> {
+    const before = this.#abort;
+    const abort = (this.#abort = new AbortController());
+    const followers = [...this.#followers];
+    const isNeeded = followers.length > 0 || [...this.#tabs.values()].some((ids) => ids.size > 0);
+    if (!isNeeded) {
+      this.#abort = null;
+      this.#hostCursor = null;
+      before?.abort();
+      return;
+    }
+    try {
+      const response = await fetch(this.#urlOf(followers), { signal: abort.signal });
+      // It has passed nothing on since, but the server had to hold on to what comes behind its cursor.
+      before?.abort();
+      if (!response.ok || !response.body) return this.#retry(abort, "refused");
+      this.#report("open");
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      await this.#read(reader, followers, abort);
+    } catch {
+      before?.abort();
+    }
+    this.#retry(abort, "lost");
+  }
+
+  #retry(abort: AbortController, connection: Connection): void {
+    if (abort !== this.#abort || abort.signal.aborted) return;
+    this.#report(connection);
+    this.#connectSoon(retryMs);
+  }
+
+  #urlOf(followers: readonly Follower[]): string {
+    const query = new URLSearchParams();
+    if (this.#hostCursor !== null) query.set("from", this.#hostCursor);
+    for (const { thread, cursor } of followers) {
+      query.append("thread", cursor === null ? thread : `${thread}~${cursor}`);
+    }
+    return `/api/events?${query.toString()}`;
+  }
+
+  async #read(
+    reader: ReadableStreamDefaultReader<string>,
+    followers: readonly Follower[],
+    abort: AbortController,
+  ): Promise<void> {
+    let rest = "";
+    let of = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || abort !== this.#abort) return;
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const message = messageIn(block);
+        if (message?.name === "of") of = Number(message.data);
+        else if (message) this.#spread(message, of === 0 ? null : followers[of - 1]);
+      }
+    }
+  }
+
+  #spread(message: Omit<Message, "id">, follower: Follower | null | undefined): void {
+    if (follower === undefined) return;
+    if (follower !== null) {
+      follower.cursor = message.cursor ?? follower.cursor;
+      if (this.#followers.has(follower)) this.#pass(follower.port, { id: follower.id, ...message });
+      return;
+    }
+    this.#hostCursor = message.cursor ?? this.#hostCursor;
+    for (const [port, ids] of this.#tabs)
+      for (const id of ids) this.#pass(port, { id, ...message });
+  }
+
+  #pass(port: MessagePort, message: Message): void {
+    const batch = this.#batches.get(port);
+    if (batch) return void batch.push(message);
+    this.#batches.set(port, [message]);
+    setTimeout(() => {
+      const messages = this.#batches.get(port) ?? [];
+      this.#batches.delete(port);
+      post(port, { kind: "messages", messages });
+    });
+  }
+
+  #report(connection: Connection): void {
+    if (connection === this.#connection) return;
+    this.#connection = connection;
+    for (const port of this.#tabs.keys()) post(port, { kind: "connection", connection });
+  }
+}
+
+const post = (port: MessagePort, message: FromHub): void => port.postMessage(message);
+
+/** The message that a block of a stream holds; null where that is a comment. */
+function messageIn(block: string): Omit<Message, "id"> | null {
+  const fields = new Map(
+    block.split("\n").map((line): [string, string] => {
+      const at = line.indexOf(": ");
+      return [line.slice(0, at), line.slice(at + 2)];
+    }),
+  );
+  const name = fields.get("event");
+  if (name === undefined) return null;
+  return { name, data: fields.get("data") ?? "null", cursor: fields.get("id") ?? null };
+}
