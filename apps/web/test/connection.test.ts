@@ -55,8 +55,29 @@ test("a page that can't be loaded without a server shows what to do", async () =
   await page.getByRole("link", { name: "Workflows" }).click();
   await page.getByText(/Start the server again: uncaged-workflow serve/).waitFor();
   await serving.serve(port);
-  await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByRole("link", { name: "counter", exact: true }).waitFor();
+  await page.getByRole("link", { name: "counter", exact: true }).waitFor({ timeout: 30_000 });
+}, 90_000);
+
+test("what the server was not reached for is over when it is back, and the notice covers no button", async () => {
+  const id = await serving.run("counter", { count: 1_000, delayMs: 50 });
+  await serving.until(id, "running", 10);
+  await serving.ok(`/api/threads/${id}/pause`, {});
+  await serving.until(id, "paused");
+  const page = await open(serving, `/threads/${id}`, { height: 500 });
+  await page.getByRole("article", { name: /^Step 8:/ }).waitFor();
+  await page.mouse.wheel(0, 600);
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  const resume = page.getByRole("button", { name: "Resume" });
+  await page.getByText(lost).waitFor();
+  await resume.click();
+  await page.getByText("The server can't be reached").waitFor();
+  await serving.serve(port);
+  await page.getByText(back).waitFor({ timeout: 30_000 });
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await resume.click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 90_000);
 
 test("nine tabs on live threads are all live, and the browser has connections left", async () => {

@@ -41,7 +41,8 @@ export class Hub {
 
   add(port: MessagePort): void {
     this.#tabs.set(port, new Set());
-    port.onmessage = ({ data }: MessageEvent<ToHub>) => this.#take(port, data);
+    port.addEventListener("message", ({ data }: MessageEvent<ToHub>) => this.#take(port, data));
+    port.start();
     post(port, { kind: "connection", connection: this.#connection });
   }
 

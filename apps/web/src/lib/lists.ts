@@ -10,7 +10,7 @@ import { workflowKeys } from "./workflows.ts";
 const readEveryMs = 1_500;
 const atOnceMs = 50;
 
-/** Keeps the lists of threads and workflows as the storage root is, for as long as a page shows them. */
+/** Keeps the lists of threads and workflows as the storage root is. */
 export function useHostEvents(): void {
   const client = useQueryClient();
   useEffect(() => {

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { ownIn } from "./json.ts";
 import { type Connection, type FromHub, Hub, type Message, type ToHub } from "./hub.ts";
 
 type Options<Events> = {
@@ -41,7 +42,8 @@ export class Stream<Events extends object> {
   take({ name, data, cursor }: Message): void {
     this.#position = cursor ?? this.#position;
     if (name === "refused") setRefused(this.#id, true);
-    this.#options.on[name as keyof Events]?.(JSON.parse(data) as Events[keyof Events]);
+    const on = this.#options.on as Readonly<Record<string, (data: unknown) => void>>;
+    ownIn(on, name)?.(JSON.parse(data));
   }
 }
 
@@ -57,14 +59,13 @@ function send(message: ToHub): void {
 
 function connected(): MessagePort {
   const opened = portToHub();
-  opened.onmessage = ({ data }: MessageEvent<FromHub>) => {
+  opened.addEventListener("message", ({ data }: MessageEvent<FromHub>) => {
     if (data.kind === "connection") setConnection(data.connection);
     else takeSoon(data.messages);
-  };
-  // A page that is left may be shown again as it was.
-  addEventListener("pagehide", () => opened.postMessage({ kind: "close" } satisfies ToHub), {
-    once: true,
   });
+  opened.start();
+  // A page that is left may be shown again as it was.
+  addEventListener("pagehide", () => send({ kind: "close" }), { once: true });
   addEventListener(
     "pageshow",
     (event) => {

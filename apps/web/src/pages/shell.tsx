@@ -7,8 +7,9 @@ import {
   useRouterState,
 } from "@tanstack/react-router";
 import { CircleCheck, Keyboard, MapPinOff, Monitor, Moon, Sun, Unplug } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { moment } from "../lib/format.ts";
+import { useHostEvents } from "../lib/lists.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
@@ -32,6 +33,7 @@ export function Shell() {
   });
   useFocusOf(main, shown);
   useGoKeys(() => setHelping(true));
+  useHostEvents();
   return (
     <>
       <a
@@ -216,8 +218,14 @@ function LostNotice() {
     return () => clearTimeout(timer);
   }, [connection]);
   const notice = shown && notices[shown];
+  const box = useRef<HTMLDivElement>(null);
+  // What stays at the top of the window stays below the notice.
+  useLayoutEffect(() => {
+    const height = shown === null ? 0 : (box.current?.offsetHeight ?? 0);
+    document.documentElement.style.setProperty("--notice", `${height}px`);
+  }, [shown]);
   return (
-    <div className="sticky top-header z-25" aria-live="polite">
+    <div ref={box} className="sticky top-header z-25" aria-live="polite">
       {notice && (
         <p
           className={`flex items-center justify-center gap-5 px-10 py-3.5 text-small font-medium ${notice.look}`}

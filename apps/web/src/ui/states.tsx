@@ -1,7 +1,8 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { CircleAlert } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { ApiError } from "../lib/request.ts";
+import { useConnection } from "../lib/stream.ts";
 import { Button } from "./button.tsx";
 
 const pills = {
@@ -39,6 +40,7 @@ export function Empty({ icon, title, children }: EmptyProps) {
 type FailureProps = { error: Error; onRetry?: () => void };
 
 export function FailureNotice({ error, onRetry }: FailureProps) {
+  if (useIsPast(error, onRetry)) return null;
   const { hint, details } =
     error instanceof ApiError ? error : { hint: "load the page again", details: [] };
   return (
@@ -65,6 +67,22 @@ export function FailureNotice({ error, onRetry }: FailureProps) {
       )}
     </div>
   );
+}
+
+/**
+ * Whether an error is over: the server was not reached, and is again. What can be tried again is tried then.
+ */
+function useIsPast(error: Error, onRetry: (() => void) | undefined): boolean {
+  const isUnreached = error instanceof ApiError && error.status === 0;
+  const isOpen = useConnection() === "open";
+  const [lost, setLost] = useState<Error | null>(null);
+  const isPast = isUnreached && isOpen && lost === error;
+  const retry = useEffectEvent(() => onRetry?.());
+  useEffect(() => {
+    if (!isOpen) setLost(error);
+    else if (isPast) retry();
+  }, [error, isOpen, isPast]);
+  return isPast;
 }
 
 export const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

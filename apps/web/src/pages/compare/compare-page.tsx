@@ -40,7 +40,7 @@ export function ComparePage() {
       {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
       {left.data && right.data && diff.data && (
         <div className="flex flex-col gap-6">
-          <div className="sticky top-header z-5 grid grid-cols-2 gap-6 bg-page py-4 max-md:static">
+          <div className="sticky top-below z-5 grid grid-cols-2 gap-6 bg-page py-4 max-md:static">
             <ComparedThread thread={left.data} side="a" />
             <ComparedThread thread={right.data} side="b" />
           </div>

@@ -12,7 +12,7 @@ import {
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import {
   type ForkPoint,
   familyQuery,
@@ -49,6 +49,9 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
     mutationFn: (perform: () => Promise<unknown>) => perform(),
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
+  const { reset } = go;
+  // What was refused in another state is no news in this one.
+  useEffect(reset, [reset, status]);
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);

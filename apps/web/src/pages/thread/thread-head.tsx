@@ -28,7 +28,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
         <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>
         <Copy text={threadId} what="the thread's id" />
       </nav>
-      <div className="flex flex-wrap items-center justify-between gap-x-10 gap-y-6 bg-page sm:sticky sm:top-header sm:z-20 sm:-mx-12.5 sm:-my-4.5 sm:px-12.5 sm:py-4">
+      <div className="flex flex-wrap items-center justify-between gap-x-10 gap-y-6 bg-page sm:sticky sm:top-below sm:z-20 sm:-mx-12.5 sm:-my-4.5 sm:px-12.5 sm:py-4">
         <h1 className="flex min-w-0 flex-wrap items-center gap-x-6.5 gap-y-4">
           <Link to="/workflows/$name" params={{ name: workflow }} className="text-inherit">
             {workflow}

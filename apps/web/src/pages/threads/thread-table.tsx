@@ -127,7 +127,7 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
       aria-rowcount={hasMore ? -1 : rows.length + 1}
     >
       <div
-        className={`${grid} sticky top-header z-5 h-21 rounded-t-lg border-b bg-sunken text-small font-medium text-muted max-md:hidden`}
+        className={`${grid} sticky top-below z-5 h-21 rounded-t-lg border-b bg-sunken text-small font-medium text-muted max-md:hidden`}
         role="row"
         aria-rowindex={1}
       >

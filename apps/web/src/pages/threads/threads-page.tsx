@@ -4,7 +4,6 @@ import type { Thread, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Play, Workflow } from "lucide-react";
 import { StartDialog } from "../../features/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
-import { useHostEvents } from "../../lib/lists.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
 import { threadQuery, threadsQuery } from "../../lib/threads.ts";
 import { Button, Command } from "../../ui/button.tsx";
@@ -15,7 +14,6 @@ import { ThreadTable } from "./thread-table.tsx";
 
 export function ThreadsPage() {
   useTitle("Threads");
-  useHostEvents();
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
   const setSearch = (change: Partial<ThreadsSearch>) =>

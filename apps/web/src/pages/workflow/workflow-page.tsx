@@ -5,7 +5,6 @@ import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Roles } from "../../features/roles/roles.tsx";
 import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
-import { useHostEvents } from "../../lib/lists.ts";
 import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
 import { bundleQuery, removeWorkflow, workflowKeys, workflowQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
@@ -18,7 +17,6 @@ import { Tabs } from "../../ui/tabs.tsx";
 export function WorkflowPage() {
   const { name } = useParams({ from: "/workflows/$name" });
   useTitle(name);
-  useHostEvents();
   const query = useQuery(workflowQuery(name));
   const { data: workflow } = query;
   return (

@@ -4,7 +4,6 @@ import type { WorkflowRow } from "@uncaged/workflow-server/api-types";
 import { FilePlus2, Play, Workflow } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
-import { useHostEvents } from "../../lib/lists.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
 import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
@@ -14,7 +13,6 @@ import { Empty, Loaded } from "../../ui/states.tsx";
 
 export function WorkflowsPage() {
   useTitle("Workflows");
-  useHostEvents();
   return (
     <Page
       title="Workflows"
