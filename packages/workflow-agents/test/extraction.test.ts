@@ -70,9 +70,11 @@ for (const model of models) {
     });
 
     test("is stopped by a budget before it asks", async () => {
-      const { outcome, server } = await plan([{ text: "Hm." }, read(null)], { maxTokens: 5000 });
+      // 4,000 tokens, as the server counts.
+      const text = `${"Hm. ".repeat(3999)}Hm..`;
+      const { outcome, server } = await plan([{ text }, read(null)], { maxTokens: 5000 });
       expect(outcome).toMatchObject({
-        error: { code: "BUDGET_EXCEEDED", kept: { raw: "Hm.", model: "claude-opus-5-5" } },
+        error: { code: "BUDGET_EXCEEDED", kept: { raw: text, model: "claude-opus-5-5" } },
       });
       expect(server.came).toHaveLength(1);
     });

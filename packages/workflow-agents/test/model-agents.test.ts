@@ -194,8 +194,12 @@ describe.each(models)("the $name agent", (model) => {
     const sent = server.came.map(({ body }) => (body as { max_tokens?: number }).max_tokens);
     const own = model.name === "anthropic" ? 32_000 : undefined;
     expect(sent).toEqual([own, own ?? 16_384]);
-    const tight = threadAt(model, server, { options: { maxTokens: own ?? 16_384 } });
-    expect(await failureOf(play(tight))).toMatchObject({ code: "BUDGET_EXCEEDED" });
+    const within = (most: number) => threadAt(model, server, { options: { maxTokens: most } });
+    await play(within(own ?? 16_384));
+    const capped = (server.came.at(-1)?.body as { max_tokens?: number } | undefined)?.max_tokens;
+    expect(capped).toBeLessThan(own ?? 16_384);
+    expect(capped).toBeGreaterThan(10_000);
+    expect(await failureOf(play(within(1000)))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
   test("answers with the last words of a model that ends its work without one", async () => {

@@ -25,7 +25,7 @@ export async function observed(
   };
   eventsOn.subscribe(listen);
   try {
-    const own = { stepID, spent, reserve: () => () => undefined, memory: {}, ...call };
+    const own = { stepID, spent, memory: {}, ...call };
     result.text = await withRun(own, work);
   } catch (error) {
     result.error = error;

@@ -109,7 +109,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
       const isStale = kept !== null && !hasSeen(kept, ctx);
       const session = isStale ? null : kept && withOwnStep(kept);
       const start = async (known: Session | null): Promise<CommandRun> => {
-        const { budget, release } = reserveBudget(name, settings);
+        const { budget, release } = await reserveBudget(name, settings, ctx.signal);
         const given = { system: systemPrompt, session: known, budget };
         return await runOnce(name, settings, ctx, given).finally(release);
       };
@@ -125,7 +125,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
         run = await start(null);
       }
       if (run.error) {
-        const error = run.report.isOverBudget ? exceeded(name, settings, run.error) : run.error;
+        const error = run.report.isOverBudget ? await exceeded(name, run.error) : run.error;
         run.report.failed(error);
         throw error;
       }
@@ -176,24 +176,31 @@ function keepSession(index: number, session: Session): void {
   publish("session", { agent: session.command, session_id: session.session });
 }
 
-const least = { usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
+const leastOf = (model: string) => {
+  return { model, usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
+};
 
 /** Reserves for a run all that remains of the limit if the command takes a budget; else the least. */
-function reserveBudget(
+async function reserveBudget(
   name: string,
   { argv }: Settings,
-): { budget: string | null; release: () => void } {
+  signal: AbortSignal | undefined,
+): Promise<{ budget: string | null; release: () => void }> {
   const { reserve, remaining } = currentRun();
-  const budget = has(argv, "budget") ? (remaining?.() ?? null) : null;
+  const least = leastOf(name);
+  const first = await reserve(least, { signal });
+  if (!has(argv, "budget")) return { budget: null, release: first.release };
+  first.release();
+  const budget = remaining?.() ?? null;
   const cost = Math.max(budget ?? 0, least.cost);
-  const release = reserve({ model: name, usage: least.usage, cost });
+  const { release } = await reserve({ ...least, cost }, { waits: false });
   return { budget: budget === null ? null : String(budget), release };
 }
 
 /** Why no further run can be reserved: the thread's limit, or `error` when that one is not reached. */
-function exceeded(name: string, settings: Settings, error: WorkflowError): WorkflowError {
+async function exceeded(name: string, error: WorkflowError): Promise<WorkflowError> {
   try {
-    reserveBudget(name, settings).release();
+    (await currentRun().reserve(leastOf(name), { waits: false })).release();
     return error;
   } catch (refusal) {
     return isWorkflowError(refusal) ? refusal : error;

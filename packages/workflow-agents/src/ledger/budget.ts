@@ -13,11 +13,12 @@ type Account = Required<
   close: (isRecorded: boolean) => void;
 };
 
-type Open = { spent: Spent[]; reserved: Set<Tally> };
+type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
+type Shared = { accounts: Set<Open>; waiting: Set<() => void> };
 
 // By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
 // that failed has spent what no step records.
-const open = new WeakMap<object, Set<Open>>();
+const open = new WeakMap<object, Shared>();
 
 /**
  * Opens the account of a role that begins to run, within the thread's options `maxCost` (US dollars) and
@@ -29,17 +30,25 @@ export function openAccount(ctx: ThreadContext): Account {
   const prices = ownPrices(ctx);
   const limits = limitsOf(ctx);
   const { maxCost } = limits;
-  const mine: Open = { spent: [], reserved: new Set() };
-  const accounts = open.get(ctx.steps) ?? new Set();
-  open.set(ctx.steps, accounts.add(mine));
+  const mine: Open = { spent: [], reserved: new Set(), isRecorded: false };
+  const shared = open.get(ctx.steps) ?? { accounts: new Set(), waiting: new Set() };
+  open.set(ctx.steps, shared);
+  const { accounts, waiting } = shared;
+  accounts.add(mine);
   const priced = (one: Spent): Tally => {
     const { usage, cost } = withCost(one, prices);
     return tallyOf(usage, cost);
   };
-  const spentSoFar = (): Tally =>
-    [...accounts]
-      .flatMap(({ spent, reserved }) => [...spent.map(priced), ...reserved])
-      .reduce(addTally, spentBefore(ctx));
+  const taken = (): Taken => ({
+    spent: [...accounts].flatMap(({ spent }) => spent.map(priced)).reduce(addTally, before()),
+    reserved: [...accounts].flatMap(({ reserved }) => [...reserved]).reduce(addTally, noTally),
+  });
+  const before = (): Tally => spentBefore(ctx);
+  // Calls that are still in flight hold what they have reserved, whatever becomes of their role.
+  const forget = (): void => {
+    const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
+    if (isOver) accounts.delete(mine);
+  };
   return {
     spent: mine.spent,
     isLimited: maxCost !== undefined || limits.maxTokens !== undefined,
@@ -48,18 +57,41 @@ export function openAccount(ctx: ThreadContext): Account {
     remaining: () =>
       maxCost === undefined
         ? null
-        : Math.max(0, Math.floor((maxCost - spentSoFar().cost) * 1e6) / 1e6),
-    reserve({ model, usage, cost }) {
-      const most = cost ?? mostCostOf(model, usage, prices);
-      if (most === null && maxCost !== undefined) throw priceUnknown(model);
-      const tally = tallyOf(usage, most);
-      check(ctx.threadId, limits, spentSoFar(), tally, model);
-      mine.reserved.add(tally);
-      return () => void mine.reserved.delete(tally);
+        : Math.max(0, Math.floor((maxCost - sumOf(taken()).cost) * 1e6) / 1e6),
+    async reserve(
+      { model, usage, cost },
+      { least = usage.output_tokens, waits = true, signal } = {},
+    ) {
+      const most = (output: number): Tally => {
+        const asked = { ...usage, output_tokens: output };
+        return tallyOf(asked, cost ?? mostCostOf(model, asked, prices));
+      };
+      if (maxCost !== undefined && most(usage.output_tokens).unpriced > 0)
+        throw priceUnknown(model);
+      for (;;) {
+        signal?.throwIfAborted();
+        const now = taken();
+        const output = outputWithin(limits, sumOf(now), most, usage.output_tokens);
+        const isAlone = [...accounts].every(({ reserved }) => reserved.size === 0);
+        if (output === usage.output_tokens || (isAlone && output >= least)) {
+          const tally = most(output);
+          mine.reserved.add(tally);
+          const release = (): void => {
+            mine.reserved.delete(tally);
+            forget();
+            for (const wake of waiting) wake();
+          };
+          return { outputTokens: output, release };
+        }
+        if (isAlone || !waits) throw exceeded(ctx.threadId, limits, now, most(least), model);
+        await released(waiting, signal);
+      }
     },
     close(isRecorded) {
-      mine.reserved.clear();
-      if (isRecorded) accounts.delete(mine);
+      if (!isRecorded) return;
+      mine.isRecorded = true;
+      mine.spent.length = 0;
+      forget();
     },
   };
 }
@@ -86,23 +118,63 @@ function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally
     .reduce(addTally, noTally);
 }
 
-function check(threadId: string, limits: Limits, spent: Tally, most: Tally, model: string): void {
-  const { maxCost = Infinity, maxTokens = Infinity } = limits;
-  const refuse = (so: string, could: string, limit: string, option: string): WorkflowError =>
-    failure(
-      "BUDGET_EXCEEDED",
-      `${limit} would be passed: ${so} are spent, and the next call of ${model} could ${could}`,
-      `go on with a higher limit: uncaged-workflow retry ${threadId} ${option} N (what is spent so far is not counted again)`,
-    );
-  if (rounded(spent.cost + most.cost) > maxCost) {
-    const limit = `maxCost ${dollars(maxCost)}`;
-    throw refuse(dollars(spent.cost), `cost ${dollars(most.cost)}`, limit, "--max-cost");
+type Taken = { spent: Tally; reserved: Tally };
+
+const sumOf = ({ spent, reserved }: Taken): Tally => addTally(spent, reserved);
+
+const isWithin = ({ maxCost = Infinity, maxTokens = Infinity }: Limits, all: Tally): boolean =>
+  all.cost <= maxCost && all.tokens <= maxTokens;
+
+/** The most output tokens, up to `asked`, of a call that passes no limit; -1 when there is none. */
+function outputWithin(
+  limits: Limits,
+  sum: Tally,
+  most: (output: number) => Tally,
+  asked: number,
+): number {
+  const fits = (output: number): boolean => isWithin(limits, addTally(sum, most(output)));
+  if (fits(asked)) return asked;
+  let [low, high] = [-1, asked];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
   }
-  if (spent.tokens + most.tokens > maxTokens) {
-    const limit = `maxTokens ${grouped(maxTokens)}`;
-    const could = `take ${grouped(most.tokens)} tokens`;
-    throw refuse(`${grouped(spent.tokens)} tokens`, could, limit, "--max-tokens");
-  }
+  return low;
+}
+
+/** Waits until a call in flight has ended. @throws the signal's reason when it is aborted. */
+function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const wake = (): void => {
+      waiting.delete(wake);
+      signal?.removeEventListener("abort", wake);
+      if (signal?.aborted) reject(signal.reason as Error);
+      else resolve();
+    };
+    waiting.add(wake);
+    signal?.addEventListener("abort", wake);
+  });
+}
+
+function exceeded(
+  threadId: string,
+  { maxCost = Infinity, maxTokens = Infinity }: Limits,
+  { spent, reserved }: Taken,
+  next: Tally,
+  model: string,
+): WorkflowError {
+  const isCost = rounded(spent.cost + reserved.cost + next.cost) > maxCost;
+  const of = ({ cost, tokens }: Tally): string =>
+    isCost ? dollars(cost) : `${grouped(tokens)} tokens`;
+  const limit = isCost ? `maxCost ${dollars(maxCost)}` : `maxTokens ${grouped(maxTokens)}`;
+  const held = reserved.tokens > 0 ? `${of(reserved)} are reserved by calls in flight, ` : "";
+  const could = `${isCost ? "cost" : "take"} ${of(next)}`;
+  return failure(
+    "BUDGET_EXCEEDED",
+    `${limit} would be passed: ${of(spent)} are spent, ${held}and the next call of ${model} could ${could}`,
+    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (what is spent so far is not counted again)`,
+  );
 }
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;

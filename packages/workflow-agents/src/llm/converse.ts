@@ -1,4 +1,5 @@
 import { addUsage, isWorkflowError, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import { currentRun, Meter } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
@@ -50,12 +51,12 @@ export async function converse(
   const messages: Message[] = [...request.messages];
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
   for (let turn = 1; turn <= maxTurns; turn += 1) {
-    const answer = await ask(provider, { ...request, messages }, conversation);
+    const { cap, ...answer } = await ask(provider, { ...request, messages }, conversation);
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
     thinking += answer.thinking;
     usage = addUsage(usage, answer.usage);
-    check(provider.name, answer, allowTruncated);
+    check(provider.name, answer, { allowTruncated, cap });
     messages.push({ role: "assistant", content: answer.blocks });
     if (answer.toolUses.length > 0) {
       hasToolUse = true;
@@ -80,7 +81,7 @@ async function ask(
   provider: ModelProvider,
   request: ModelRequest,
   { env, signal, callbacks }: Conversation,
-): Promise<ModelAnswer> {
+): Promise<ModelAnswer & Capped> {
   signal?.throwIfAborted();
   const { spent } = currentRun();
   const reserved = await reserveCall(provider, request, { env, signal });
@@ -91,7 +92,7 @@ async function ask(
     const whole = { model: answer.model, usage: answer.usage, cost: null };
     spent.push(whole);
     meter.end(whole);
-    return answer;
+    return { ...answer, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
     // What broke off is paid for too, as far as it was counted.
@@ -104,7 +105,14 @@ async function ask(
   }
 }
 
-function check(name: string, answer: ModelAnswer, allowTruncated: boolean): void {
+/** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
+type Capped = { cap: number | null };
+
+function check(
+  name: string,
+  answer: ModelAnswer,
+  { allowTruncated, cap }: Capped & { allowTruncated: boolean },
+): void {
   const { stop, toolUses, finishReason, detail } = answer;
   const [use] = toolUses;
   if (stop === "refused") {
@@ -115,6 +123,7 @@ function check(name: string, answer: ModelAnswer, allowTruncated: boolean): void
     const message = "the model's context was full before it had answered";
     throw new ProviderError("LLM_CONTEXT_FULL", message);
   }
+  if (cap !== null && stop === "truncated" && (use || !allowTruncated)) throw cutOff(name, cap);
   if (stop === "truncated" && use) {
     const message = `${name} cut the call of tool ${use.name} off at the token limit`;
     throw new ProviderError("LLM_TOOL_TRUNCATED", message);
@@ -127,41 +136,59 @@ function check(name: string, answer: ModelAnswer, allowTruncated: boolean): void
   }
 }
 
+const cutOff = (name: string, tokens: number): WorkflowError =>
+  failure(
+    "BUDGET_EXCEEDED",
+    `${name} cut the answer off after ${tokens} tokens: the thread's limit allowed no more`,
+    "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
+  );
+
 const outputIfUnbounded = 16_384;
+// Of an answer that may be no longer than this much of it is seldom whole.
+const leastOutput = 1024;
+
+type Reserved = Capped & { request: ModelRequest; release: () => void };
 
 /**
- * Reserves a call's most within the thread's limits, and bounds its answer. The service counts the input
- * only when its bytes alone would be too much.
+ * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
+ * service counts the input only when its bytes alone would be too much.
  */
 async function reserveCall(
   provider: ModelProvider,
   request: ModelRequest,
   surroundings: Surroundings,
-): Promise<{ request: ModelRequest; release: () => void }> {
+): Promise<Reserved> {
   const { reserve, isLimited = false } = currentRun();
-  if (!isLimited) return { request, release: () => undefined };
-  const { model, maxTokens = outputIfUnbounded } = request;
-  const bounded = { ...request, maxTokens };
-  const reserveFor = (input: number): (() => void) => {
+  if (!isLimited) return { request, cap: null, release: () => undefined };
+  const { model, maxTokens = outputIfUnbounded, thinking } = request;
+  const budget = typeof thinking === "object" ? thinking.budgetTokens : 0;
+  const least = Math.min(maxTokens, budget + leastOutput);
+  const reserveFor = async (input: number, waits: boolean): Promise<Reserved> => {
     const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
-    return reserve({ model, usage, cost: null });
+    const how = waits ? { least, signal: surroundings.signal } : { waits };
+    const { outputTokens, release } = await reserve({ model, usage, cost: null }, how);
+    const cap = outputTokens < maxTokens ? outputTokens : null;
+    return { request: { ...request, maxTokens: outputTokens }, cap, release };
   };
-  let refusal: WorkflowError | null = null;
-  try {
-    const release = reserveFor(inputBound(request));
-    if (isText(request) || !provider.countInput) return { request: bounded, release };
-    release();
-  } catch (error) {
-    const isExceeded = isWorkflowError(error) && error.code === "BUDGET_EXCEEDED";
-    if (!isExceeded || !provider.countInput) throw error;
-    refusal = error;
+  const { countInput } = provider;
+  const bound = inputBound(request);
+  if (!countInput) return await reserveFor(bound, true);
+  if (isText(request)) {
+    try {
+      return await reserveFor(bound, false);
+    } catch (error) {
+      if (!isWorkflowError(error) || error.code !== "BUDGET_EXCEEDED") throw error;
+    }
   }
-  const count = await provider.countInput(bounded, surroundings).catch((error: unknown) => {
-    // A service of the same protocol may not count: then the refusal stands.
-    const cannot = error instanceof ProviderError && [404, 405, 501].includes(error.status ?? 0);
-    throw cannot && refusal !== null ? refusal : error;
-  });
-  return { request: bounded, release: reserveFor(count) };
+  const count = await countInput({ ...request, maxTokens }, surroundings).catch(
+    (error: unknown) => {
+      // A service of the same protocol may not count: then the bytes decide.
+      const status = error instanceof ProviderError ? error.status : null;
+      if ([404, 405, 501].includes(status ?? 0)) return bound;
+      throw error;
+    },
+  );
+  return await reserveFor(count, true);
 }
 
 // What a service adds of its own: how tools and forms are used, and the marks around each message.

@@ -63,7 +63,7 @@ const spends =
   async () => {
     const { reserve, spent } = currentRun();
     const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
-    const release = reserve({ model, usage, cost: null });
+    const { release } = await reserve({ model, usage, cost: null });
     spent.push({ model, usage, cost: null });
     release();
     return text;

@@ -16,7 +16,7 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
 async function spend(input_tokens: number): Promise<string> {
   const { reserve, spent } = currentRun();
   const usage = { ...noUsage, input_tokens };
-  const release = reserve({ model, usage, cost: null });
+  const { release } = await reserve({ model, usage, cost: null });
   spent.push({ model, usage, cost: null });
   release();
   return "said";

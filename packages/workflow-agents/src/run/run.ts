@@ -28,10 +28,11 @@ export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Called before each limited call with the most that it may cost, which stays reserved until the function
-   * that it returns is called; throws when a limit would be exceeded.
+   * Called before each limited call with the most that it may cost, which is reserved until it is released.
+   * Waits while the calls in flight may leave enough; then less output may be reserved than was asked for,
+   * and throws when a limit would be passed all the same.
    */
-  reserve: (most: Spent) => () => void;
+  reserve: Reserve;
   /** Adds the cost to what a call spent. */
   withCost?: (spent: Spent) => Spent;
   /** What remains of the thread's limit, in US dollars; null when it has none. */
@@ -51,13 +52,27 @@ export type RoleRun = {
   intercept?: (event: WorkflowEvent) => boolean;
 };
 
+/** Which output a call can do with (all of it), and whether it waits for others (it does). */
+export type ReserveOptions = { least?: number; waits?: boolean; signal?: AbortSignal };
+export type Reservation = { outputTokens: number; release: () => void };
+type Reserve = (most: Spent, options?: ReserveOptions) => Promise<Reservation>;
+
+const unlimited: Reserve = async ({ usage }) => ({
+  outputTokens: usage.output_tokens,
+  release: () => undefined,
+});
+
 const runs = new AsyncLocalStorage<RoleRun>();
 
-export const withRun = <T>(run: RoleRun, fn: () => T): T => runs.run(run, fn);
+/** Does work that belongs to a run; without `reserve` it has no limit. */
+export const withRun = <T>(
+  run: Omit<RoleRun, "reserve"> & Partial<Pick<RoleRun, "reserve">>,
+  fn: () => T,
+): T => runs.run({ reserve: unlimited, ...run }, fn);
 
 /** The run that the running code belongs to; a new one when there is none (a bare agent). */
 export const currentRun = (): RoleRun =>
-  runs.getStore() ?? { stepID: "agent", spent: [], reserve: () => () => undefined, memory: {} };
+  runs.getStore() ?? { stepID: "agent", spent: [], reserve: unlimited, memory: {} };
 
 /** The run that another one is part of; null when there is none. */
 export const outerRun = (): RoleRun | null => runs.getStore() ?? null;

@@ -7,7 +7,7 @@ const agent: AgentFn = async (ctx) => {
   const { reserve, spent } = currentRun();
   const model = "claude-sonnet-5-5";
   const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
-  const release = reserve({ model, usage: most, cost: null });
+  const { release } = await reserve({ model, usage: most, cost: null });
   publish("llm_thinking", { delta: "What is it worth?" });
   publish("llm_token", { delta: "Let me pay." });
   publish("llm_tool_use", { tool_use_id: "1", name: "pay", input: { with: ctx.env?.PURSE } });

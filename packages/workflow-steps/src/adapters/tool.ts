@@ -64,7 +64,6 @@ async function run(
     stepID: name,
     spent: [],
     memory: {},
-    reserve: () => () => undefined,
     // What the tool reports goes to the step, whose own events have the rest.
     intercept: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
       if (type === "tool_message") report(runtime, payload);

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { createRoleModerator, durable, END, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { openAccount } from "../src/ledger/budget.ts";
+import { modelAgent, type ModelOptions } from "../src/llm/agent.ts";
+import type { ModelProvider, ModelRequest } from "../src/llm/provider.ts";
+import { roleSteps } from "../src/role/durable.ts";
+import { role } from "../src/role/role.ts";
+import { threadOf } from "./published.ts";
+
+const model = "claude-opus-5-5";
+// Dollars of a million tokens: an answer of 1,200 of these costs $0.12.
+const prices = { [model]: { input: 0, output: 100 } };
+
+/** A provider whose answers take some turns of the event loop, and so many tokens unless they may not. */
+function provider(outputTokens: number) {
+  const seen = { requests: [] as ModelRequest[], running: 0, atOnce: 0 };
+  const answering: ModelProvider = {
+    name: "a model",
+    async answer(request) {
+      seen.requests.push(request);
+      seen.atOnce = Math.max(seen.atOnce, (seen.running += 1));
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      seen.running -= 1;
+      const output_tokens = Math.min(outputTokens, request.maxTokens ?? Infinity);
+      const isCut = output_tokens < outputTokens;
+      return {
+        ...{ id: "1", model, blocks: [], text: "done", thinking: "", toolUses: [] },
+        ...{ stop: isCut ? "truncated" : "end", finishReason: "stop" },
+        usage: { ...noUsage, output_tokens },
+      };
+    },
+  };
+  return { seen, answering };
+}
+
+const player = (answering: ModelProvider, options: Partial<ModelOptions> = {}) =>
+  role({
+    description: "Plays",
+    systemPrompt: "",
+    schema: z.object({}),
+    agent: modelAgent(answering, { model, maxTokens: 4096, ...options }),
+  });
+
+async function playOne(answering: ModelProvider, options: object, own: Partial<ModelOptions> = {}) {
+  const run = createRoleModerator({
+    roles: { player: player(answering, own) },
+    moderator: ({ steps }) => (steps.length === 0 ? "player" : END),
+  });
+  const end = await runThread(run, { options: { prices, ...options } });
+  const error = end.status === "failed" && end.reason === "failed" ? end.error : null;
+  return { status: end.status, error: error as WorkflowError | null };
+}
+
+describe("a thread's limit", () => {
+  test("is enough for 20 agents at once whose answers it is enough for", async () => {
+    const { seen, answering } = provider(1200);
+    const run = durable(async function* (step, input, options) {
+      const play = roleSteps(step, input, options);
+      const one = player(answering);
+      yield* step.all(Array.from({ length: 20 }, (_, at) => play(`player${at}`, one)));
+      return "";
+    });
+    const { status, steps } = await runThread(run, { options: { prices, maxCost: 2.5 } });
+    expect(status).toBe("completed");
+    const costs = steps.map(({ meta }) => Number(meta.cost));
+    expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(2.4);
+    expect(seen.atOnce).toBeGreaterThan(3);
+    // What the last answers may be is what is left, and never more than that.
+    const caps = seen.requests.map(({ maxTokens = 0 }) => maxTokens);
+    expect(caps[0]).toBe(4096);
+    expect(caps.at(-1)).toBe(2200);
+  });
+
+  test("that cuts an answer off is the error, and not the model", async () => {
+    const { answering } = provider(3000);
+    const { error } = await playOne(answering, { maxCost: 0.2 });
+    expect(error).toMatchObject({ code: "BUDGET_EXCEEDED" });
+    expect(error?.message).toContain("cut the answer off after 2000 tokens");
+    expect(await playOne(answering, { maxCost: 0.2 }, { allowTruncated: true })).toMatchObject({
+      status: "completed",
+    });
+  });
+
+  test("leaves less than an answer needs: then none is asked for", async () => {
+    const { seen, answering } = provider(1);
+    const { error } = await playOne(answering, { maxCost: 0.1 });
+    expect(error?.message).toBe(
+      "maxCost $0.1000 would be passed: $0.0000 are spent, and the next call of claude-opus-5-5 could cost $0.1024",
+    );
+    expect(seen.requests).toEqual([]);
+  });
+});
+
+describe("what calls in flight have reserved", () => {
+  const usage = { ...noUsage, output_tokens: 1000 };
+  const open = (maxCost: number) =>
+    openAccount(threadOf({ steps: [], options: { prices, maxCost } }));
+  const most = { model, usage, cost: null };
+
+  test("is reported apart from what is spent", async () => {
+    const { reserve, spent } = open(0.25);
+    spent.push({ ...most, usage: { ...noUsage, output_tokens: 500 } });
+    await reserve(most);
+    expect(reserve({ ...most, cost: 0.2 }, { waits: false })).rejects.toThrow(
+      "$0.0500 are spent, $0.1000 are reserved by calls in flight, and the next call of claude-opus-5-5 could cost $0.2000",
+    );
+  });
+
+  test("stays reserved when the role that began them is over", async () => {
+    const thread = threadOf({ steps: [], options: { prices, maxCost: 0.15 } });
+    const failed = openAccount(thread);
+    const { release } = await failed.reserve(most);
+    failed.close(false);
+    const other = openAccount(thread);
+    expect(other.reserve(most, { waits: false })).rejects.toMatchObject({
+      code: "BUDGET_EXCEEDED",
+    });
+    const waiting = other.reserve(most);
+    release();
+    expect((await waiting).outputTokens).toBe(1000);
+  });
+
+  test("is not waited for when the thread is ended", async () => {
+    const { reserve } = open(0.15);
+    await reserve(most);
+    const abort = new AbortController();
+    const waiting = reserve(most, { signal: abort.signal });
+    abort.abort(new Error("killed"));
+    expect(waiting).rejects.toThrow("killed");
+  });
+});
