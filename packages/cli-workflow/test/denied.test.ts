@@ -1,0 +1,119 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { playBundle, playStore, programWords, removeFolders, Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+const denied = join(import.meta.dir, "denied.ts");
+const noFilter = (() => {
+  if (process.platform !== "linux") return "only Linux has seccomp";
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, denied, "5", "flock", "true"]);
+  return exitCode === 0 ? null : stderr.toString().trim();
+})();
+
+/** Runs the program with system calls that fail, in all of its processes. */
+async function runWithout(store: Store, error: string, calls: string, args: string[]) {
+  const errno = String(constants.errno[error as keyof typeof constants.errno]);
+  const child = Bun.spawn([process.execPath, denied, errno, calls, ...programWords, ...args], {
+    cwd: store.folder,
+    env: store.env,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
+const oneLine = (about: RegExp) => ({
+  code: 1,
+  stdout: "",
+  stderr: expect.stringMatching(
+    new RegExp(`^error: [^\\n]*${about.source}[^\\n]*; hint: [^\\n]+\\n$`),
+  ),
+});
+
+if (noFilter !== null) test.skip(`system calls that fail: left out, ${noFilter}`, () => {});
+else {
+  describe("a file system without locks", () => {
+    test.each(["ENOLCK", "EOPNOTSUPP", "ENOSYS"])(
+      "(%s) is named by whoever needs one, and nothing is written",
+      async (error) => {
+        const store = new Store();
+        const added = await runWithout(store, error, "flock", ["add", "play", playBundle]);
+        expect(added).toEqual(oneLine(/its file system gives no locks/));
+        await store.ok(["add", "play", playBundle]);
+        const before = filesOf(store);
+        for (const args of [
+          ["run", "play"],
+          ["run", "play", "--thread-id", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+          ["add", "other", playBundle],
+          ["remove", "play"],
+        ]) {
+          expect({ args, ...(await runWithout(store, error, "flock", args)) }).toEqual({
+            args,
+            ...oneLine(/its file system gives no locks/),
+          });
+        }
+        expect(filesOf(store)).toEqual(before);
+        expect((await runWithout(store, error, "flock", ["list"])).code).toBe(0);
+      },
+    );
+  });
+
+  describe("a disk whose every sync fails (F6)", () => {
+    test("starts nothing, registers nothing, and keeps what was there", async () => {
+      const store = await playStore();
+      const before = filesOf(store);
+      const other = join(store.folder, "other.esm.js");
+      await Bun.write(other, `${await Bun.file(playBundle).text()}\n// another`);
+      for (const args of [
+        ["run", "play"],
+        ["add", "other", other],
+        ["remove", "play"],
+      ]) {
+        expect({ args, ...(await runWithout(store, "EIO", "fsync,fdatasync", args)) }).toEqual({
+          args,
+          ...oneLine(/the disk reported an error/),
+        });
+      }
+      expect(filesOf(store)).toEqual(before);
+    });
+
+    test("interrupts a thread before its next step, which is run once the disk works", async () => {
+      const store = await playStore();
+      const id = await store
+        .play({ ask: 2, steps: 4 }, "--wait")
+        .catch(() => store.ok(["threads", "-q"]));
+      const view = await store.until<{ status: string; steps: object[] }>(id, "waiting");
+      const answer = ["resume", id, "--input", "yes"];
+      await store.until(id, "waiting");
+      await untilNoWorker(store);
+      const refused = await runWithout(store, "EIO", "fsync,fdatasync", answer);
+      expect(refused).toEqual(oneLine(/the disk reported an error/));
+      expect(await store.json<object>(["thread", id])).toMatchObject({ steps: view.steps });
+      await untilNoWorker(store);
+      await store.ok([...answer, "--wait"]);
+      expect(await store.json<object>(["thread", id])).toMatchObject({ status: "completed" });
+      expect((await store.run(["verify"])).code).toBe(0);
+    });
+  });
+}
+
+/** Waits until no worker is left: the next command starts its own. */
+async function untilNoWorker({ root }: Store): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    if (!readdirSync(join(root, "run")).some((name) => name.endsWith(".sock"))) return;
+    if (tries === 400) throw new Error("a worker stays");
+    await Bun.sleep(25);
+  }
+}
+
+/** The files of a storage root: a folder that was made for one may stay empty. */
+const filesOf = (store: Store): string[][] =>
+  Object.entries(store.tree()).filter(([, content]) => content !== "folder");
