@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
-import { type Bundle, INPUT, type JsonSchema, type Step } from "../contract/contract.ts";
+import { type Bundle, INPUT, type JsonSchema, type Step, WAIT } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isPlainObject } from "../contract/show.ts";
+import { isPlainObject, show } from "../contract/show.ts";
 import {
   defaultMaxRounds,
   type ForkRequest,
@@ -100,6 +100,7 @@ export function takeOver(
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") throw corruptError(path, log.broken);
   if (log.broken) throw corruptError(path, log.broken);
+  for (const step of log.steps) checkRole(path, step);
   if (log.end) {
     if (!log.isEnded) void openAgain(path, log, writing, isSuspect).writer.close();
     const { returnCode, reason } = log.end.meta;
@@ -121,6 +122,16 @@ function openAgain(
     ? LogWriter.renew(path, log, writing)
     : LogWriter.open(path, log, writing);
   return { writer, cut };
+}
+
+/** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
+function checkRole(path: string, { role }: Step): void {
+  if (!role.startsWith("__") || role === WAIT || role === INPUT) return;
+  throw WorkflowError.failed(
+    "NEWER_LOG",
+    `${path} has a step ${show(role)}, which a newer version wrote`,
+    "continue the thread with that version; nothing was changed",
+  );
 }
 
 function readThread<T>(path: string, threadId: string, read: (path: string) => T): T {
@@ -152,6 +163,7 @@ function copySteps(
     const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
     number += 1;
     if (!isKept) return kept < count;
+    checkRole(path, step);
     kept += 1;
     if (edit && kept === count) addStep(edited(step, edit));
     else addStep(step, text);
