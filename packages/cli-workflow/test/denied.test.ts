@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { playBundle, playStore, programWords, removeFolders, Store } from "./program.ts";
@@ -103,6 +103,77 @@ else {
       expect((await store.run(["verify"])).code).toBe(0);
     });
   });
+}
+
+const canUnshare =
+  Bun.spawnSync(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"]).exitCode ===
+  0;
+
+test.if(canUnshare)(
+  "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+  async () => {
+    const store = await playStore();
+    const apart = [
+      "unshare",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--mount-proc",
+      "sh",
+      "-c",
+      '"$@"; exec sleep 600',
+      "sh",
+    ];
+    const params = JSON.stringify({ ms: 60_000 });
+    const child = Bun.spawn([...apart, ...programWords, "run", "play", "--params", params], {
+      env: store.env,
+      stdout: "pipe",
+    });
+    try {
+      const { value } = await child.stdout.getReader().read();
+      const id = new TextDecoder().decode(value).trim();
+      expect(await store.json<object[]>(["ps"])).toMatchObject([
+        { threadId: id, status: "running" },
+      ]);
+      const [holder = ""] = readdirSync(join(store.root, "run")).filter((name) =>
+        name.endsWith(".holder"),
+      );
+      const worker = childrenOf(child.pid).find(({ command }) => command.includes(store.root));
+      process.kill(worker?.pid ?? 0, "SIGSTOP");
+      const forced = await store.run(["kill", id, "--force"]);
+      expect(forced).toEqual(oneLine(/its process can't be seen from here/));
+      expect(holder).not.toBe("");
+      process.kill(worker?.pid ?? 0, "SIGCONT");
+      // What it was asked for while it was frozen, it does.
+      await store.until(id, "killed");
+    } finally {
+      child.kill("SIGKILL");
+    }
+  },
+  30_000,
+);
+
+/** The processes below another one, as this namespace has them. */
+function childrenOf(parent: number): { pid: number; command: string }[] {
+  const text = (pid: string, name: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${name}`, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const namespaceOf = (pid: string) => {
+    try {
+      return readlinkSync(`/proc/${pid}/ns/pid`);
+    } catch {
+      return "";
+    }
+  };
+  const own = namespaceOf("self");
+  return all
+    .filter((pid) => Number(pid) > parent && namespaceOf(pid) !== own)
+    .map((pid) => ({ pid: Number(pid), command: text(pid, "cmdline") }));
 }
 
 /** Waits until no worker is left: the next command starts its own. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { killThread, resumeThread } from "../src/local/control.ts";
 import { forkThread } from "../src/local/start.ts";
@@ -77,5 +77,33 @@ describe("a log of a newer version (F26)", () => {
     const [problem] = (await verifyStore(store.root)).problems;
     expect(problem).toMatchObject({ line: 1 });
     expect(readFileSync(path, "utf8")).toBe(longer);
+  });
+});
+
+describe("a log from elsewhere (F19)", () => {
+  const other = "01BRZ3NDEKTSV4RRFFQ69G5FAV";
+  const ways: [string, (line: string, hash: string) => string][] = [
+    ["that is another thread's copy", (line) => line],
+    ["whose id leads out of the storage root", (line) => line.replace(threadId, "../../../evil")],
+    [
+      "of another version",
+      (line, hash) => line.replace(threadId, other).replace(hash, "EYHPV6X8XHTCS"),
+    ],
+  ];
+  test.each(ways)("%s is corrupt, and nothing is written for it", async (_, change) => {
+    const { store, ref, path } = await storeWith(stepLine("0"));
+    const [start = "", ...steps] = linesOf(path);
+    const copy = sealedLogOf(change(start, ref.hash), ...steps);
+    const copyPath = path.replace(threadId, other);
+    writeFileSync(copyPath, copy, { mode: 0o600 });
+    const before = readFileSync(path);
+    const copied = { ...ref, threadId: other };
+    const { root } = store;
+    expect(await store.read(copied)).toMatchObject({ status: "corrupt" });
+    expect(await codeOf(resumeThread(root, copied, { env: {} }))).toBe("LOG_CORRUPT");
+    expect(await codeOf(killThread(root, copied))).toBe("LOG_CORRUPT");
+    expect([readFileSync(path), readFileSync(copyPath)]).toEqual([before, copy]);
+    expect(readdirSync(store.folder)).toEqual(["root"]);
+    expect((await verifyStore(root)).problems).toMatchObject([{ path: copyPath }]);
   });
 });
