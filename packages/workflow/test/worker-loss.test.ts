@@ -51,6 +51,16 @@ test("a worker that ends as a thread is started leaves that to the next one", as
   expect((await listThreads(store.root)).rows).toHaveLength(1);
 });
 
+test("a worker that can't begin reports why, on one line", async () => {
+  const store = new TestStore();
+  const hash = await store.add(counter);
+  mkdirSync(join(runDir(store.root), `${hash}.holder`, "full"), { recursive: true });
+  const message = await messageOf(store.start(hash));
+  expect(message).toMatch(
+    new RegExp(`^the worker of ${hash} ended with 1: [^\n]*\\.holder[^\n]*$`),
+  );
+});
+
 describe("a worker that is killed", () => {
   test("leaves nothing in ps, and its threads interrupted", async () => {
     const { store, ref } = await running();

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
@@ -217,13 +217,26 @@ function silent(hash: string, ms: number): WorkflowError {
 function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowError {
   const path = workerLogPath(root, hash);
   const printed = new TextDecoder().decode(readOwnFile(path, largestWorkerLog) ?? undefined);
-  const last = printed.trimEnd().split("\n").at(-1)?.slice(0, 300) ?? "";
+  const last = printed.trimEnd().split("\n").at(-1) ?? "";
   if (last === "") checkRoom(path);
+  const record = recordIn(last);
+  if (record.code !== "INTERNAL") return new WorkflowError(record);
   return WorkflowError.failed(
     "WORKER_FAILED",
-    `the worker of ${hash} ended with ${exitCode}: ${last}`,
+    `the worker of ${hash} ended with ${exitCode}: ${record.message}`,
     `see its log: ${path}`,
   );
+}
+
+/** The error that a line of a worker's log has, or one of the line as it is. */
+function recordIn(line: string): ErrorRecord {
+  try {
+    const record = JSON.parse(line) as ErrorRecord;
+    if (typeof record.code === "string" && typeof record.message === "string") return record;
+  } catch {
+    // It ended otherwise, and this is the runtime's.
+  }
+  return { code: "INTERNAL", kind: "failed", message: line.slice(0, 300) };
 }
 
 // What ended a worker without a word may be that there was no room for its words.

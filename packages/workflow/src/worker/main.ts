@@ -3,6 +3,7 @@
  *
  *     bun worker/main.ts <root> <hash> <idleMs>
  */
+import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import type { Root } from "../storage/paths.ts";
 import { recordEvents } from "./context.ts";
 import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
@@ -10,9 +11,16 @@ import { runWorker } from "./worker.ts";
 
 process.umask(0o077);
 const [root, hash, idleText] = process.argv.slice(2) as [Root, string, string];
-runWorker({ root, hash, idleMs: Number(idleText) }, (threads) => {
-  guardExit();
-  capturePrints();
-  recordEvents();
-  catchCrashes(threads);
-});
+try {
+  runWorker({ root, hash, idleMs: Number(idleText) }, (threads) => {
+    guardExit();
+    capturePrints();
+    recordEvents();
+    catchCrashes(threads);
+  });
+} catch (error) {
+  // The last line of a worker's log is what the one that started it reports.
+  if (!isWorkflowError(error)) console.error(error);
+  console.error(JSON.stringify(toErrorRecord(error)));
+  process.exit(1);
+}
