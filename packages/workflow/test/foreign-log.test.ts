@@ -102,7 +102,7 @@ describe("a log from elsewhere (F19)", () => {
     expect(await store.read(copied)).toMatchObject({ status: "corrupt" });
     expect(await codeOf(resumeThread(root, copied, { env: {} }))).toBe("LOG_CORRUPT");
     expect(await codeOf(killThread(root, copied))).toBe("LOG_CORRUPT");
-    expect([readFileSync(path), readFileSync(copyPath)]).toEqual([before, copy]);
+    expect([readFileSync(path), readFileSync(copyPath)]).toEqual([before, Buffer.from(copy)]);
     expect(readdirSync(store.folder)).toEqual(["root"]);
     expect((await verifyStore(root)).problems).toMatchObject([{ path: copyPath }]);
   });
