@@ -71,7 +71,7 @@ test("what the server was not reached for is over when it is back, and the notic
   const resume = page.getByRole("button", { name: "Resume" });
   await page.getByText(lost).waitFor();
   await resume.click();
-  await page.getByText("The server can't be reached").waitFor();
+  await page.getByText("The server can't be reached").first().waitFor();
   await serving.serve(port);
   await page.getByText(back).waitFor({ timeout: 30_000 });
   expect(await page.getByRole("alert").count()).toBe(0);
