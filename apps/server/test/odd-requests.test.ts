@@ -119,3 +119,32 @@ describe("a number", () => {
     expect(types).toEqual(Array.from({ length: 9 }, () => "integer"));
   });
 });
+
+describe("a name that a path does not take", () => {
+  const refusal = async (path: string, sent?: unknown) => {
+    const { status, body } = await serving.ask<Failure & { error: string }>(path, sent);
+    const { error } = body;
+    return `${status} ${typeof error === "string" ? error : (error as Failure["error"]).message}`;
+  };
+  const near = "there is no such name; did you mean";
+
+  test("in a query is refused with the nearest that it takes", async () => {
+    expect(await refusal("/api/threads?limt=2")).toBe(`400 query.limt: ${near} limit?`);
+    expect(await refusal("/api/threads?Status=running")).toBe(`400 query.Status: ${near} status?`);
+    expect(await refusal(`/api/threads/${id}?x=1`)).toContain("there are steps");
+    expect(await refusal("/api/workflows?x=1")).toBe("400 query.x: there is no such name");
+    expect(await refusal("/workflow/@last/checkpoint?befor=a")).toContain(`${near} before?`);
+  });
+
+  test("in a body is refused, however deep it is", async () => {
+    const started = { workflow: "counter", promt: "x", maxRound: 3 };
+    expect(await refusal("/api/threads", started)).toBe(`400 json.promt: ${near} prompt?`);
+    const fork = { edit: { contents: "x" } };
+    expect(await refusal(`/api/threads/${id}/fork`, fork)).toBe(
+      `400 json.edit.contents: ${near} content?`,
+    );
+    expect(await refusal("/workflow/run", { workflowname: "asking" })).toContain("workflowName?");
+    expect(await refusal(`/api/threads/${id}/kill`, { ["\n".repeat(3)]: 1 })).toContain("force");
+    expect((await serving.ok<unknown[]>("/api/threads?workflow=counter")).length).toBe(1);
+  });
+});

@@ -1,6 +1,7 @@
-import { type ErrorRecord, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorRecord, show, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { HTTPException } from "hono/http-exception";
-import type { z } from "zod";
+import { distance } from "fastest-levenshtein";
+import { z } from "zod";
 import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
@@ -88,10 +89,17 @@ function fromFramework(thrown: unknown): unknown {
 }
 
 /** The error for a request that does not match its schema: each finding with its path. */
-export function violation(target: string, { issues }: z.core.$ZodError): WorkflowError {
-  const findings = issues.map(({ path, message }) =>
-    [[target, ...path].map(String).join("."), message].join(": "),
-  );
+export function violation(
+  target: string,
+  { issues }: z.core.$ZodError,
+  schema?: z.ZodType,
+): WorkflowError {
+  const findings = issues.flatMap((issue): string[] => {
+    const at = [target, ...issue.path].map(String);
+    if (issue.code !== "unrecognized_keys") return [`${at.join(".")}: ${issue.message}`];
+    const known = namesAt(schema, issue.path);
+    return issue.keys.map((key) => `${[...at, shown(key)].join(".")}: ${unknownName(key, known)}`);
+  });
   return new WorkflowError({
     code: "BAD_REQUEST",
     kind: "usage",
@@ -99,4 +107,31 @@ export function violation(target: string, { issues }: z.core.$ZodError): Workflo
     hint: "see /api/openapi.json for what this path takes",
     ...(findings.length > 1 && { details: findings }),
   });
+}
+
+const longestName = 64;
+const shown = (name: string): string => (/^[\w-]{1,64}$/.test(name) ? name : show(name));
+
+function unknownName(name: string, known: readonly string[]): string {
+  const wanted = name.slice(0, longestName).toLowerCase();
+  const [nearest] = known
+    .map((one) => ({ one, edits: distance(wanted, one.toLowerCase()) }))
+    .filter(({ one, edits }) => edits <= Math.min(3, Math.floor(one.length / 2)))
+    .toSorted((a, b) => a.edits - b.edits);
+  if (nearest) return `there is no such name; did you mean ${nearest.one}?`;
+  const all = known.length > 0 ? `; there are ${known.join(", ")}` : "";
+  return `there is no such name${all}`;
+}
+
+/** The names that an object at a path of a schema may have. */
+function namesAt(schema: z.ZodType | undefined, path: readonly PropertyKey[]): string[] {
+  let at: unknown = schema;
+  for (const name of [...path, null]) {
+    while (at instanceof z.ZodOptional || at instanceof z.ZodNullable || at instanceof z.ZodDefault)
+      at = at.unwrap();
+    if (!(at instanceof z.ZodObject)) return [];
+    if (name === null) return Object.keys(at.shape);
+    at = at.shape[name as string];
+  }
+  return [];
 }

@@ -1,7 +1,7 @@
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Host } from "@uncaged/workflow/host";
 import type { Context as Call } from "hono";
-import type { z } from "zod";
+import { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
@@ -45,7 +45,7 @@ export const allRead: Responses = {
   204: { description: "All up to the end was read: there is nothing to reconnect for." },
 };
 
-/** What a path takes, what it gives, and what it does. */
+/** What a path takes, what it gives, and what it does; a query has no other names than it declares. */
 type Endpoint<Params, Query, Body, Answer> = {
   summary: string;
   params?: Params;
@@ -68,13 +68,7 @@ type Endpoint<Params, Query, Body, Answer> = {
 };
 
 export class Routes {
-  /** Refuses what does not match its schema, or is nested too deeply. */
-  readonly app = new OpenAPIHono({
-    defaultHook: (result) => {
-      if (!result.success) throw violation(result.target, result.error);
-      if (result.target === "json") checkDepth(result.data);
-    },
-  });
+  readonly app = new OpenAPIHono();
   readonly #tag: string;
   readonly #refusals: Responses;
 
@@ -83,12 +77,14 @@ export class Routes {
     this.#refusals = refused;
   }
 
+  /** Adds a route that refuses what does not match its schema, or is nested too deeply. */
   add<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType>(
     route: `${"GET" | "POST" | "DELETE"} /${string}`,
     endpoint: Endpoint<P, Q, B, A>,
   ): void {
     const [method = "", path = ""] = route.split(" ");
-    const { summary, params, query, headers, body, optionalBody, status = 200 } = endpoint;
+    const { summary, params, headers, body, optionalBody, status = 200 } = endpoint;
+    const query = (endpoint.query ?? z.object({})).strict();
     const [description, schema, type = "application/json"] = endpoint.answer;
     const required = body && { content: json(body), required: true };
     const optional = optionalBody && { content: json(optionalBody) };
@@ -104,7 +100,8 @@ export class Routes {
         [status]: { description, content: { [type]: { schema } }, headers: endpoint.answerHeaders },
       },
     };
-    this.app.openapi(createRoute(config), async (call: Call) => {
+    const schemas = { query, json: body ?? optionalBody, param: params };
+    const handle = async (call: Call) => {
       const valid = (target: string): unknown => call.req.valid(target as never);
       const answer = await endpoint.run(
         {
@@ -115,6 +112,12 @@ export class Routes {
         call,
       );
       return answer instanceof Response ? answer : call.json(answer as never, status);
+    };
+    this.app.openapi(createRoute(config), handle, (result) => {
+      const { target } = result;
+      if (!result.success)
+        throw violation(target, result.error, schemas[target as keyof typeof schemas]);
+      if (target === "json") checkDepth(result.data);
     });
   }
 }

@@ -38,7 +38,7 @@ export const threadsQuery = z.object({
 });
 
 export const startBody = z
-  .object({
+  .strictObject({
     workflow: anyVersion,
     prompt: optionalText,
     maxRounds: optionalNumber,
@@ -49,11 +49,11 @@ export const startBody = z
   })
   .openapi("StartThread");
 
-export const resumeBody = z.object({ durability }).openapi("ResumeThread");
-export const killBody = z.object({ force: z.boolean().optional() }).openapi("KillThread");
+export const resumeBody = z.strictObject({ durability }).openapi("ResumeThread");
+export const killBody = z.strictObject({ force: z.boolean().optional() }).openapi("KillThread");
 
 export const inputBody = z
-  .object({
+  .strictObject({
     content: text.describe("The answer as text."),
     value: z.unknown().optional().openapi({
       description: "What it is as JSON; when absent, the content's own value if it is JSON.",
@@ -70,11 +70,11 @@ const keepSchema = z.union([
 ]);
 
 export const retryBody = z
-  .object({
+  .strictObject({
     prompt: optionalText,
     maxRounds: optionalNumber,
     options: optionalFields,
-    edit: z.object({ content: optionalText, meta: optionalFields }).optional(),
+    edit: z.strictObject({ content: optionalText, meta: optionalFields }).optional(),
     on: optionalText.describe("Another version to go on with."),
     threadId: optionalText,
     durability,
@@ -96,7 +96,7 @@ export const forkBody = retryBody
   })
   .openapi("ForkThread");
 
-export const rollbackBody = z.object({ version: optionalText }).openapi("RollBackWorkflow");
+export const rollbackBody = z.strictObject({ version: optionalText }).openapi("RollBackWorkflow");
 
 export const addQuery = z.object({
   file: text.openapi({
@@ -108,7 +108,7 @@ export const addQuery = z.object({
 });
 
 export const filesBody = z
-  .object({
+  .strictObject({
     files: z.record(text, text).openapi({
       description:
         "The texts of the workflow's own file and of those that it imports, by their paths in one " +

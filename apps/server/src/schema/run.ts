@@ -35,7 +35,7 @@ export const valuesQuery = z.object({
 });
 
 export const runBody = z
-  .object({
+  .strictObject({
     workflowName: optionalText.describe("A name, name@hash, or the hash of a bundle."),
     workflow: optionalFields.describe(
       "A step workflow itself. It is checked and built, and gets no name.",
@@ -46,7 +46,7 @@ export const runBody = z
   .openapi("StartRun");
 
 export const resumeRunBody = z
-  .object({
+  .strictObject({
     token: optionalText.describe(
       "The `waitToken` of the Pause. Without it a run goes on that was paused from outside.",
     ),
@@ -58,7 +58,7 @@ export const resumeRunBody = z
   .openapi("ResumeRun");
 
 export const rerunBody = z
-  .object({
+  .strictObject({
     workflowName: optionalText.describe(
       "Whose current version runs; that of the checkpoint's run when absent.",
     ),
