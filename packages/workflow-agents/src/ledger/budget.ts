@@ -31,8 +31,9 @@ export function openAccount(ctx: ThreadContext): Account {
   const limits = limitsOf(ctx);
   const { maxCost } = limits;
   const mine: Open = { spent: [], reserved: new Set(), isRecorded: false };
-  const shared = open.get(ctx.steps) ?? { accounts: new Set(), waiting: new Set() };
-  open.set(ctx.steps, shared);
+  const { steps, allSteps = steps } = ctx;
+  const shared = open.get(allSteps) ?? { accounts: new Set(), waiting: new Set() };
+  open.set(allSteps, shared);
   const { accounts, waiting } = shared;
   accounts.add(mine);
   const priced = (one: Spent): Tally => {

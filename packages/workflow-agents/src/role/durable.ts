@@ -18,7 +18,7 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles, which see the log's steps at its start and those played since.
+ * Lets a durable workflow play roles, which see the log before the step that they are.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
@@ -35,9 +35,18 @@ export function roleSteps(
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
   return (name, role, prompt = input.prompt) =>
-    step(name, async ({ signal, cwd, env, attempt, attempts }) => {
+    step(name, async ({ signal, cwd, env, attempt, attempts, steps: history }) => {
       const result = await role({
-        ...{ threadId, steps, allSteps: steps, role: name, signal, cwd, env, attempts },
+        ...{
+          threadId,
+          steps: [...history],
+          allSteps: steps,
+          role: name,
+          signal,
+          cwd,
+          env,
+          attempts,
+        },
         start: { ...start, content: prompt },
         // Any other role may play several that each take an attempt over.
         ...(usesAttempt in role && { attempt }),

@@ -1,5 +1,5 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
-import type { RoleOutput } from "../contract/contract.ts";
+import type { RoleOutput, Step } from "../contract/contract.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
 /** What a step's function is given: the thread's, never that of the process that it runs in. */
@@ -11,6 +11,8 @@ export type StepContext = {
   attempt: OpenAttempt;
   /** Opens attempts for several roles that this work runs concurrently. */
   attempts: Attempts | undefined;
+  /** The log before this step; of `step.all` before all of them. It is to be read only. */
+  steps: readonly Step[];
 };
 
 /** The work of a step. What it returns is recorded and must survive JSON. */

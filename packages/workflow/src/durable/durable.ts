@@ -7,6 +7,7 @@ import {
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
+import { isPlainObject } from "../contract/show.ts";
 import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./output.ts";
 import { Progress } from "./replay.ts";
@@ -72,16 +73,23 @@ async function advance(progress: Progress, steps: ReturnType<DurableProgram>, se
   }
 }
 
+type Commits = AsyncGenerator<RoleOutput, unknown, unknown>;
+
 /** Yields what is new; gives back the recorded answer for what the log has. */
-async function* commit(
-  progress: Progress,
-  output: RoleOutput,
-): AsyncGenerator<RoleOutput, unknown, unknown> {
-  if (progress.isOffered(output)) return yield output;
-  yield* progress.settle();
+async function* commit(progress: Progress, output: RoleOutput): Commits {
+  if (progress.isOffered(output)) return yield* commitNew(progress, output);
+  for await (const failure of progress.settle()) yield* commitNew(progress, failure);
   if (typeof output?.role !== "string") return yield output;
-  if (output.role !== WAIT) {
-    return progress.replay.take(output.role) === undefined ? yield output : undefined;
-  }
-  return progress.replay.takeAnswer(String(output.meta?.for)) ?? (yield output);
+  const { replay } = progress;
+  const isWait = output.role === WAIT;
+  const found = isWait ? replay.takeAnswer(String(output.meta?.for)) : replay.take(output.role);
+  if (found === undefined) return yield* commitNew(progress, output);
+  return isWait ? found : undefined;
+}
+
+async function* commitNew({ replay }: Progress, output: RoleOutput): Commits {
+  const sent: unknown = yield output;
+  replay.record(output);
+  if (output.role === WAIT && isPlainObject(sent)) replay.record(sent as RoleOutput);
+  return sent;
 }

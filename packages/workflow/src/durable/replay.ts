@@ -1,6 +1,7 @@
 import {
   INPUT,
   type RoleOutput,
+  type Step,
   type ThreadInput,
   WAIT,
   type WorkflowOptions,
@@ -16,6 +17,8 @@ import { StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
  * good: every later call throws the same error, also when the workflow has caught it.
  */
 export class Replay {
+  /** The log as far as the workflow has come: what was taken of it, and what was committed since. */
+  readonly history: Step[] = [];
   readonly #steps: ThreadInput["steps"];
   #taken = 0;
   #divergence: WorkflowError | null = null;
@@ -47,8 +50,15 @@ export class Replay {
 
   accept(): RoleOutput | undefined {
     const next = this.peek();
-    if (next !== undefined) this.#taken += 1;
+    if (next === undefined) return next;
+    this.#taken += 1;
+    this.record(next);
     return next;
+  }
+
+  /** Adds a step that was committed; it has the time that it brings, or the clock's. */
+  record(step: RoleOutput & { timestamp?: number }): void {
+    this.history.push({ timestamp: Date.now(), ...step });
   }
 
   /** Takes the recorded answer to a question, also one given before it; a question without one is asked again. */
@@ -97,7 +107,7 @@ export type Outcome =
 /** How far one run of a durable workflow has come. */
 export class Progress {
   readonly replay: Replay;
-  readonly #context: Omit<StepContext, "attempt">;
+  readonly #context: Omit<StepContext, "attempt" | "steps">;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
@@ -109,12 +119,17 @@ export class Progress {
   }
 
   /** Does the work of a step. Never throws. */
-  async attempt(role: string, member: number | null, work: StepFn<unknown>): Promise<Outcome> {
+  async attempt(
+    role: string,
+    member: number | null,
+    work: StepFn<unknown>,
+    steps: readonly Step[],
+  ): Promise<Outcome> {
     const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
     const attempt = openAttempt(this.#context, { role, path });
     const { id } = attempt;
     try {
-      const context = Object.freeze({ ...this.#context, attempt });
+      const context = Object.freeze({ ...this.#context, attempt, steps });
       const output = outputOf(role, member, await attempt.run(() => work(context)));
       return { output: { ...output, attempt: id }, value: valueOf(output), failure: null };
     } catch (thrown) {

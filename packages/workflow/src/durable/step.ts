@@ -54,7 +54,7 @@ async function* runStep(progress: Progress, role: string, work: StepFn<unknown>)
   yield* progress.settle();
   const found = progress.replay.take(role);
   if (found !== undefined) return valueOf(found);
-  const outcome = await progress.attempt(role, null, work);
+  const outcome = await progress.attempt(role, null, work, progress.replay.history);
   if (outcome.failure !== null) {
     progress.remember(outcome.output);
     throw outcome.failure;
@@ -96,6 +96,7 @@ type Open = { index: number; role: string; number: number | null; work: StepFn<u
 async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
   yield* progress.settle();
   const values: unknown[] = members.map(() => undefined);
+  const before = progress.replay.history.length;
   const open = openOf(members);
   let failure: Error | null = null;
   const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
@@ -108,7 +109,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
       failure ??= thrown as Error;
     }
   }
-  for await (const { member, outcome } of runOpen(progress, [...open.values()])) {
+  for await (const { member, outcome } of runOpen(progress, [...open.values()], before)) {
     if (outcome.failure === null) {
       values[member.index] = outcome.value;
       yield progress.offer(outcome.output);
@@ -142,10 +143,11 @@ function openOf(members: readonly Member[]): Map<string, Open> {
   );
 }
 
-function runOpen(progress: Progress, open: readonly Open[]) {
+function runOpen(progress: Progress, open: readonly Open[], before: number) {
   const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
+  const history = progress.replay.history.slice(0, before);
   const tasks = open.map(async (member) => {
-    const outcome = await progress.attempt(member.role, member.number, member.work);
+    const outcome = await progress.attempt(member.role, member.number, member.work, history);
     scheduler.publish({ member, outcome });
   });
   void Promise.all(tasks).then(
