@@ -74,7 +74,7 @@ export class Usage {
     const product = this.#product;
     const byServer = product.isHarsh && (await product.request("GET", "/api/threads?limit=1000"));
     const isAnswered = byServer && Array.isArray(byServer.value);
-    const answer = isAnswered ? byServer : await product.command("threads", "--limit", "1000");
+    const answer = isAnswered ? byServer : await product.command("threads", "--limit", "100000");
     const value: unknown = this.taken("threads", answer);
     return Array.isArray(value) ? (value as Row[]) : [];
   }
