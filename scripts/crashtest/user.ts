@@ -111,12 +111,12 @@ export class User {
   /** Does one thing that a person might do. */
   async act(): Promise<void> {
     const dice = this.#random.next();
-    if (dice < 0.1) return await this.#keepVersions();
+    if (dice < 0.14) return await this.#keepVersions();
     const rows = await this.#usage.threads();
     const open = rows.filter(isOpen);
     const chosen = this.#random.pick(open);
     if (!chosen || (open.length < mostOpen / 2 && dice < 0.8)) return await this.#start();
-    if (dice < 0.18 && open.length < mostOpen) return await this.#start();
+    if (dice < 0.2 && open.length < mostOpen) return await this.#start();
     if (dice < 0.28 && open.length < mostOpen) return await this.#fork(rows);
     if (dice < 0.33) return await this.#kill(chosen);
     if (dice < 0.37) return await this.#remove(rows);
@@ -285,8 +285,8 @@ export class User {
     const name = this.#random.pick(names) ?? "";
     const dice = this.#random.next();
     if (dice < 0.3) return await this.#usage.addVersion(name);
-    if (dice >= 0.8) return await this.#passingVersion();
-    const args = dice < 0.5 ? ["rollback", name] : [dice < 0.6 ? "list" : "gc"];
+    if (dice >= 0.7) return await this.#passingVersion();
+    const args = dice < 0.45 ? ["rollback", name] : [dice < 0.5 ? "list" : "gc"];
     this.#usage.taken(args[0] ?? "", await this.#product.command(...args));
   }
 
@@ -298,9 +298,11 @@ export class User {
     if (!added) return;
     const options = { count: 8, delayMs: 20, size: 10, askEvery: 0, notes: this.#product.notes };
     this.#usage.taken("remove", await this.#product.command("remove", name));
-    if (this.#random.next() < 0.5) return;
+    if (this.#random.next() < 0.3) return;
     const words = optionWords(options);
+    const collected = this.#product.command("gc");
     const answer = await this.#product.command("run", String(added.hash), ...words);
+    this.#usage.taken("gc", await collected);
     const value = this.#usage.taken("run", answer, ["BUNDLE_MISSING", "WORKFLOW_NOT_FOUND"]);
     if (value) this.#product.note("started", String(value.threadId), String(value.hash));
   }

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FailingDisk, SmallDisk, unmountAll, whyNoMounts } from "./mounts.ts";
-import { playBundle, removeFolders, Store } from "./program.ts";
+import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
 
 type View = { status: string; steps: { content: string }[]; pid: number | null };
 
@@ -64,7 +64,7 @@ async function areRefused(
   cause: RegExp,
   ...more: string[][]
 ): Promise<void> {
-  const other = join("/tmp", `${id}.esm.js`);
+  const other = join(newFolder(), "other.esm.js");
   writeFileSync(other, `${await Bun.file(playBundle).text()}\n// another`);
   const commands = [["run", "play"], ["add", "other", other], ["fork", id], ...more];
   for (const command of commands) {
@@ -161,7 +161,7 @@ else
 
     test("does not keep a registry or a bundle whose sync failed, once it is added again", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
-      const other = join("/tmp", `${crypto.randomUUID()}.esm.js`);
+      const other = join(newFolder(), "other.esm.js");
       writeFileSync(other, `${await Bun.file(playBundle).text()}\n// ${"another ".repeat(10_000)}`);
       disk.fail();
       expect((await store.run(["add", "other", other])).code).toBe(1);

@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { newFolder } from "./program.ts";
 
 function run(...command: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command);
@@ -28,7 +28,7 @@ export function whyNoMounts(...programs: string[]): string | null {
   const missing = ["mount", "umount", ...programs].find((name) => Bun.which(name) === null);
   if (missing !== undefined) return `it needs the program ${missing}`;
   try {
-    mount(mkdtempSync(join(tmpdir(), "uw-mount-")), "-t", "tmpfs", "tmpfs");
+    mount(newFolder(), "-t", "tmpfs", "tmpfs");
     unmountAll();
     return null;
   } catch (error) {
@@ -83,7 +83,7 @@ export class FailingDisk {
 
   constructor(path: string) {
     this.#path = path;
-    this.#below = new SmallDisk(mkdtempSync(join(tmpdir(), "uw-disk-")), 64 * 1024);
+    this.#below = new SmallDisk(newFolder(), 64 * 1024);
     const image = join(this.#below.path, "image");
     run("truncate", "-s", "48M", image);
     this.#device = run("losetup", "-f", "--show", image);
