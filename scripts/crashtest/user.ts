@@ -200,11 +200,17 @@ export class User {
   ): Promise<void> {
     const verb = threadId === null ? "run" : "run --thread-id";
     const id = threadId === null ? {} : { threadId };
-    const given = optionWords(options);
+    const durability = this.#random.next() < 0.2 ? "os" : "step";
+    const given = [...optionWords(options), "--durability", durability];
     const words = ["run", workflow, ...given, ...(threadId ? ["--thread-id", threadId] : [])];
     const answer =
       more === "server"
-        ? await this.#product.request("POST", "/api/threads", { workflow, options, ...id })
+        ? await this.#product.request("POST", "/api/threads", {
+            workflow,
+            options,
+            durability,
+            ...id,
+          })
         : await this.#product.command(...words, ...(more === "" ? [] : [more]));
     const value = this.#usage.taken(verb, answer);
     if (!value) return;
