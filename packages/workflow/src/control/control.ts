@@ -56,6 +56,8 @@ export type ForkRequest = {
 /** Starts a thread; `threadId` is the caller's, so that asking twice starts one. */
 export type StartRequest = Surroundings & {
   threadId: string;
+  /** Whether the id is one that a thread of another version may have: it was not just made. */
+  isGiven?: boolean;
   workflow: string;
   /** With `fork`: the source's prompt and maxRounds when absent. Without: empty, and the bundle's own. */
   prompt?: string;

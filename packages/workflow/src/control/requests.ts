@@ -48,6 +48,7 @@ const surroundings: Shape = {
 const start: Shape = {
   ...surroundings,
   threadId: aThreadId,
+  isGiven: [orNone((given) => typeof given === "boolean"), "true or false"],
   workflow: [(name) => isText(name) && name !== "", "a name"],
   prompt: textOrNone,
   maxRounds: [orNone(isRounds), "a number of rounds"],

@@ -81,3 +81,15 @@ export function nameOf(thrown: unknown): string {
     return "unknown";
   }
 }
+
+/** How the driving of a thread ended, in words. */
+export function describeOutcome(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "ended":
+      return `ended: ${outcome.end.meta.reason}, return code ${outcome.end.meta.returnCode}`;
+    case "released":
+      return "released by the worker";
+    case "brokenOff":
+      return `broken off: ${messageOf(outcome.error)}`;
+  }
+}

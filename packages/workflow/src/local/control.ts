@@ -135,6 +135,9 @@ export async function killThread(
 ): Promise<Killed> {
   const view = await readView(root, ref);
   if (force && (await isStuckIn(root, ref))) return await endStuck(root, view, env);
+  // A worker may drive what is corrupt by now, and would stay as long as it does.
+  const live = view.status === "corrupt" ? await askLive(root, ref) : null;
+  if (live) return live;
   checkOpen(root, view);
   const timeoutMs = force ? forcedTimeoutMs : shortTimeoutMs;
   const request = { ...toThread("POST", ref, "kill"), timeoutMs };
@@ -149,6 +152,11 @@ export async function killThread(
     if (!force || !isWorkflowError(error) || error.code !== "WORKER_SILENT") throw error;
   }
   return await endStuck(root, view, env);
+}
+
+async function askLive(root: Root, ref: ThreadRef): Promise<Killed | null> {
+  const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "kill"));
+  return reply.kind === "reply" ? { ...reply.value, resumed: [] } : null;
 }
 
 /** Whether the thread's worker drives it and does not answer. */

@@ -13,7 +13,8 @@ import { FileWatch } from "../storage/watch.ts";
 import { notFound } from "../thread/selection.ts";
 import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
-import { readView, startOf, threadWithId } from "./threads.ts";
+import { threadWithId } from "../thread/selection.ts";
+import { readView, startOf } from "./threads.ts";
 
 const lookEveryMs = 250;
 

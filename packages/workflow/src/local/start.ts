@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
   engineOptions,
@@ -31,7 +31,7 @@ import { syncFolder } from "../storage/files.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { Child } from "../system/port.ts";
 import { system } from "../system/system.ts";
-import { keptSteps } from "../thread/selection.ts";
+import { keptSteps, threadWithId } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { askAgain, spawnWorker } from "./worker-client.ts";
 
@@ -99,18 +99,38 @@ async function sendStart(
   request: Omit<StartRequest, "threadId">,
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
-  const begin = (threadId: string) => startNew(root, hash, { threadId, ...request }, prewarmed);
-  if (given === undefined)
-    return await begin((await import("ulid")).ulid(system.clock.now(), () => system.random()));
-  const { startOf, threadWithId, withThreadId } = await import("./threads.ts");
-  return await withThreadId(root, checkThreadId(given), async () => {
-    const there = threadWithId(root, given);
-    const start = there && startOf(root, there);
-    if (!start) return await begin(given);
-    // Whoever has made its log may have ended before its name was durable.
-    syncFolder(threadsDir(root, there.hash));
-    return { ...there, workflow: start.name };
-  });
+  if (given === undefined) {
+    const threadId = (await import("ulid")).ulid(system.clock.now(), () => system.random());
+    return await startNew(root, hash, { threadId, ...request }, prewarmed);
+  }
+  const before = await startedBefore(root, checkThreadId(given));
+  if (before) return before;
+  try {
+    return await startNew(root, hash, { threadId: given, isGiven: true, ...request }, prewarmed);
+  } catch (error) {
+    const isTaken = isWorkflowError(error) && error.code === "THREAD_EXISTS";
+    const other = isTaken ? await startedBefore(root, given) : null;
+    if (other) return other;
+    throw error;
+  }
+}
+
+/** The thread that has the id, of any version; null when there is none. */
+async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
+  const there = threadWithId(root, threadId);
+  if (!there) return null;
+  const start = (await import("./threads.ts")).startOf(root, there);
+  if (!start) {
+    const message = `there is a thread ${threadId}, and its start record can't be read`;
+    throw WorkflowError.failed(
+      "LOG_CORRUPT",
+      message,
+      "see what is wrong: uncaged-workflow verify",
+    );
+  }
+  // Whoever has made its log may have ended before its name was durable.
+  syncFolder(threadsDir(root, there.hash));
+  return { ...there, workflow: start.name };
 }
 
 async function startNew(

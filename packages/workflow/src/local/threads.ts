@@ -9,19 +9,9 @@ import {
 } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
-import { removeQuietly } from "../storage/files.ts";
-import { waitForLock } from "../storage/lock.ts";
-import {
-  dataPath,
-  isThreadId,
-  loggedHashes,
-  type Root,
-  startLockPath,
-  threadIdsOf,
-} from "../storage/paths.ts";
-import { createRoot } from "../storage/root.ts";
+import { dataPath, isThreadId, loggedHashes, type Root, threadIdsOf } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import { notFound, pickThread } from "../thread/selection.ts";
+import { notFound, pickThread, threadWithId } from "../thread/selection.ts";
 import { type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
 
@@ -39,41 +29,6 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
   if (found) return found;
   throw notFound(text);
 }
-
-/** The thread with this very id; null when there is none. */
-export function threadWithId(root: Root, threadId: string): ThreadRef | null {
-  const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
-  return hash === undefined ? null : { hash, threadId };
-}
-
-const startTimeoutMs = 30_000;
-
-/** Does something while no one else starts a thread with this id, of another version either. */
-export async function withThreadId<T>(
-  root: Root,
-  threadId: string,
-  act: () => Promise<T>,
-): Promise<T> {
-  createRoot(root);
-  const path = startLockPath(root, threadId);
-  const late = system.clock.elapsed() + startTimeoutMs;
-  const lock = await waitForLock(path, () => {
-    if (system.clock.elapsed() > late) throw stillStarting(threadId);
-  });
-  try {
-    return await act();
-  } finally {
-    removeQuietly(path);
-    lock.release();
-  }
-}
-
-const stillStarting = (threadId: string) =>
-  WorkflowError.failed(
-    "START_PENDING",
-    `another start of ${threadId} has not been answered yet`,
-    "try again; it ends with the process that asked for it",
-  );
 
 /** A thread's start record; null when there is none that can be read. */
 export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {

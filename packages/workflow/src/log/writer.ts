@@ -139,7 +139,7 @@ export class LogWriter {
     } catch (error) {
       if (fd !== null) closeQuietly(fd);
       // A log that is renewed is there whatever fails, under its name with the old bytes or the same new ones.
-      if (named !== null) removeQuietly(named);
+      if (named !== null) removeQuietly(named, named === path);
       throw diskError(error, "write", path);
     }
   }

@@ -154,9 +154,10 @@ export function syncFolder(folder: string): void {
 }
 
 /** Removes what a failed write left, where that can be done: the failure itself is what matters. */
-export function removeQuietly(path: string): void {
+export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);
+    if (isSynced) system.files.syncFolder(dirname(path));
   } catch {
     // On a read-only disk nothing can be removed, also what is not there.
   }

@@ -4,7 +4,8 @@ import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
 import { readLog } from "../log/log.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { dataPath, type Root } from "../storage/paths.ts";
+import { dataPath, loggedHashes, type Root } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import type { ThreadRef } from "./thread.ts";
 
 const mostCandidates = 5;
@@ -33,6 +34,12 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
   for (const thread of threads) if (!last || thread.threadId > last.threadId) last = thread;
   if (!last) throw notFound("@last");
   return last;
+}
+
+/** The thread with this very id; null when there is none. */
+export function threadWithId(root: Root, threadId: string): ThreadRef | null {
+  const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
+  return hash === undefined ? null : { hash, threadId };
 }
 
 /** The error that no thread has this id. */

@@ -8,6 +8,7 @@ import {
   type ForkRequest,
   type InputRequest,
   isRounds,
+  type Started,
   type StartRequest,
 } from "../control/control.ts";
 import { readLog, readStart, scanLog, type ThreadLog } from "../log/log.ts";
@@ -22,8 +23,16 @@ import {
   type Writing,
 } from "../log/writer.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
-import { makeFolder } from "../storage/files.ts";
-import { checkThreadId, dataPath, isHash, type Root } from "../storage/paths.ts";
+import { makeFolder, removeQuietly, syncFolder } from "../storage/files.ts";
+import { waitForLock } from "../storage/lock.ts";
+import {
+  checkThreadId,
+  dataPath,
+  isHash,
+  type Root,
+  startLockPath,
+  threadsDir,
+} from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
@@ -79,6 +88,31 @@ export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
 /** Whether a thread with this id has a log. */
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
+
+/** The reply to a start of a thread that is there. Whoever has made its log may have ended before it was durable. */
+export function startedBefore(root: Root, hash: string, threadId: string): Started {
+  syncFolder(threadsDir(root, hash));
+  return { threadId, started: false };
+}
+
+const startTimeoutMs = 5_000;
+
+/** Does something while no worker of any version creates a thread with this id. */
+export async function withThreadId<T>(root: Root, threadId: string, act: () => T): Promise<T> {
+  const path = startLockPath(root, threadId);
+  const late = system.clock.elapsed() + startTimeoutMs;
+  const lock = await waitForLock(path, () => {
+    if (system.clock.elapsed() <= late) return;
+    const message = `another start of ${threadId} has not ended yet`;
+    throw WorkflowError.failed("START_PENDING", message, "try again");
+  });
+  try {
+    return act();
+  } finally {
+    removeQuietly(path);
+    lock.release();
+  }
+}
 
 /** A log that this worker continues; `cut` describes a torn tail that was cut off it. */
 export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | null };

@@ -4,6 +4,7 @@ import { answerRequest, removeRequest, resumeRequest, startRequest } from "../co
 import { checkThreadId } from "../storage/paths.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
+import { workerClosing } from "./refusal.ts";
 import type { Threads } from "./threads.ts";
 
 export type ControlServer = {
@@ -21,8 +22,7 @@ export function serveControl(path: string, threads: Threads, onChange: () => voi
   let closing = false;
   system.files.remove(path);
   system.sockets.listen(path, async (request) => {
-    if (closing)
-      return failure(WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again"));
+    if (closing) return failure(workerClosing());
     pending += 1;
     try {
       return reply((await answer(request, threads)) ?? {}, 200);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
@@ -14,7 +14,7 @@ import type {
   Surroundings,
 } from "../control/control.ts";
 import { isOver, type SchemaJudge } from "../engine/answer.ts";
-import { killed, type Outcome } from "../engine/ending.ts";
+import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
@@ -31,7 +31,8 @@ import {
 } from "../storage/paths.ts";
 import { syncFolder } from "../storage/files.ts";
 import { system } from "../system/system.ts";
-import { hasTaken, notFound } from "../thread/selection.ts";
+import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
+import { recordRefusal, refusals, refuse, waits, workerClosing } from "./refusal.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
 import {
   type CreatedThread,
@@ -39,8 +40,10 @@ import {
   createLog,
   isCreated,
   roundsOf,
+  startedBefore,
   type TakenOver,
   takeOver,
+  withThreadId,
 } from "./create.ts";
 
 export type ThreadsParts = {
@@ -78,6 +81,7 @@ export class Threads {
   /** The threads that were taken over here, and those of which a sync failed since. */
   readonly #driven = new Set<string>();
   readonly #unsynced = new Set<string>();
+  #isReleased = false;
 
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
@@ -121,13 +125,24 @@ export class Threads {
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
+    const begin = () => this.#begin(bundle, request);
+    return request.isGiven ? withThreadId(root, threadId, begin) : begin();
+  }
+
+  #begin(bundle: Bundle, request: StartRequest): Started {
+    const { root, hash } = this.#parts;
+    const { threadId } = request;
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
+    if (request.isGiven && threadWithId(root, threadId)) {
+      throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
+    }
     const created = this.#create(request, roundsOf(bundle));
     this.#drive(bundle, created, request);
     return { threadId, started: true };
   }
 
   #create(request: StartRequest, rounds: number): CreatedThread {
+    this.#checkOpen();
     const { root, hash } = this.#parts;
     const { threadId } = request;
     try {
@@ -178,7 +193,7 @@ export class Threads {
       try {
         await writer.append(textOf(killed(system.clock.now())));
       } finally {
-        await writer.close();
+        await this.#close(threadId, writer);
       }
     }
     return { threadId };
@@ -205,6 +220,7 @@ export class Threads {
       await live.gone;
     }
     const { root, hash } = this.#parts;
+    this.#checkOpen();
     const isThere = isCreated(root, hash, threadId);
     // Whoever has removed it may have ended before that was durable.
     if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
@@ -215,6 +231,7 @@ export class Threads {
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     const all = [...this.#live.values()];
     await Promise.all(all.map(({ engine }) => engine.release()));
     await Promise.all(all.map(({ gone }) => gone));
@@ -278,13 +295,17 @@ export class Threads {
     info: InfoLog,
     writer: LogWriter,
   ): Promise<void> {
-    info.log("4SHB0GXR", describe(outcome));
-    await writer.close();
-    if (writer.isSuspect) this.#unsynced.add(threadId);
+    info.log("4SHB0GXR", describeOutcome(outcome));
+    await this.#close(threadId, writer);
     info.close();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
     this.#parts.onChange();
+  }
+
+  async #close(threadId: string, writer: LogWriter): Promise<void> {
+    await writer.close();
+    if (writer.isSuspect) this.#unsynced.add(threadId);
   }
 
   // A thread whose end is written may still be closing its generator: nothing is done to it but to wait.
@@ -318,14 +339,24 @@ export class Threads {
     return new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
   }
 
+  #checkOpen(): void {
+    if (this.#isReleased) throw workerClosing();
+  }
+
   #takeOver(threadId: string, surroundings: Surroundings): TakenOver {
-    const { root, hash } = this.#parts;
-    const { followsLost } = this.#parts;
+    this.#checkOpen();
+    const { root, hash, followsLost } = this.#parts;
     const isSuspect = this.#unsynced.has(threadId) || (followsLost && !this.#driven.has(threadId));
-    const taken = takeOver(root, hash, threadId, this.#writing(surroundings), isSuspect);
-    this.#unsynced.delete(threadId);
-    this.#driven.add(threadId);
-    return taken;
+    try {
+      const taken = takeOver(root, hash, threadId, this.#writing(surroundings), isSuspect);
+      this.#unsynced.delete(threadId);
+      this.#driven.add(threadId);
+      return taken;
+    } catch (error) {
+      // What the disk has refused may have been a sync.
+      if (!isWorkflowError(error) || !refusals.has(error.code)) this.#unsynced.add(threadId);
+      throw error;
+    }
   }
 
   #unlink(threadId: string): void {
@@ -351,39 +382,6 @@ export class Threads {
     return this.#env.env;
   }
 }
-
-// Whoever has made its log may have ended before its name was durable.
-function startedBefore(root: Root, hash: string, threadId: string): Started {
-  syncFolder(threadsDir(root, hash));
-  return { threadId, started: false };
-}
-
-function describe(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case "ended":
-      return `ended: ${outcome.end.meta.reason}, return code ${outcome.end.meta.returnCode}`;
-    case "released":
-      return "released by the worker";
-    case "brokenOff":
-      return `broken off: ${messageOf(outcome.error)}`;
-  }
-}
-
-const refuse = (code: string, threadId: string, what: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    `${threadId} ${what}`,
-    `see its state: uncaged-workflow thread ${threadId}`,
-  );
-
-function waits(threadId: string): WorkflowError {
-  const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
-  return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
-}
-
-/** Records that an answer was refused, before the step with this number. */
-const recordRefusal = (info: InfoLog, stepID: string | null, reason: string, step: number): void =>
-  info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
 
 /** Compiles what a `__wait__` asks for. The library is loaded when the first schema comes. */
 const compileForAnswer: SchemaJudge = async (schema) => {

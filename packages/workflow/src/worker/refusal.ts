@@ -1,0 +1,36 @@
+import { WorkflowError } from "../contract/error.ts";
+import type { InfoLog } from "../log/info.ts";
+
+/** Why a log is not continued, where that has nothing to do with the disk. */
+export const refusals: ReadonlySet<string> = new Set([
+  "THREAD_NOT_FOUND",
+  "THREAD_ENDED",
+  "LOG_CORRUPT",
+]);
+
+/** The error that a request is not for a thread in this state. */
+export const refuse = (code: string, threadId: string, what: string): WorkflowError =>
+  WorkflowError.failed(
+    code,
+    `${threadId} ${what}`,
+    `see its state: uncaged-workflow thread ${threadId}`,
+  );
+
+/** The error that a thread waits, and an answer is needed. */
+export function waits(threadId: string): WorkflowError {
+  const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
+  return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
+}
+
+/** The error that a worker is about to exit: another one takes the request. */
+export const workerClosing = (): WorkflowError =>
+  WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again");
+
+/** Records that an answer was refused, before the step with this number. */
+export const recordRefusal = (
+  info: InfoLog,
+  stepID: string | null,
+  reason: string,
+  step: number,
+): void =>
+  info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
