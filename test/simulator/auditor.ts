@@ -28,8 +28,9 @@ export type Seen = {
   removal: "none" | "asked" | "done";
   isAcknowledged: boolean;
   isDamaged: boolean;
-  /** Whether the product has named the damage. */
+  /** Whether the product has named the damage; or, where a bit was flipped, what was there reached its end. */
   isNamed: boolean;
+  isOver: boolean;
   /** Whether its writer leaves the sync to the system. */
   isUnsynced: boolean;
   /** Who drove it, one after the other. */
@@ -125,6 +126,7 @@ export class Auditor implements DiskWatch {
     const { hash, threadId } = inode.log as { hash: string; threadId: string };
     const { view } = inode.cache;
     const seen = this.#seen(hash, threadId);
+    if (inode.isFlipped) seen.isDamaged = true;
     if (this.#world.current?.role === "worker") this.#drives(seen);
     if (!seen.isDamaged && !covers(view, seen.shown))
       return this.fail(`records of ${threadId} that were shown are gone or changed`);
@@ -321,6 +323,7 @@ export class Auditor implements DiskWatch {
       isAcknowledged: false,
       isDamaged: false,
       isNamed: false,
+      isOver: false,
       isUnsynced: false,
       drivers: [],
     };

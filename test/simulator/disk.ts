@@ -63,6 +63,8 @@ export class FileInode {
   log: { hash: string; threadId: string } | null = null;
   /** Whether the last loss of power has left zeros where bytes were written and not synced. */
   hasHole = false;
+  /** Whether a bit of it was flipped. */
+  isFlipped = false;
   #unsynced: Change[] = [];
 
   constructor(ino: number) {
@@ -100,6 +102,7 @@ export class FileInode {
 
   /** Flips a bit, wherever the byte is. */
   flip(at: number, bit: number): void {
+    this.isFlipped = true;
     for (const layer of [this.cache, this.platter]) {
       const byte = layer.view[at];
       if (byte !== undefined) layer.view[at] = byte ^ (1 << bit);

@@ -127,6 +127,11 @@ class Simulation {
     }
     for (const command of this.#work.pending) this.#auditor.fail(`${command} was never answered`);
     world.faults.isOver = true;
+    process.env[idleVariable] = "1000";
+    // Who sleeps wakes, and may still do what it was asked long ago.
+    this.#wait(
+      Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 1_000,
+    );
     this.#recover();
   }
 
@@ -169,7 +174,8 @@ class Simulation {
     if (this.#isBroken) return;
     for (const seen of auditor.threads.values()) {
       if (seen.isDamaged && seen.isThere) this.#attend("name", () => this.#finish(seen, 9));
-      if (isOpen(seen) && !seen.isNamed) auditor.fail(`${seen.threadId} reached no end`);
+      if (isOpen(seen) && !seen.isNamed && !seen.isOver)
+        auditor.fail(`${seen.threadId} reached no end`);
       else if (seen.isDamaged && seen.isThere && !seen.isNamed && !auditor.isIntact(seen))
         auditor.fail(`the damage to ${seen.threadId} is not named`);
     }
@@ -194,6 +200,8 @@ class Simulation {
       if (view.status === "corrupt") {
         seen.isNamed = true;
         if (!seen.isDamaged) this.#auditor.fail(`${threadId} is corrupt: ${view.broken.reason}`);
+        // A worker that drives it goes on with what it knows.
+        await this.#work.ask("kill", () => host.control({ hash, threadId }, { kind: "kill" }));
         return;
       }
       if (view.status === "waiting") {
@@ -203,7 +211,10 @@ class Simulation {
         await this.#work.ask("resume", () =>
           host.control({ hash, threadId }, { kind: "resume", env: {} }),
         );
-      } else if ("result" in view) return;
+      } else if ("result" in view) {
+        seen.isOver = true;
+        return;
+      }
       await system.clock.sleep(300);
     }
   }
@@ -240,4 +251,4 @@ class Simulation {
 }
 
 const isOpen = (seen: Seen): boolean =>
-  seen.isThere && seen.removal === "none" && !hasEnded(seen) && seen.commits.length > 0;
+  seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
