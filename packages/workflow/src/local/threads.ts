@@ -1,5 +1,4 @@
 import { ulidTime } from "../contract/base32.ts";
-import { WorkflowError } from "../contract/error.ts";
 import {
   type LogOutline,
   readLog,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
-import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
