@@ -100,6 +100,18 @@ describe("damage to a log", () => {
     60_000,
   );
 
+  test("by one flipped bit of a record that has lost its newline is named", () => {
+    const log = sealedLogOf(startLine, attempt).subarray(0, -1);
+    for (let at = log.indexOf(newline) + 1; at < log.length; at += 1) {
+      for (let bit = 0; bit < 8; bit += 1) {
+        const bytes = Buffer.from(log);
+        bytes[at] = (bytes[at] as number) ^ (1 << bit);
+        const { broken } = seen(bytes);
+        expect({ at, bit, line: broken?.line }).toEqual({ at, bit, line: 2 });
+      }
+    }
+  });
+
   const line = (n: number) => whole.subarray(starts[n], starts[n + 1]);
   const joined = (...numbers: number[]) => Buffer.concat(numbers.map(line));
   const other = sealedLogOf(startLine, stepLine("of another thread"), stepLine("b"));

@@ -1,5 +1,4 @@
 import type { Step } from "../contract/contract.ts";
-import { isRecord } from "../contract/show.ts";
 import { withFile } from "../storage/files.ts";
 import {
   type Line,
@@ -22,6 +21,7 @@ import {
 } from "./record.ts";
 import {
   blankSum,
+  endsSealed,
   firstSum,
   lastSum,
   nextSum,
@@ -126,8 +126,7 @@ export class LogFold implements LogFacts {
       const record = bytes.subarray(0, length);
       return { value: valueOf(record), bytes: record, start, position: start + length };
     }
-    // A record that is whole but for its sum has changed: what a crash left would be its beginning.
-    const isBeginning = isPrefix(bytes) && !bytes.includes(0) && !isSealed(valueOf(bytes));
+    const isBeginning = isPrefix(bytes) && !bytes.includes(0) && !endsSealed(bytes);
     if (length !== null) this.#break(start + length, "what follows the record is no newline");
     else if (!isBeginning) this.#break(start, "what follows the last record is none");
     return null;
@@ -174,8 +173,6 @@ export class LogFold implements LogFacts {
     return null;
   }
 }
-
-const isSealed = (value: unknown): boolean => isRecord(value) && Object.hasOwn(value, "sum");
 
 const isPrefix = (bytes: Buffer): boolean => '{"'.startsWith(bytes.toString("latin1", 0, 2));
 

@@ -24,6 +24,18 @@ const space = 32;
 /** How the text of a record with this sum ends. */
 const tailOf = (sum: Sum): string => `${field}${sum.toString(16).padStart(16, "0")}"}`;
 
+/**
+ * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
+ * crash leaves, but a whole one that has changed.
+ */
+export function endsSealed(bytes: Buffer): boolean {
+  const form = Buffer.from(tailOf(0n));
+  const digit = form[field.length];
+  const isRight = (byte: number, at: number) =>
+    byte === form[at] || (form[at] === digit && /[0-9a-f]/.test(String.fromCharCode(byte)));
+  return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
+}
+
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
   const body = json.slice(0, -1);

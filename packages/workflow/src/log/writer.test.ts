@@ -276,7 +276,7 @@ describe("an append", () => {
     const writes = disk.calls.filter((call) => call === "write").length;
     expect(await codeOf(writer.append(stepLine("b")))).toBe("DISK_FULL");
     expect(disk.calls.filter((call) => call === "write")).toHaveLength(writes);
-    expect(text()).toBe(before);
+    expect([text(), writer.isSuspect]).toEqual([before, true]);
     await writer.close();
   });
 

@@ -267,6 +267,7 @@ export class LogWriter {
       try {
         truncateSynced(this.#fd, this.#size);
       } catch {
+        this.#isSuspect = true;
         throw this.#refuse(error, "write");
       }
       throw diskError(error, "write", this.#path);
