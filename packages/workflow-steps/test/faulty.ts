@@ -143,11 +143,6 @@ export const faultyRegistries: Faulty[] = [
     payloads: [error('registry.params[1]: "a" is declared twice')],
   },
   {
-    what: "a variable with the name of a param",
-    document: withRegistry({ params: ["a(INT)"], vars: ["$a(INT)"] }),
-    payloads: [error('registry.vars[0]: "$a" has the name of a param')],
-  },
-  {
     what: "a service that is declared twice",
     document: withRegistry({ services: ["F()", "F(a(INT))"] }),
     payloads: [error('registry.services[1]: "F" is declared twice')],

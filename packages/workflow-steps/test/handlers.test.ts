@@ -29,6 +29,30 @@ test("a handler gets its engine, a context and its step, and its value is _resul
   const context = await engine.execute();
   expect(seen).toEqual([true, true, "Work_A"]);
   expect(context.snapshot().variables.$a).toBe(6);
+  const { payloads } = await ran(document, { work: { Work_A: () => 1 } });
+  expect(payloads("step_start", "Work_A")).toMatchObject([{ resolvedInputs: { x: 2 } }]);
+});
+
+test("a handler of Tool carries out the tool steps, with what is done before", async () => {
+  const document = flow(
+    [
+      { id: "Set_A", target: "$a", value: 1, next: "Tool_Lookup" },
+      { id: "Tool_Lookup", input: { of: "=$a" }, out: { $b: "=_result" }, next: "Stop_A" },
+      { id: "Stop_A" },
+    ],
+    { vars },
+  );
+  let done: string[] = [];
+  const { variables } = await ran(document, {
+    customHandlers: {
+      Tool: (_engine, context, step) => {
+        done = context._completedSteps;
+        return (context.resolve(step.input) as { of: number }).of + 1;
+      },
+    },
+  });
+  expect(variables.$b).toBe(2);
+  expect(done).toEqual(["Set_A"]);
 });
 
 test("a prefix without a handler is an error", () => {

@@ -50,6 +50,24 @@ const agentic: LLMAdapter = {
   },
 };
 
+test("what a model thought that does not stream is published in one piece, before it is done", async () => {
+  const llm = { call: async () => ({ content: "so", thinking: "hm" }) };
+  const { of, payloads } = await ran(asking({ in: { prompt: "=goal" }, out: "$a" }), {
+    adapters: { llm },
+  });
+  expect(payloads("llm_thinking")).toEqual([{ delta: "hm" }]);
+  expect(of("LLM_A")).toStartWith("step_start llm_thinking llm_done");
+  const streaming: LLMAdapter = {
+    async call(_params, _onToken, { onThinking }) {
+      onThinking("h");
+      onThinking("m");
+      return { content: "so", thinking: "hm" };
+    },
+  };
+  const streamed = await ran(asking({ out: "$a" }), { adapters: { llm: streaming } });
+  expect(streamed.payloads("llm_thinking")).toEqual([{ delta: "h" }, { delta: "m" }]);
+});
+
 test("an LLM step publishes all that happens in exactly this order", async () => {
   const { events, variables } = await ran(asking(), { adapters: { llm: agentic, file } });
   const own = events.filter(({ stepID }) => stepID === "LLM_A");

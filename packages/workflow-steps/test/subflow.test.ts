@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Checkpoint, Engine, type StepDocument, type WorkflowDocument } from "../src/index.ts";
-import { flow, ran, type Trial } from "./ran.ts";
+import { flow, ran, type Trial, trial as trialOf, until } from "./ran.ts";
 
 const vars = ["$run(OBJECT)", "$n(INT) = 0"];
 const child: WorkflowDocument = flow(
@@ -110,6 +110,27 @@ test("tokens of the child are left out of its events", async () => {
     "workflow_done",
   ]);
   expect(payloads("tool_message").some(({ level }) => level === "llm_token")).toBe(true);
+});
+
+test("a timeout ends the child, and does not count the time of its questions", async () => {
+  const slow = flow(
+    [
+      { id: "Pause_A", resumeResultTarget: "$a", next: "Work_A" },
+      { id: "Work_A", next: "RETURN" },
+    ],
+    { vars: ["$a(OBJECT)"] },
+  );
+  const never = new Promise(() => undefined);
+  const { engine } = trialOf(parent({ timeout: 60, in: { workflow_path: "child.json" } }), {
+    subflows: { "child.json": slow },
+    work: { Work_A: () => never },
+  });
+  const context = await engine.execute({ goal: "go" });
+  const started = performance.now();
+  await until(() => performance.now() - started > 100);
+  expect(context.status).toBe("paused");
+  await context.resume({ token: context.snapshot().paused?.token ?? "", payload: {} });
+  expect(context.done).rejects.toThrow("the workflow was stopped after 60 ms");
 });
 
 test("mode validate reports what is wrong, other modes are failures", async () => {

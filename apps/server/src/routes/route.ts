@@ -1,6 +1,6 @@
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Host } from "@uncaged/workflow/host";
-import type { Context as Call } from "hono";
+import type { Context as Call, MiddlewareHandler } from "hono";
 import { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
@@ -67,6 +67,18 @@ type Endpoint<Params, Query, Body, Answer> = {
   ): z.input<Answer> | Response | Promise<z.input<Answer> | Response>;
 };
 
+/** A request of no length has no body, whatever type it gives it. */
+const withoutBody: MiddlewareHandler = async (call, next) => {
+  const { headers } = call.req.raw;
+  const isEmpty = Number(headers.get("content-length") ?? 0) === 0;
+  if (isEmpty && !headers.has("transfer-encoding")) {
+    const other = new Headers(headers);
+    other.delete("content-type");
+    call.req.raw = new Request(call.req.raw, { headers: other });
+  }
+  await next();
+};
+
 export class Routes {
   readonly app = new OpenAPIHono();
   readonly #tag: string;
@@ -93,6 +105,7 @@ export class Routes {
       path,
       tags: [this.#tag],
       summary,
+      ...(optionalBody && { middleware: withoutBody }),
       request: { params, query, headers, body: required ?? optional ?? endpoint.upload },
       responses: {
         ...this.#refusals,

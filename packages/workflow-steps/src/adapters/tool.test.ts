@@ -7,6 +7,7 @@ import { eventsChannel } from "@uncaged/workflow";
 import { type Tool, tool, toolRegistry } from "@uncaged/workflow-agents";
 import * as z from "zod/mini";
 import { carryOut, payloadOf, typesOf } from "../../test/calling.ts";
+import { builtInTools } from "../source/module.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 const eventsOfAll = channel(eventsChannel);
@@ -49,6 +50,35 @@ describe("the built-in tools", () => {
     expect(found.called?.locals._result).toBe("a.txt:1: new text");
     const ran = await calling("RunCommand", { argv: ["cat", "b.txt"] });
     expect(JSON.stringify(ran.called?.locals._result)).toContain("b");
+  });
+
+  test("have the inputs that a file's steps may give them", async () => {
+    const at = { cwd, env: {}, signal: new AbortController().signal };
+    const own = (await stepTools().definitions(at)).map(({ name, input_schema: schema }) => {
+      const { properties = {} } = schema as { properties?: object };
+      return [name, Object.keys(properties)] as const;
+    });
+    const names = new Map(own);
+    expect(Object.keys(builtInTools).filter((name) => !/^[A-Z]/.test(name))).toEqual([
+      ...names.keys(),
+    ]);
+    for (const [name, inputs] of names) {
+      expect(builtInTools[name]).toEqual(expect.arrayContaining([...inputs]));
+    }
+  });
+
+  test("fail their step when a command does not end well, unless the step goes on with that", async () => {
+    const argv = ["sh", "-c", "echo half; echo no such branch >&2; exit 3"];
+    const failed = await calling("RunCommand", { argv });
+    expect((failed.error as Error).message).toBe(
+      "the command failed with exit code 3: no such branch",
+    );
+    const { locals } = (await calling("RunCommand", { argv }, { allowError: true })).called ?? {};
+    expect(locals?._result).toMatchObject({ ok: false, tool: "RunCommand" });
+    expect(locals?._toolResult).toMatchObject({
+      exitCode: 3,
+      result: expect.stringContaining("half"),
+    });
   });
 
   test("are known by their own names and fields too", async () => {

@@ -71,11 +71,21 @@ async function run(
     },
   };
   const outcome = await withRun(call, () => runTool(registry, house, input, context));
-  if (outcome.ok) return outcome.toolResult;
+  if (outcome.ok) return house === "runCommand" ? judged(outcome.toolResult) : outcome.toolResult;
   throw outcome.error;
 }
 
 const builtIn = new Set("readFile writeFile editFile listFiles search runCommand".split(" "));
+
+/** A command that did not end well is a failure: whether the step goes on with it, `allowError` says. */
+function judged(envelope: unknown): unknown {
+  if (!isPlain(envelope) || envelope.exitCode === 0) return envelope;
+  const { exitCode, result } = envelope;
+  const how = typeof exitCode === "number" ? `failed with exit code ${exitCode}` : "was ended";
+  // The last line of the output is the tool's own about its end.
+  const [last = ""] = String(result).split("\n").slice(-2, -1);
+  return { ...envelope, error: `the command ${how}${last && `: ${last}`}` };
+}
 
 function report(runtime: ToolRuntime, { level, message, data }: Record<string, unknown>): void {
   switch (level) {

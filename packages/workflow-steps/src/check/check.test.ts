@@ -4,6 +4,7 @@ import { everyType } from "../../test/every-type.ts";
 import { chain, faultyDocuments, faultyRegistries, workflow } from "../../test/faulty.ts";
 import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
 import { faultySteps } from "../../test/faulty-steps.ts";
+import { Engine } from "../index.ts";
 import { validate } from "./check.ts";
 
 const payloads = (document: unknown, options = {}) =>
@@ -48,6 +49,42 @@ test("all violations are payloads at once, each with its step and its path", () 
     { stepID: "Foo_B", path: ["steps", 1, "next"] },
     { stepID: null, path: ["steps"] },
   ]);
+});
+
+test("a variable may stand beside a param of the same name: $n and n are two", async () => {
+  const registry = { params: ["n(INT) = 1"], vars: ["$n(INT) = 2", "$sum(INT)"] };
+  const steps = [{ id: "Set_Sum", target: "$sum", value: "=n * 10 + $n", next: "RETURN" }];
+  const document = { version: "3.18", name: "two", registry, steps };
+  expect(validate(document).filter(({ severity }) => severity === "error")).toEqual([]);
+  expect((await new Engine(document).execute()).snapshot().variables.$sum).toBe(12);
+});
+
+test("a step that only leads to itself is no entry beside another", () => {
+  const alone = { id: "Noop_A", next: "Noop_A" };
+  const entry = { id: "Noop_B", next: "RETURN" };
+  expect(payloads(workflow([entry, alone]))).toContain(
+    "error: Noop_A: no way leads here from an entry",
+  );
+  expect(payloads(workflow([alone]))).not.toContain(
+    "error: Noop_A: no way leads here from an entry",
+  );
+});
+
+test("a tool or an input that is not there is an error, and a warning where the step goes on", () => {
+  const tools = { ReadFile: ["file_path"] };
+  const of = (step: object) =>
+    payloads(workflow(chain({ id: "Tool_A", ...step })), { tools }).filter((one) =>
+      one.includes("Tool_A"),
+    );
+  expect(of({ tool: "ReedFile", input: {} })).toEqual([
+    'error: Tool_A: there is no tool "ReedFile": "ReadFile" are there',
+  ]);
+  expect(of({ tool: "ReedFile", input: {}, allowError: true })[0]).toStartWith("warning");
+  expect(of({ tool: "ReadFile", input: { file: "a", timeout: 5 } })).toEqual([
+    'error: Tool_A: the tool "ReadFile" has no input "file": "file_path"',
+  ]);
+  expect(of({ tool: "=goal", input: { x: 1 } })).toEqual([]);
+  expect(of({ tool: "WorkflowRun", input: { workflow_path: "a.json" } })).toEqual([]);
 });
 
 test("a chat loop that a case of its Branch continues is legal", () => {

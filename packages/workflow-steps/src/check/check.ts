@@ -14,6 +14,7 @@ import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
 import { fieldRules } from "./field.ts";
 import { flowRules, hasNext, namesEachChildOnce, namesStepsThatExist } from "./flow.ts";
 import {
+  type CheckOptions,
   declaring,
   type DocumentRule,
   nameIn,
@@ -79,7 +80,7 @@ const declarationsCanBeRead: DocumentRule = ({ registry, error, warning }) => {
   }
 };
 
-const namesAreUnique: DocumentRule = ({ registry, declared, error }) => {
+const namesAreUnique: DocumentRule = ({ registry, error }) => {
   for (const field of declaring) {
     const seen = new Set<string>();
     for (const [index, declaration] of itemsOf(registry[field]).entries()) {
@@ -87,10 +88,6 @@ const namesAreUnique: DocumentRule = ({ registry, declared, error }) => {
         const path = ["registry", field, index];
         if (seen.has(name)) error(path, `${showPath(path)}: ${quoted(name)} is declared twice`);
         seen.add(name);
-        // `n` and `$n` would be two things with one name.
-        if (field === "vars" && declared.params.has(name.replace(/^\$/, ""))) {
-          error(path, `${showPath(path)}: ${quoted(name)} has the name of a param`);
-        }
       }
     }
   }
@@ -126,19 +123,15 @@ const stepRules: readonly StepRule[] = [
 /**
  * Everything that is wrong with a document, and what may be meant otherwise, in one list: the document
  * itself, its registry, its steps one by one, then how they hang together. None of it is thrown, whatever
- * the document is. It is valid when no violation is an error. `customTypes` are the prefixes that the
- * caller has handlers for.
+ * the document is. It is valid when no violation is an error.
  */
-export function validate(
-  document: unknown,
-  { customTypes = [] }: { customTypes?: Iterable<string> } = {},
-): Violation[] {
+export function validate(document: unknown, options: CheckOptions = {}): Violation[] {
   const violations: Violation[] = [];
   if (!isPlain(document)) {
     const message = `a workflow must be an object, not ${shown(document)}`;
     return [{ severity: "error", stepID: null, path: [], message }];
   }
-  const subject = subjectOf(document, new Set(customTypes), violations);
+  const subject = subjectOf(document, options, violations);
   for (const rule of documentRules) rule(subject);
   for (const step of subject.steps) for (const rule of stepRules) rule(step, subject);
   for (const rule of [idsAreUnique, ...flowRules]) rule(subject);

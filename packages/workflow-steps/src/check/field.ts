@@ -8,8 +8,9 @@ import {
   StepType,
 } from "../document/document.ts";
 import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
-import { fields, hasField, isField } from "../document/format.ts";
+import { fields, hasField, isField, type StepDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
+import { runsWorkflow } from "../outline/outline.ts";
 import { aStep, type CheckedStep, type StepRule, type Subject } from "./subject.ts";
 
 const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
@@ -117,6 +118,29 @@ const callsWhatIsDeclared: StepRule = ({ id, type, error, warning }, { declared 
   else if (type === "Component") check(warning, "component", "components");
 };
 
+/** A tool that is not there fails its step: an error, unless the step goes on with that. */
+const callsKnownTool: StepRule = ({ id, type, fields: given, error, warning }, { tools }) => {
+  if (type !== "Tool" || tools === null || runsWorkflow(given as StepDocument)) return;
+  const [field] = ["tool", "toolName"].filter((one) => given[one] !== undefined);
+  const name = field === undefined ? nameOf(id ?? "") : given[field];
+  if (!isLiteral(name)) return;
+  const { allowError, continueOnError, onError } = given;
+  const isAllowed = allowError === true || continueOnError === true || onError !== undefined;
+  const report = isAllowed ? warning : error;
+  const inputs = Object.hasOwn(tools, name) ? tools[name] : undefined;
+  if (!inputs) {
+    const there = listed(Object.keys(tools).filter((one) => /^[A-Z]/.test(one)));
+    return report([field ?? "id"], `there is no tool ${quoted(name)}: ${there} are there`);
+  }
+  const home = given.in === undefined ? "input" : "in";
+  const unknown = Object.keys(isPlain(given[home]) ? given[home] : {}).filter(
+    (key) => key !== "timeout" && !inputs.includes(key),
+  );
+  for (const key of unknown) {
+    report([home, key], `the tool ${quoted(name)} has no input ${quoted(key)}: ${listed(inputs)}`);
+  }
+};
+
 const isLiteral = (value: unknown): value is string =>
   typeof value === "string" && !value.startsWith("=");
 
@@ -183,6 +207,7 @@ export const fieldRules: readonly StepRule[] = [
   hasElseLast,
   hasTarget,
   callsWhatIsDeclared,
+  callsKnownTool,
   hasModelName,
   hasOneSchema,
   hasSource,

@@ -37,6 +37,17 @@ export type Subject = Report & {
   declared: Readonly<Record<(typeof declaring)[number] | "schemas", ReadonlySet<string>>>;
   steps: readonly CheckedStep[];
   outline: Outline;
+  /** The tools there are, with the names of their inputs; null where that is not known. */
+  tools: KnownTools | null;
+};
+
+export type KnownTools = Readonly<Record<string, readonly string[]>>;
+
+export type CheckOptions = {
+  /** The prefixes that the caller has handlers for. */
+  customTypes?: Iterable<string>;
+  /** The tools there are, with the names of their inputs. Without it any will do. */
+  tools?: KnownTools;
 };
 
 export type StepRule = (step: CheckedStep, subject: Subject) => void;
@@ -46,9 +57,10 @@ export type DocumentRule = (subject: Subject) => void;
 /** What the rules are given of a document; they report to `violations`. */
 export function subjectOf(
   document: Readonly<Record<string, unknown>>,
-  customTypes: ReadonlySet<string>,
+  { customTypes = [], tools }: CheckOptions,
   violations: Violation[],
 ): Subject {
+  const handled = new Set(customTypes);
   const registry = isPlain(document.registry) ? document.registry : {};
   // A declaration that is wrong has a name all the same, so that its uses are no violations too.
   const names = (list: unknown) => new Set(itemsOf(list).flatMap(nameIn));
@@ -69,9 +81,10 @@ export function subjectOf(
       const given = own(fields, "id");
       const id = typeof given === "string" && given !== "" ? given : null;
       const report = reportTo(violations, ["steps", index], id, id ?? `steps[${index}]`);
-      return { ...report, id, type: typeOf(fields, id, customTypes), fields, index };
+      return { ...report, id, type: typeOf(fields, id, handled), fields, index };
     }),
     outline: outlineOf(document),
+    tools: tools ?? null,
   };
 }
 

@@ -41,6 +41,11 @@ export class ExecutionContext {
     return this.run.status;
   }
 
+  /** The ids of the steps that are done, each once, in the order in which they first were. */
+  get _completedSteps(): string[] {
+    return [...this.run.state.completedSteps];
+  }
+
   get llmAdapter(): LLMAdapter | undefined {
     return this.run.setup.adapters.llm;
   }

@@ -308,7 +308,8 @@ async function work(task: Task): Promise<Done> {
 async function called(task: Task): Promise<Called> {
   if (runsWorkflow(task.step)) return await runSubflow(task, callOf(task));
   const { step, context, interpreter, signal, type } = task;
-  const handler = type === null ? interpreter.handlers[typeName(step)] : undefined;
+  const isOwn = type === null || type === "Tool";
+  const handler = isOwn ? interpreter.handlers[typeName(step)] : undefined;
   if (handler) {
     // One that never answers must not keep the run from ending.
     const handled = untilAborted(signal, () => handler(context, structuredClone(step)));

@@ -57,7 +57,34 @@ async function runWorkflow(
   const child = open
     ? { workflow: childWorkflow(task.interpreter.run.workflow, open.begun), state: open.state }
     : await begin(task, input);
-  return await task.turn.aside(() => runChild(task, child, runtime));
+  const { timeout } = input;
+  const limit = deadline(typeof timeout === "number" && timeout > 0 ? timeout : null);
+  try {
+    return await task.turn.aside(() => runChild(task, child, runtime, limit));
+  } finally {
+    limit.hold();
+  }
+}
+
+type Deadline = { signal: AbortSignal; go: () => void; hold: () => void };
+
+/** Ends a child's run after so many milliseconds of its own work: not of the time that it waits for an answer. */
+function deadline(ms: number | null): Deadline {
+  const late = new AbortController();
+  let [left, startedAt] = [ms ?? 0, 0];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const go = (): void => {
+    startedAt = Date.now();
+    const message = `the workflow was stopped after ${ms} ms`;
+    const hint = "allow it more with timeout";
+    const end = (): void => late.abort(failure("SUBFLOW_TIMEOUT", message, hint));
+    if (ms !== null) timer = setTimeout(end, Math.min(left, 2 ** 31 - 1));
+  };
+  const hold = (): void => {
+    clearTimeout(timer);
+    left = Math.max(0, left - (Date.now() - startedAt));
+  };
+  return { signal: late.signal, go, hold };
 }
 
 async function begin(task: Task, input: Record<string, unknown>): Promise<Child> {
@@ -136,8 +163,14 @@ type Child = { workflow: Workflow; state: RunState };
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
 /** Runs a child workflow: its steps are committed as the parent's, its events are what a tool reports. */
-async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise<unknown> {
-  const { interpreter, signal, step } = task;
+async function runChild(
+  task: Task,
+  child: Child,
+  runtime: ToolRuntime,
+  limit: Deadline,
+): Promise<unknown> {
+  const { interpreter, step } = task;
+  const signal = AbortSignal.any([task.signal, limit.signal]);
   const { handlers } = interpreter;
   const { scheduler, setup } = interpreter.run;
   const { state, workflow } = child;
@@ -155,6 +188,7 @@ async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise
   const kept = setup.wholeValues ? shownEvent : (event: RunEvent): RunEvent => event;
   const items = interpreter.drive(new ExecutionContext(run), { signal, handlers });
   let error: string | null = null;
+  limit.go();
   try {
     let answer: Answered | undefined;
     for (;;) {
@@ -169,15 +203,19 @@ async function runChild(task: Task, child: Child, runtime: ToolRuntime): Promise
         if (!tokens.has(value.event.type)) events.push(kept(value.event));
         runtime.emit(value.event.type, value.event);
       }
-      if (value.kind === "wait") answer = await ask(task, value, around);
+      if (value.kind !== "wait") continue;
+      limit.hold();
+      answer = await ask(task, value, around);
+      limit.go();
     }
   } catch (thrown) {
-    signal.throwIfAborted();
+    task.signal.throwIfAborted();
     error = messageOf(thrown);
   } finally {
     run.scheduler.close();
   }
-  signal.throwIfAborted();
+  task.signal.throwIfAborted();
+  if (limit.signal.aborted) error = messageOf(limit.signal.reason);
   return {
     ...(error !== null && { error }),
     status: run.status,

@@ -34,7 +34,10 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const referencesFrom = (id: string): readonly Reference[] => references.get(id) ?? [];
   const edges = (id: string) => referencesFrom(id).map(({ to }) => to);
   const groups = groupsOf(steps.keys(), edges);
-  const entries = [...steps.keys()].filter((id) => !named.has(id));
+  const unnamed = [...steps.keys()].filter((id) => !named.has(id));
+  // One that leads to itself is an entry only where nothing else is.
+  const others = unnamed.filter((id) => !edges(id).includes(id));
+  const entries = others.length > 0 ? others : unnamed;
   const graph = { steps, references: referencesFrom, entries, groups };
   let depths: ReadonlyMap<string, number> | undefined;
   let enclosuresOf: ReturnType<typeof enclosuresIn> | undefined;

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { KnownTools } from "../check/subject.ts";
 import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { literalPath, runsWorkflow } from "../outline/outline.ts";
@@ -26,7 +27,7 @@ export function stepsSource(
   { isClosed = false }: { isClosed?: boolean } = {},
 ): StepsSource {
   const checked = (text: string, file: string) => {
-    const { document, warnings } = checkedDocument(text, file);
+    const { document, warnings } = checkedDocument(text, file, { tools: builtInTools });
     for (const warning of [...warnings, ...unserved(document, file)]) warn(warning);
     return document;
   };
@@ -146,6 +147,24 @@ function providersOf(step: StepDocument): string[] {
 
 const literal = (value: unknown): string =>
   typeof value === "string" && !value.startsWith("=") ? value : "";
+
+const inputNames = {
+  readFile: "file_path path offset limit",
+  writeFile: "file_path path content",
+  editFile: "file_path path old_string oldText new_string newText replace_all all",
+  listFiles: "path pattern",
+  search: "pattern path files ignoreCase plain",
+  runCommand: "argv cwd input timeoutMs",
+};
+
+/** What a bundle that is made of a file has: by their documented names, and by their own. */
+export const builtInTools: KnownTools = Object.fromEntries(
+  Object.entries(inputNames).flatMap(([name, text]) => {
+    const inputs = text.split(" ");
+    const documented = name.charAt(0).toUpperCase() + name.slice(1);
+    return [[documented, inputs] as const, [name, inputs] as const];
+  }),
+);
 
 /** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
 const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { validate } from "../check/check.ts";
-import type { Violation } from "../check/subject.ts";
+import type { CheckOptions, Violation } from "../check/subject.ts";
 import { failure, failures, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
@@ -15,14 +15,13 @@ export type CheckedDocument = { document: WorkflowDocument; warnings: string[] }
 const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"`;
 
 /**
- * Reads and checks a step workflow; `customTypes` are the prefixes of steps that the caller's own
- * handlers carry out. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
+ * Reads and checks a step workflow. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
  * message`, and all of several in `details`.
  */
 export function checkedDocument(
   text: string,
   file: string,
-  options: { customTypes?: Iterable<string> } = {},
+  options: CheckOptions = {},
 ): CheckedDocument {
   const { document, positionOf } = readDocument(text, file);
   const messagesOf = (found: readonly Violation[]) =>

@@ -27,10 +27,12 @@ export async function callLLM(call: Call): Promise<Called> {
     const given = await ask(call, "llm", (llm, surroundings) =>
       llm.call(params, onToken, callbacks, surroundings),
     );
-    answer.isOver = true;
     if (typeof given !== "object" || given === null) {
       throw new LLMError("internal_error", "the adapter llm gave no result");
     }
+    // An adapter that does not stream has its thinking in one piece.
+    if (given.thinking && !answer.hasThinking) callbacks.onThinking(given.thinking);
+    answer.isOver = true;
     const { cost, id = null, provider = null } = given;
     const model = given.model ?? chosen.model;
     const finish_reason = given.finish_reason ?? given.stop_reason ?? null;
@@ -68,7 +70,7 @@ export async function callLLM(call: Call): Promise<Called> {
 
 /** Publishes what a model answers, until the call is over. */
 function answerEvents({ emit, shown, signal }: Call) {
-  const answer = { isStreaming: false, hasToolUse: false, isOver: false };
+  const answer = { isStreaming: false, hasThinking: false, hasToolUse: false, isOver: false };
   const publish: Call["emit"] = (type, payload) => {
     if (!answer.isOver && !signal.aborted) emit(type, payload);
   };
@@ -80,7 +82,10 @@ function answerEvents({ emit, shown, signal }: Call) {
   };
   const callbacks: LLMCallbacks = {
     onToken: tokenFrom("new"),
-    onThinking: (delta) => publish("llm_thinking", { delta }),
+    onThinking: (delta) => {
+      answer.hasThinking = true;
+      publish("llm_thinking", { delta });
+    },
     onToolUse: ({ id, name, input }) => {
       answer.hasToolUse = true;
       publish("llm_tool_use", { tool_use_id: id, name, input: shown(input) });
