@@ -280,7 +280,7 @@ describe("what drives, records and observes threads", () => {
     return !others.test(name) && !ownProcess.includes(name);
   });
   const modules =
-    /^(bun:ffi|node:(fs|fs\/promises|child_process|crypto|http|net|os|timers|timers\/promises))$/;
+    /^(bun:(ffi|sqlite)|node:(fs|fs\/promises|child_process|crypto|http|net|os|timers|timers\/promises))$/;
   const globals = ["fetch", "setTimeout", "setInterval", "setImmediate", "performance", "crypto"];
   const members: Record<string, RegExp> = {
     Date: /^now$/,

@@ -28,6 +28,12 @@ export const threadsQuery = z.object({
       "Only those of this name, name@hash or hash. A hash may be shortened to any unique " +
         "beginning, of at least 4 digits without a name.",
     ),
+  search: text
+    .max(1000)
+    .optional()
+    .describe(
+      "Only those with each of these words in their id, name, roles, prompt, params, question, result or error.",
+    ),
   limit: count(1, 1000).default(20),
   offset: count(0, 1_000_000_000).default(0),
   before: text

@@ -10,7 +10,7 @@ const textOf = (value: unknown): string | undefined =>
 export type ThreadsSearch = {
   status?: Status[];
   workflow?: string;
-  /** A part of an id or of a name. */
+  /** Words of what is known of a thread. */
   q?: string;
   /** The workflow whose start form is open; empty to choose one. */
   start?: string;

@@ -24,7 +24,7 @@ import type {
 } from "@uncaged/workflow-server/api-types";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
-type ThreadFilter = { status?: readonly Status[]; workflow?: string };
+type ThreadFilter = { status?: readonly Status[]; workflow?: string; search?: string };
 
 const pageSize = 100;
 
@@ -35,12 +35,12 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-export const threadsQuery = ({ status, workflow }: ThreadFilter) =>
+export const threadsQuery = ({ status, workflow, search }: ThreadFilter) =>
   infiniteQueryOptions({
-    queryKey: [...threadKeys.lists, { status, workflow }],
+    queryKey: [...threadKeys.lists, { status, workflow, search }],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, limit: pageSize, before: pageParam, details: true },
+        query: { status, workflow, search, limit: pageSize, before: pageParam, details: true },
         signal,
       }),
     initialPageParam: undefined as string | undefined,

@@ -8,7 +8,13 @@ import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 
-type Options = { limit: number; offset: number; status?: Status[]; workflow?: string };
+type Options = {
+  limit: number;
+  offset: number;
+  status?: Status[];
+  workflow?: string;
+  search?: string;
+};
 
 const defaultLimit = 20;
 const most = 1_000_000_000;
@@ -20,6 +26,7 @@ export default defineCommand({
       .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
       .option("--workflow <workflow>", "the same")
       .addOption(status.choices(statuses))
+      .option("--search <words>", "only those with all of these words, see the guide")
       .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
       .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0),
   examples: [
@@ -38,7 +45,7 @@ export default defineCommand({
     }
     if (rows.length === 0) {
       session.note(
-        workflow || query.status || query.offset > 0
+        workflow || query.search || query.status || query.offset > 0
           ? "no thread fits; see all: uncaged-workflow threads"
           : "no threads yet; start one: uncaged-workflow run <workflow>",
       );

@@ -194,6 +194,8 @@ export type ThreadQuery = {
   before?: string;
   status?: Status | readonly Status[];
   workflow?: string;
+  /** Only those with each of these words in their id, name, roles, prompt, params, question, result or error. */
+  search?: string;
   /** False: `next` is not wanted, and no log is read to find it. */
   paged?: boolean;
 };

@@ -1,6 +1,6 @@
 import { ulidTime } from "../contract/base32.ts";
 import type { ThreadPage, ThreadQuery } from "../host/host.ts";
-import { outlineLog, readLast, readStart } from "../log/log.ts";
+import { type LogOutline, outlineLog, readLast, readStart } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -23,7 +23,9 @@ import {
   type ThreadRow,
 } from "../thread/thread.ts";
 import { LiveWorkers, listLive } from "./live.ts";
-import { readDriven, sizeOf, threadsOf } from "./threads.ts";
+import { hasWords, searchText, wordsOf } from "./search.ts";
+import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
+import { allThreads, readDriven, sizeOf, threadsOf } from "./threads.ts";
 
 /** How long a list may keep others waiting, in milliseconds. */
 const restEveryMs = 8;
@@ -32,7 +34,11 @@ const restEveryMs = 8;
 type Selector = { name?: string; hash?: string };
 
 /** What a thread must be to be listed, one of each; null where nothing is asked of it. */
-type Filter = { statuses: ReadonlySet<Status> | null; selectors: readonly Selector[] | null };
+type Filter = {
+  statuses: ReadonlySet<Status> | null;
+  selectors: readonly Selector[] | null;
+  words: readonly string[];
+};
 
 /**
  * A page of threads, newest first. Only the logs of the page are read whole; of those that a filter passes
@@ -40,19 +46,31 @@ type Filter = { statuses: ReadonlySet<Status> | null; selectors: readonly Select
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
-export async function listThreads(root: Root, query: ThreadQuery = {}): Promise<ThreadPage> {
-  const { limit = 20, offset = 0, before, status, workflow, paged = true } = query;
+export async function listThreads(
+  root: Root,
+  query: ThreadQuery = {},
+  index: ThreadIndex | null = null,
+): Promise<ThreadPage> {
+  const { limit = 20, offset = 0, before, status, workflow, search = "", paged = true } = query;
   const statuses = status === undefined ? null : new Set([status].flat());
   const selectors = workflow ? await selectorsOf(root, workflow) : null;
+  const words = wordsOf(search);
   // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
   const areLive = statuses !== null && [...statuses].every(isMoving);
+  const filter: Filter = { statuses, selectors, words };
+  const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
+  if (indexed) return indexed;
   const all = areLive ? await listLive(root) : candidatesOf(root, selectors);
-  const isCounted = !statuses && !selectors?.some(({ name }) => name !== undefined);
+  const isNamed = selectors?.some(({ name }) => name !== undefined) === true;
+  const isCounted = !statuses && !isNamed && words.length === 0;
   const total = isCounted ? all.length : null;
   const asked = before === undefined ? all : all.filter(({ threadId }) => threadId < before);
-  const refs = newestFirst(asked, statuses || selectors ? null : offset + limit);
+  const refs = newestFirst(
+    asked,
+    statuses || selectors || words.length > 0 ? null : offset + limit,
+  );
   const rows: ThreadRow[] = [];
-  for await (const row of rowsOf(root, refs, { statuses, selectors }, offset)) {
+  for await (const row of rowsOf(root, refs, filter, offset)) {
     if (rows.length >= limit) return { rows, total, next: rows.at(-1)?.threadId ?? null };
     rows.push(row);
     if (rows.length >= limit && (isCounted || !paged)) break;
@@ -101,7 +119,8 @@ async function* rowsOf(
       await system.clock.turn();
       restedAt = system.clock.elapsed();
     }
-    const found = await prefilter(root, ref, filter, live);
+    const isSearched = filter.words.length === 0 || hasWords(textOf(root, ref), filter.words);
+    const found = isSearched ? await prefilter(root, ref, filter, live) : "no";
     if (found === "yes" && passed < offset) {
       passed += 1;
       continue;
@@ -119,6 +138,95 @@ const matches = (row: ThreadRow, { statuses, selectors }: Filter): boolean =>
     selectors.some(
       ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
     ));
+
+/** What is searched of a thread; of one that can't be read its id alone. */
+function textOf(root: Root, ref: ThreadRef): string {
+  try {
+    return searchText(root, ref);
+  } catch {
+    return ref.threadId.toLowerCase();
+  }
+}
+
+/** The same page by the index; null where that is not what the logs are, and can't be made so at once. */
+async function indexedPage(
+  root: Root,
+  index: ThreadIndex,
+  { limit = 20, offset = 0, before, paged = true }: ThreadQuery,
+  filter: Filter,
+): Promise<ThreadPage | null> {
+  const { statuses, selectors, words } = filter;
+  // Any log may be broken, and only the whole log shows it.
+  if (statuses?.has("corrupt")) return null;
+  const isSearch = words.length > 0;
+  const isWorthwhile = () => isSearch && allThreads(root).length >= worthIndexing;
+  if (!index.exists && !isWorthwhile()) return null;
+  const most = isSearch ? Number.POSITIVE_INFINITY : mostAtOnce;
+  if (!(await index.refresh({ most, texts: isSearch }))) return null;
+  const hashes = selectors?.map(({ name, hash }) => (name === undefined ? hash : undefined));
+  const isCounted = !statuses && !isSearch && !hashes?.includes(undefined);
+  const live = new LiveWorkers(root);
+  const rows: ThreadRow[] = [];
+  let passed = 0;
+  let isMore = false;
+  try {
+    const total = isCounted ? index.count((hashes as string[] | undefined) ?? null) : null;
+    for (const entry of index.candidates({ statuses, selectors, words, before })) {
+      isMore = rows.length >= limit;
+      if (isMore && (isCounted || !paged)) break;
+      const driven = !entry.isOver && (await live.find(entry)) !== null;
+      const isStored = !driven && index.isFresh(entry);
+      const row = isStored ? rowIn(entry) : await readRow(root, entry, live);
+      isMore = false;
+      if (!row || !matches(row, filter)) continue;
+      isMore = rows.length >= limit;
+      if (isMore) break;
+      if (passed < offset) passed += 1;
+      else rows.push(row);
+    }
+    return { rows, total, next: isMore && paged ? (rows.at(-1)?.threadId ?? null) : null };
+  } catch {
+    // A broken index is made again by the next refresh.
+    index.close();
+    return null;
+  }
+}
+
+/** Of fewer logs than these a list is made at once without an index. */
+export const worthIndexing = 1_000;
+
+/** So many logs are read for a list that does not search: of more the list itself is sooner made. */
+const mostAtOnce = 200;
+
+const rowIn = ({ threadId, workflow, hash, status, steps, createdAt, updatedAt }: ThreadRow) => ({
+  ...{ threadId, workflow, hash, status, steps, createdAt, updatedAt },
+});
+
+/** A thread as the index keeps it: as it is while nobody drives it. */
+export function readIndexed(root: Root, { threadId, hash }: ThreadRef): IndexedRow | null {
+  try {
+    const log = outlineLog(dataPath(root, hash, threadId));
+    if (log.kind !== "thread" || log.broken) return null;
+    const { status } = statusOf(log, null);
+    return { ...rowFrom({ threadId, hash }, log, status), isOver: log.end !== null };
+  } catch {
+    return null;
+  }
+}
+
+const rowFrom = (
+  { threadId, hash }: ThreadRef,
+  { start, end, last, steps }: LogOutline,
+  status: Status,
+): ThreadRow => ({
+  threadId,
+  workflow: start.name,
+  hash,
+  status,
+  steps,
+  createdAt: start.timestamp,
+  updatedAt: (end ?? last ?? start).timestamp,
+});
 
 /** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */
 async function prefilter(
@@ -159,18 +267,8 @@ export async function readRow(
   try {
     const { log, driver } = await readDriven(root, ref, outlineLog, live);
     if (log.kind === "empty") return null;
-    if (log.kind === "thread") {
-      const { start, end, last, steps } = log;
-      return {
-        threadId,
-        workflow: start.name,
-        hash,
-        status: statusOf(log, driver).status,
-        steps,
-        createdAt: start.timestamp,
-        updatedAt: (end ?? last ?? start).timestamp,
-      };
-    }
+    if (log.kind === "thread")
+      return rowFrom({ threadId, hash }, log, statusOf(log, driver).status);
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
   }

@@ -4,6 +4,7 @@ import type { ThreadRef } from "../thread/thread.ts";
 import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
 import type { Prewarmed } from "./start.ts";
+import type { ThreadIndex } from "./thread-index.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
 /** How old the answer of a worker may be that an observer sees, in milliseconds. */
@@ -32,6 +33,13 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
   const root = openRoot(where);
   let workers: LiveWorkers | null = null;
   let families: Families | null = null;
+  let index: ThreadIndex | null = null;
+  let lists = 0;
+  const indexed = async () => {
+    const { readIndexed } = await list();
+    const { ThreadIndex } = await import("./thread-index.ts");
+    return (index ??= new ThreadIndex(root, (ref) => readIndexed(root, ref)));
+  };
 
   return {
     root,
@@ -55,7 +63,15 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       return started;
     },
     find: async (text) => (await threads()).findThread(root, text),
-    threads: async (query) => (await list()).listThreads(root, query),
+    async threads(query) {
+      const { listThreads, worthIndexing } = await list();
+      const all = await indexed();
+      const page = await listThreads(root, query, all);
+      lists += 1;
+      // Who lists once may never again.
+      if (lists > 1 && (page.total ?? 0) >= worthIndexing) void all.build();
+      return page;
+    },
     live: async () => (await live()).listLive(root),
     row: async (ref) => (await list()).readRow(root, ref),
     read: async (ref) => (await threads()).readView(root, ref),
@@ -83,7 +99,11 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       workers?.forget(forked.hash);
       return forked;
     },
-    remove: async (...given) => (await control()).removeThread(root, ...given),
+    async remove(ref, ...given) {
+      const removed = await (await control()).removeThread(root, ref, ...given);
+      await (await indexed()).forget(ref);
+      return removed;
+    },
     async *changes(signal) {
       yield* (await import("./changes.ts")).changes(root, signal);
     },
@@ -92,7 +112,8 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     collect: async (given) => (await import("./gc.ts")).collectGarbage(root, given),
     workers: async () => (await live()).listWorkers(root),
     async close() {
-      // Nothing is held open between two calls; what is observed ends by its signal.
+      // What is observed ends by its signal.
+      index?.close();
     },
   };
 }

@@ -131,6 +131,19 @@ export type Processes = {
   exit(code: number): never;
 };
 
+export type Column = string | number | null;
+
+/** A file of SQLite's: what it holds can be made again, and is never the truth. */
+export type Database = {
+  /** Executes statements without values. */
+  run(statements: string): void;
+  /** Executes one statement and gives its rows, as they are read. */
+  rows<Row>(statement: string, ...values: Column[]): Iterable<Row>;
+  /** Makes all changes of a function at once, or none of them. */
+  atOnce(change: () => void): void;
+  close(): void;
+};
+
 export type System = {
   readonly files: Files;
   readonly clock: Clock;
@@ -140,4 +153,6 @@ export type System = {
   random(): number;
   /** Loads the module of a file: its top level runs. */
   load(path: string): Promise<object>;
+  /** Opens a database, which is made if it is not there; null where there are none. */
+  openDatabase(path: string): Promise<Database | null>;
 };

@@ -26,6 +26,8 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import {
   type Clock,
+  type Column,
+  type Database,
   type Files,
   O_RDONLY,
   type Processes,
@@ -273,6 +275,23 @@ function identifyByPs(id: number): ProcessIdentity | null {
 
 const drawn = new Uint32Array(1);
 
+/** How long one process waits for what another one writes, in milliseconds. */
+const databaseBusyMs = 1_000;
+
+async function openDatabase(path: string): Promise<Database> {
+  // Few processes need it, and all must begin at once.
+  const { Database } = await import("bun:sqlite");
+  const database = new Database(path, { create: true });
+  database.run(`PRAGMA busy_timeout = ${databaseBusyMs}`);
+  return {
+    run: (statements) => void database.run(statements),
+    rows: <Row>(statement: string, ...values: Column[]) =>
+      database.query<Row, Column[]>(statement).iterate(...values),
+    atOnce: (change) => database.transaction(change).immediate(),
+    close: () => database.close(),
+  };
+}
+
 /** This machine. */
 export const realSystem: System = {
   files,
@@ -281,4 +300,5 @@ export const realSystem: System = {
   processes,
   random: () => (fillRandom(drawn)[0] as number) / 2 ** 32,
   load: async (path) => (await import(pathToFileURL(path).href)) as object,
+  openDatabase,
 };

@@ -1,11 +1,11 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import type { Thread, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Play, Workflow } from "lucide-react";
+import { useEffect, useState } from "react";
 import { StartDialog } from "../../features/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
-import { threadQuery, threadsQuery } from "../../lib/threads.ts";
+import { threadsQuery } from "../../lib/threads.ts";
 import { Button, Command } from "../../ui/button.tsx";
 import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
@@ -42,39 +42,46 @@ export function ThreadsPage() {
 type ListProps = { search: ThreadsSearch; onClear: () => void };
 
 function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
-  const list = useInfiniteQuery(threadsQuery({ status, workflow }));
-  const read = list.data?.pages.flatMap((page) => page.rows) ?? [];
-  const rows = rowsWith(read, q);
-  const isMissing = q !== "" && list.isSuccess && rows.length === 0;
-  const one = useQuery({ ...threadQuery(q), enabled: isMissing && mayBeId(q), retry: false });
-  const shown = isMissing && one.data ? [rowOf(one.data)] : rows;
+  const list = useInfiniteQuery(
+    threadsQuery({ status, workflow, search: useSettled(q) || undefined }),
+  );
   if (list.error && !list.data) {
     return <FailureNotice error={list.error} onRetry={() => void list.refetch()} />;
   }
-  if (!list.data || (isMissing && one.isLoading)) return <Skeleton lines={9} />;
-  if (shown.length > 0) {
+  if (!list.data) return <Skeleton lines={9} />;
+  const rows = list.data.pages.flatMap((page) => page.rows);
+  if (rows.length > 0) {
     const readMore = () => {
       if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
     };
-    const total = list.hasNextPage ? (list.data.pages[0]?.total ?? null) : read.length;
+    const total = list.hasNextPage ? (list.data.pages[0]?.total ?? null) : rows.length;
     return (
       <>
-        {!isMissing && (
-          <p className="-mb-3.5 text-right text-small text-muted">
-            {countOf({ shown: shown.length, read: read.length, total })}
-          </p>
-        )}
-        <ThreadTable rows={shown} hasMore={list.hasNextPage} onEnd={readMore} />
+        <p className="-mb-3.5 text-right text-small text-muted">{countOf(rows.length, total)}</p>
+        <ThreadTable rows={rows} hasMore={list.hasNextPage} onEnd={readMore} />
       </>
     );
   }
   if (q === "" && !status && !workflow) return <NoThreads />;
   return (
     <Empty title="No thread fits">
-      <p>Nothing of what was read fits the search and the filters.</p>
+      <p>No thread has all of these words, with these filters.</p>
       <Button onClick={onClear}>Show all threads</Button>
     </Empty>
   );
+}
+
+/** So long nobody types before what was typed is searched for. */
+const settledMs = 150;
+
+/** A text that is typed, once its reader has paused; what was there at first at once. */
+function useSettled(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(text), text === "" ? 0 : settledMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled.trim();
 }
 
 function NoThreads() {
@@ -87,45 +94,8 @@ function NoThreads() {
   );
 }
 
-export function rowsWith(rows: readonly ThreadRow[], text: string): ThreadRow[] {
-  const wanted = text.trim().toLowerCase();
-  if (wanted === "") return [...rows];
-  return rows.filter(({ threadId, workflow, hash, role }) =>
-    [threadId, workflow, hash, role ?? ""].some((one) => one.toLowerCase().includes(wanted)),
-  );
-}
-
-/** Whether the server may know a thread by a text: a part of an id. */
-export const mayBeId = (text: string): boolean => /^(@last|[0-9a-z]{4,26})$/i.test(text.trim());
-
-function rowOf(thread: Thread): ThreadRow {
-  const { threadId, workflow, hash, status, stepCount, createdAt, last } = thread;
-  return {
-    threadId,
-    workflow,
-    hash,
-    status,
-    steps: stepCount,
-    createdAt,
-    updatedAt: last?.timestamp ?? createdAt,
-    role: last?.role,
-  };
-}
-
-type Counts = {
-  shown: number;
-  read: number;
-  /** How many there are; null when that is not known. */
-  total: number | null;
-};
-
-/** How many threads a list shows, and of how many: `100 of 10,412 threads`. */
-export function countOf({ shown, read, total }: Counts): string {
-  const listed = listedOf(read, total);
-  return shown < read ? `${count(shown)} found in ${listed}` : listed;
-}
-
-function listedOf(read: number, total: number | null): string {
+/** How many threads a list shows, and of how many; `total` is null when that is not known. */
+export function countOf(read: number, total: number | null): string {
   if (total === null) return `the newest ${counted(read, "thread")}`;
   return read < total ? `${count(read)} of ${counted(total, "thread")}` : counted(total, "thread");
 }

@@ -2,7 +2,7 @@ import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { describe, expect, test } from "bun:test";
 import { changeRows } from "../../lib/lists.ts";
 import { readThreadsSearch } from "../../lib/search.ts";
-import { countOf, mayBeId, rowsWith } from "./threads-page.tsx";
+import { countOf } from "./threads-page.tsx";
 
 const row = (threadId: string, more: Partial<ThreadRow> = {}): ThreadRow => ({
   threadId,
@@ -15,33 +15,14 @@ const row = (threadId: string, more: Partial<ThreadRow> = {}): ThreadRow => ({
   ...more,
 });
 
-describe("the search", () => {
-  test("finds by a part of the id, the workflow or the role, in any case", () => {
-    const rows = [
-      row("01AAA"),
-      row("01BBB", { workflow: "greet" }),
-      row("01CCC", { role: "Coder" }),
-    ];
-    expect(rowsWith(rows, "bb").map(({ threadId }) => threadId)).toEqual(["01BBB"]);
-    expect(rowsWith(rows, "GREET")).toHaveLength(1);
-    expect(rowsWith(rows, "coder")).toHaveLength(1);
-    expect(rowsWith(rows, " ")).toHaveLength(3);
-  });
-
-  test("asks the server only for what may be an id", () => {
-    expect(["01JD0Q", "@last", "a b", "xyz"].map(mayBeId)).toEqual([true, true, false, false]);
-  });
-});
-
 describe("the count", () => {
   test.each([
-    [{ shown: 20, read: 20, total: 10_412 }, "20 of 10,412 threads"],
-    [{ shown: 1, read: 1, total: 1 }, "1 thread"],
-    [{ shown: 3, read: 100, total: 10_412 }, "3 found in 100 of 10,412 threads"],
-    [{ shown: 3, read: 40, total: 40 }, "3 found in 40 threads"],
-    [{ shown: 100, read: 100, total: null }, "the newest 100 threads"],
-  ])("of %j is %s", (counts, text) => {
-    expect(countOf(counts)).toBe(text);
+    [20, 10_412, "20 of 10,412 threads"],
+    [1, 1, "1 thread"],
+    [40, 40, "40 threads"],
+    [100, null, "the newest 100 threads"],
+  ])("of %j and %j is %s", (read, total, text) => {
+    expect(countOf(read, total)).toBe(text);
   });
 });
 
