@@ -245,7 +245,8 @@ export class User {
     const answer = this.#isByServer
       ? await this.#product.request("POST", path, more.length > 0 ? { force: true } : undefined)
       : await this.#product.command(verb, threadId, ...more);
-    return this.#usage.taken(verb, answer);
+    // A worker that is frozen before it drove anything looks like one whose bundle blocks it.
+    return this.#usage.taken(verb, answer, ["BUNDLE_LOAD_FAILED"]);
   }
 
   async #kill(row: Row, force = false): Promise<void> {
