@@ -173,6 +173,21 @@ describe("a command agent", () => {
     expect(await said(planned, { ...own, content: "edited" })).toStartWith("fix the sum\n\n<step");
   });
 
+  test("is asked once more in its session when its answer does not fit the role's schema", async () => {
+    const args = [["{session}"], ["--system", "{system}"]];
+    const play = role({
+      description: "",
+      agent: agent("lines", { output: reader, args }),
+      systemPrompt: "You code.",
+      schema: z.object({ ok: z.boolean() }),
+    });
+    const error = await failureOf(play(threadOf({ cwd, env, role: "coder" })));
+    expect(error).toMatchObject({ code: "EXTRACTION_FAILED" });
+    const { raw } = (error as { kept: { raw: string } }).kept;
+    expect(raw).toStartWith('<step number="2" role="check">\nThe answer does not fit');
+    expect(raw).not.toContain("fix the sum");
+  });
+
   test("is run without a session that is not there any more", async () => {
     const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }

@@ -3,6 +3,8 @@ import { createRoleModerator, durable, END, noUsage, type WorkflowError } from "
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { openAccount } from "../src/ledger/budget.ts";
+import { openaiAgent } from "../src/openai/openai.ts";
+import { openaiServer } from "./openai-server.ts";
 import { modelAgent, type ModelOptions } from "../src/llm/agent.ts";
 import type { ModelProvider, ModelRequest } from "../src/llm/provider.ts";
 import { roleSteps } from "../src/role/durable.ts";
@@ -91,6 +93,23 @@ describe("a thread's limit", () => {
     );
     expect(seen.requests).toEqual([]);
   });
+});
+
+test("a server that reports no usage is held to the limit by the most that each call can have used", async () => {
+  const server = await openaiServer(() => ({ text: "done", isUncounted: true }));
+  const agent = openaiAgent({ model: "house-model", maxTokens: 1000 });
+  const coder = role({ description: "", agent, systemPrompt: "", schema: z.object({}) });
+  const run = createRoleModerator({ roles: { coder }, moderator: () => "coder" });
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: server.key };
+  try {
+    const end = await runThread(run, { options: { maxTokens: 9000 }, env, maxRounds: 20 });
+    expect(end).toMatchObject({ status: "failed", error: { code: "BUDGET_EXCEEDED" } });
+    const spent = end.steps.map(({ meta }) => meta.usage as typeof noUsage);
+    expect(spent.length).toBeGreaterThan(1);
+    for (const usage of spent) expect(usage).toMatchObject({ output_tokens: 1000 });
+  } finally {
+    await server.stop();
+  }
 });
 
 describe("what calls in flight have reserved", () => {

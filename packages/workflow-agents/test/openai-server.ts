@@ -67,7 +67,7 @@ function protocol(): Protocol<ChatCompletionCreateParams> {
         }
       }
       yield chunk({}, finishOf(reply));
-      if (body.stream_options?.include_usage) {
+      if (body.stream_options?.include_usage && !reply.isUncounted) {
         Object.assign(reported, counted);
         yield event({ ...head(body, nth), object: "chat.completion.chunk", choices: [], usage });
       }

@@ -33,6 +33,8 @@ export type Reply = {
   detail?: { category: string; explanation: string };
   tokenMs?: number;
   repeat?: number;
+  /** Without what it counted. */
+  isUncounted?: boolean;
   fault?: Fault;
 };
 

@@ -76,10 +76,10 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(went.called?.locals._meta).toMatchObject({ provider: name, model });
   });
 
-  test("is quiet when the step does not stream, and asks with the step's numbers", async () => {
+  test("gives its thinking in one piece and no token when the step does not stream, and asks with the step's numbers", async () => {
     const { server, ask } = await serving([{ thinking: "hm", text: "hello" }]);
     const went = await ask({ max_tokens: 77, temperature: 0.5 });
-    expect(typesOf(went)).toBe("llm_done");
+    expect(typesOf(went)).toBe("llm_thinking llm_done");
     expect(server.came[0]?.body).toMatchObject({ max_tokens: 77, temperature: 0.5 });
   });
 

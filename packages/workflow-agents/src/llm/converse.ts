@@ -1,6 +1,12 @@
-import { addUsage, isWorkflowError, noUsage, type WorkflowError } from "@uncaged/workflow";
+import {
+  addUsage,
+  isWorkflowError,
+  noUsage,
+  type Usage,
+  type WorkflowError,
+} from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { currentRun, Meter } from "../run/run.ts";
+import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
 import {
@@ -89,9 +95,15 @@ async function ask(
   const sink: ModelSink = { ...callbacks, onUsage: (partial) => meter.update(partial) };
   try {
     const answer = await provider.answer(reserved.request, sink, { env, signal });
-    const whole = { model: answer.model, usage: answer.usage, cost: null };
+    const { model } = answer;
+    const isCounted = answer.usage !== noUsage;
+    // A server that reports no usage has used, as far as a limit is concerned, all that it could.
+    const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
+    const whole = { model, usage, cost: null };
     spent.push(whole);
-    meter.end(whole);
+    if (isCounted || reserved.usage) meter.end(whole);
+    else meter.breakOff();
+    if (!isCounted) publish("tool_message", uncounted(provider.name, model));
     return { ...answer, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
@@ -147,7 +159,13 @@ const outputIfUnbounded = 16_384;
 // Of an answer that may be no longer than this much of it is seldom whole.
 const leastOutput = 1024;
 
-type Reserved = Capped & { request: ModelRequest; release: () => void };
+const uncounted = (name: string, model: string) => {
+  const message = `the server reports no usage of ${model}: with a limit, the call counts with the most that it can have used`;
+  return { name, level: "warn", message, data: null };
+};
+
+/** `usage` is the most of the call, where the thread has a limit. */
+type Reserved = Capped & { request: ModelRequest; usage: Usage | null; release: () => void };
 
 /**
  * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
@@ -159,7 +177,7 @@ async function reserveCall(
   surroundings: Surroundings,
 ): Promise<Reserved> {
   const { reserve, isLimited = false } = currentRun();
-  if (!isLimited) return { request, cap: null, release: () => undefined };
+  if (!isLimited) return { request, cap: null, usage: null, release: () => undefined };
   const { model, maxTokens = outputIfUnbounded, thinking } = request;
   const budget = typeof thinking === "object" ? thinking.budgetTokens : 0;
   const least = Math.min(maxTokens, budget + leastOutput);
@@ -168,7 +186,8 @@ async function reserveCall(
     const how = waits ? { least, signal: surroundings.signal } : { waits };
     const { outputTokens, release } = await reserve({ model, usage, cost: null }, how);
     const cap = outputTokens < maxTokens ? outputTokens : null;
-    return { request: { ...request, maxTokens: outputTokens }, cap, release };
+    const bounded = { ...request, maxTokens: outputTokens };
+    return { request: bounded, cap, usage: { ...usage, output_tokens: outputTokens }, release };
   };
   const { countInput } = provider;
   const bound = inputBound(request);
@@ -194,13 +213,19 @@ async function reserveCall(
 // What a service adds of its own: how tools and forms are used, and the marks around each message.
 const addedToRequest = 1024;
 const addedToPart = 16;
+// A picture at an address has few bytes, and at the most so many tokens.
+const mostOfPicture = 5000;
 
 type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: object };
 
 /** The most tokens that text can be: no token is shorter than a byte of its UTF-8. */
 export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
   const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format]));
-  return bytes + addedToRequest + addedToPart * (messages.length + tools.length);
+  const pictures = messages
+    .flatMap(blocksOf)
+    .filter(({ type }) => /image|document|file/.test(type));
+  const parts = messages.length + tools.length;
+  return bytes + addedToRequest + addedToPart * parts + mostOfPicture * pictures.length;
 }
 
 const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);

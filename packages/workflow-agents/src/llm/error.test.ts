@@ -40,6 +40,15 @@ test("a status decides when the word is unknown, were it the name of an object's
   expect(verdict(http(402, ""))).toEqual(["LLM_BILLING", "auth_error", false]);
 });
 
+test.each([
+  [400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."],
+  [400, "billing_hard_limit_reached", "Billing hard limit has been reached"],
+  [429, "billing_not_active", "Your account is not active, please check your billing details"],
+  [403, "", "Insufficient Balance"],
+])("an account that can't pay is that: %d %s", (status, word, message) => {
+  expect(verdict(http(status, word, message))).toEqual(["LLM_BILLING", "auth_error", false]);
+});
+
 test("a message names the host and neither the key nor what else an address holds", () => {
   const fault: ClientError = { kind: "connection", reason: "refused sk-secret-123" };
   expect(providerError(fault, asked).message).toBe(

@@ -198,11 +198,15 @@ const statuses: Record<number, ProviderErrorCode> = {
   504: "LLM_TIMEOUT",
   529: "LLM_OVERLOADED",
 };
+// What Anthropic calls an invalid request, and OpenAI, like others, by words of its own.
+const unpaid =
+  /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
 const tooLong = /prompt is too long|maximum context length|context (length|window) (is )?exceeded/i;
 
 function codeOf({ status, word, message }: ClientError & { kind: "http" }): ProviderErrorCode {
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
   if (byWord) return byWord;
+  if (status >= 400 && status < 500 && unpaid.test(`${word} ${message}`)) return "LLM_BILLING";
   if ((status === 400 || status === 413) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
   const other = status >= 400 ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
-import { CompletionAccumulator } from "./completion.ts";
+import type { Block } from "../llm/provider.ts";
+import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
 const ignore = { onToken: () => undefined, onThinking: () => undefined };
 
@@ -39,6 +40,37 @@ test("tool calls without an id get one", () => {
   expect(answerOf(call(undefined, "add", "{}"))?.toolUses).toEqual([
     { id: "call_0", name: "add", input: {} },
   ]);
+});
+
+test("pictures and documents of a message are sent, in the words of either provider", () => {
+  const image = (source: object) => ({ type: "image", source });
+  const own = { type: "input_audio", input_audio: { data: "AA", format: "wav" } };
+  const bodyWith = (...content: Block[]) =>
+    bodyOf({ model: "m", system: "", tools: [], messages: [{ role: "user", content }] }, true);
+  const blocks = [
+    { type: "text", text: "What is it?" },
+    image({ type: "url", url: "https://example.com/a.png" }),
+    image({ type: "base64", media_type: "image/png", data: "AAAA" }),
+    {
+      type: "document",
+      title: "a.pdf",
+      source: { type: "base64", media_type: "application/pdf", data: "BB" },
+    },
+    own,
+  ];
+  expect(bodyWith(...blocks).messages).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What is it?" },
+        { type: "image_url", image_url: { url: "https://example.com/a.png" } },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+        { type: "file", file: { file_data: "data:application/pdf;base64,BB", filename: "a.pdf" } },
+        own,
+      ],
+    } as never,
+  ]);
+  expect(() => bodyWith(image({ type: "file", file_id: "f" }))).toThrow("can't be sent");
 });
 
 test("reasoning is thinking, by either of its names", () => {

@@ -2,9 +2,11 @@ import type { Usage } from "@uncaged/workflow";
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionChunk,
+  ChatCompletionContentPart,
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
+import { ProviderError } from "../llm/error.ts";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import {
   type Block,
@@ -54,16 +56,40 @@ function paramsOf(message: Message): ChatCompletionMessageParam[] {
   if (message.role === "system") return [{ role: "system", content: textOf(blocks) }];
   if (message.role === "assistant") return [assistantOf(blocks)];
   const results = blocks.filter(({ type }) => type === "tool_result");
+  const others = blocks.filter(({ type }) => type !== "tool_result");
   // Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.
-  const text = textOf(blocks, "\n\n");
+  const isText = others.every(({ type }) => type === "text");
+  const own = isText ? textOf(blocks, "\n\n") : others.map(partOf);
   return [
     ...results.map(({ tool_use_id, content, is_error }): ChatCompletionMessageParam => {
       // The protocol has no word for a failed tool.
       const failed = is_error === true ? "error: " : "";
       return { role: "tool", tool_call_id: String(tool_use_id), content: failed + String(content) };
     }),
-    ...(text ? [{ role: "user" as const, content: text }] : []),
+    ...(own.length > 0 ? [{ role: "user" as const, content: own }] : []),
   ];
+}
+
+/** A block as a part of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own. */
+function partOf(block: Block): ChatCompletionContentPart {
+  const { type, text, source, title } = block;
+  if (type === "text") return { type, text: String(text) };
+  if (type !== "image" && type !== "document") return block as unknown as ChatCompletionContentPart;
+  const {
+    type: kind,
+    url,
+    media_type,
+    data,
+  } = Object(source) as Record<string, string | undefined>;
+  const address = kind === "url" ? url : `data:${media_type};base64,${data}`;
+  const isKnown = kind === "url" ? type === "image" && url !== undefined : kind === "base64";
+  if (!isKnown || address === undefined) {
+    const message = `a block of type ${type} from ${String(kind)} can't be sent to chat completions`;
+    throw new ProviderError("LLM_BAD_REQUEST", message);
+  }
+  if (type === "image") return { type: "image_url", image_url: { url: address } };
+  const filename = typeof title === "string" ? title : "document.pdf";
+  return { type: "file", file: { file_data: address, filename } };
 }
 
 function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessageParam {

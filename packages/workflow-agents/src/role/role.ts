@@ -9,6 +9,7 @@ import {
   type ThreadContext,
   truncated,
   usesAttempt,
+  type WorkflowError,
 } from "@uncaged/workflow";
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
@@ -33,10 +34,10 @@ export type RoleSpec<S extends $ZodObject> = {
   schema: S;
   /**
    * Reads the fields out of a text that is not JSON itself. Without it the agent gets the schema, after its
-   * system prompt, and must answer with one JSON code block.
+   * system prompt, and must answer with one JSON code block. It is asked once more when that does not fit.
    */
   extract?: Extractor;
-  /** How often the extractor is asked again about what did not fit (2). */
+  /** How often the extractor is asked again about what did not fit (2). With 0 the agent isn't either. */
   repairs?: number;
 };
 
@@ -107,7 +108,14 @@ async function execute<S extends $ZodObject>(
         const meta = { title: ctx.role, description };
         publish("step_start", { type: "Role", meta, resolvedInputs });
         raw = textOf(await agent(ctx, systemPrompt));
-        const fields = await extract(raw, form, { extractor, repairs }, ctx);
+        let fields: output<S>;
+        try {
+          fields = await extract(raw, form, { extractor, repairs }, ctx);
+        } catch (error) {
+          if (extractor !== null || repairs === 0 || !isViolation(error)) throw error;
+          raw = textOf(await agent(askedAgain(run, ctx, raw, error), systemPrompt));
+          fields = await extract(raw, form, { extractor, repairs }, ctx);
+        }
         if (Object.keys(run.memory).length > 0) run.memory.said = digest(raw);
         const whole = { ...fields, ...runSpending(run) };
         const outputs = { content: truncated(raw), meta: truncated(whole) };
@@ -136,6 +144,31 @@ function systemPromptOf<S extends $ZodObject>(
   const { $schema: _, ...shown } = schema;
   const ask = "End your answer with one JSON code block, the only one, that fits this JSON Schema:";
   return `${text}\n\n${ask}\n${JSON.stringify(shown)}`;
+}
+
+const isViolation = (error: unknown): error is WorkflowError =>
+  isWorkflowError(error) && error.code === "EXTRACTION_FAILED";
+
+/** The thread with an agent's answer, and what was wrong with it: a session goes on in its conversation. */
+function askedAgain(
+  run: RoleRun,
+  ctx: ThreadContext,
+  answer: string,
+  { details, message }: WorkflowError,
+): ThreadContext {
+  const problems = details?.join("\n") ?? message;
+  const note = { name: run.stepID, level: "warn", data: null };
+  publish("tool_message", {
+    ...note,
+    message: `the answer does not fit, and is asked for again: ${problems}`,
+  });
+  const content = `The answer does not fit the JSON Schema:\n${problems}\n\nGive the whole answer once more, with one JSON code block that fits.`;
+  const said = { role: run.stepID, content: answer, meta: {}, timestamp: Date.now() };
+  const steps = [...ctx.steps, said, { ...said, role: "check", content }];
+  // The first agent of the role is asked, and its own answer is no news to it.
+  run.agents = { started: 0, running: 0 };
+  run.remembered = ctx.steps.length;
+  return { ...ctx, steps };
 }
 
 function textOf(answer: unknown): string {

@@ -68,7 +68,7 @@ const runs = new AsyncLocalStorage<RoleRun>();
 export const withRun = <T>(
   run: Omit<RoleRun, "reserve"> & Partial<Pick<RoleRun, "reserve">>,
   fn: () => T,
-): T => runs.run({ reserve: unlimited, ...run }, fn);
+): T => runs.run(run.reserve ? (run as RoleRun) : { ...run, reserve: unlimited }, fn);
 
 /** The run that the running code belongs to; a new one when there is none (a bare agent). */
 export const currentRun = (): RoleRun =>

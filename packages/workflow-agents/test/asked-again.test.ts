@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { role } from "../src/role/role.ts";
+
+/** An agent that gives these answers, and what it saw each time. */
+function answering(...answers: string[]) {
+  const seen: string[][] = [];
+  const agent: AgentFn = async ({ steps }) => {
+    seen.push(steps.map((step) => `${step.role}: ${step.content}`));
+    return answers[seen.length - 1] ?? "";
+  };
+  return { agent, seen };
+}
+
+const schema = z.object({ files: z.array(z.string()) });
+
+async function play(agent: AgentFn, more: { repairs?: number } = {}) {
+  const planner = role({ description: "", systemPrompt: "You plan.", agent, schema, ...more });
+  const run = createRoleModerator({
+    roles: { planner },
+    moderator: ({ steps }) => (steps.length === 0 ? "planner" : END),
+  });
+  return await runThread(run);
+}
+
+const broken = 'So:\n```json\n{"files": ["a.ts"],}\n```';
+
+test("an agent whose answer does not fit is asked once more, with what is wrong", async () => {
+  const { agent, seen } = answering(broken, '{"files":["a.ts"]}');
+  const { status, steps } = await play(agent);
+  expect(status).toBe("completed");
+  expect(steps).toMatchObject([{ content: '{"files":["a.ts"]}', meta: { files: ["a.ts"] } }]);
+  expect(seen[1]?.[0]).toBe(`planner: ${broken}`);
+  expect(seen[1]?.[1]).toStartWith("check: The answer does not fit the JSON Schema:");
+});
+
+test("it is asked no second time, and not at all without repairs", async () => {
+  const still = answering(broken, broken);
+  expect(await play(still.agent)).toMatchObject({ error: { code: "EXTRACTION_FAILED" } });
+  expect(still.seen).toHaveLength(2);
+  const strict = answering(broken, '{"files":[]}');
+  expect(await play(strict.agent, { repairs: 0 })).toMatchObject({ status: "failed" });
+  expect(strict.seen).toHaveLength(1);
+});
