@@ -97,6 +97,17 @@ function report(): number {
   return findings.length === 0 ? 0 : 1;
 }
 
+/** Ends what is left, frozen or not. */
+function endAll(): void {
+  for (const pid of product.processes()) attempt(() => process.kill(Number(pid), "SIGKILL"));
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    endAll();
+    process.exit(130);
+  });
+}
 product.isHarsh = false;
 for (const name of [...names, ...names]) await usage.addVersion(name);
 product.isHarsh = true;
@@ -114,7 +125,7 @@ await Promise.all(
 await finish();
 await serving;
 const code = report();
-for (const pid of product.processes()) attempt(() => process.kill(Number(pid), "SIGKILL"));
+endAll();
 if (values.keep || code !== 0) console.log(`kept in ${product.folder}`);
 else rmSync(product.folder, { recursive: true, force: true });
 process.exit(code);
