@@ -11,7 +11,7 @@
 import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { audit } from "./audit.ts";
-import { Product, type Row } from "./crashtest/product.ts";
+import { Product } from "./crashtest/product.ts";
 import { attempt, isOpen, names, Usage, User } from "./crashtest/user.ts";
 
 const { values } = parseArgs({
@@ -46,8 +46,8 @@ async function finish(): Promise<void> {
   let open = (await usage.threads()).filter(isOpen);
   const killed = product.workers();
   for (const { pid } of killed) attempt(() => process.kill(pid, "SIGKILL"));
-  const late = performance.now() + 120_000;
-  for (let round = 1; open.length > 0 && performance.now() < late; round += 1) {
+  const endsAt = performance.now() + 120_000;
+  for (let round = 1; open.length > 0 && performance.now() < endsAt; round += 1) {
     for (const { threadId, status } of open) {
       // In the first round nothing runs any more: a resume right behind a kill must work.
       if ((status === "running" && round > 1) || status === "corrupt") continue;
