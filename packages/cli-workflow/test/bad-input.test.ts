@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Store, newFolder, playStore, removeFolders } from "./program.ts";
 
@@ -271,4 +271,29 @@ describe("a storage root", () => {
     expect(code).toBe(2);
     expect(stderr).toMatch(/^error: .*HOME[^\n]*\n$/);
   });
+});
+
+describe("a log that another program wrote, with a value nested too deeply to be shown", () => {
+  for (const command of ["thread", "follow", "diff"]) {
+    test(`is no bug of ${command}`, async () => {
+      const deep = `${ended.slice(0, -1)}${ended.endsWith("0") ? "1" : "0"}`;
+      const [log] = Object.keys(store.tree()).filter((path) =>
+        path.endsWith(`${ended}.data.jsonl`),
+      );
+      const path = join(store.root, log as string);
+      const [start = ""] = readFileSync(path, "utf8").split("\n");
+      const { sum: _, ...parameters } = { ...JSON.parse(start), threadId: deep };
+      const nested = "[".repeat(200_000) + "]".repeat(200_000);
+      const step = `{"role":"a","content":"","meta":{"deep":${nested}},"timestamp":1}`;
+      writeFileSync(
+        path.replace(ended, deep),
+        `${JSON.stringify(parameters)}\n${step}\n${step.replace('"role":"a"', '"role":"b"')}\n`,
+      );
+      const args = command === "diff" ? [ended] : ["--json"];
+      const { code, stdout, stderr } = await store.run([command, deep, ...args]);
+      expect(`${stdout}${stderr}`).toContain("nested too deeply to be shown");
+      expect(stderr).not.toContain("bug");
+      expect(code).toBe(1);
+    });
+  }
 });

@@ -2,6 +2,7 @@ import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
 import { attemptName, valueText } from "../output/attempt.ts";
 import { interruptedExitCode } from "../output/outcome.ts";
+import { jsonOf } from "../output/output.ts";
 import { isoTime, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -42,7 +43,7 @@ function lineOf(record: InfoRecord, names: Map<string, string>, { paint }: Sessi
     names.set(attempt, oneLine(valueText(title ?? role ?? "")));
   }
   const name = attempt === undefined ? "" : `${names.get(attempt) ?? ""} ${attempt.slice(-4)}  `;
-  const more = type === undefined ? "" : ` ${paint("dim", oneLine(JSON.stringify(payload ?? {})))}`;
+  const more = type === undefined ? "" : ` ${paint("dim", oneLine(jsonOf(payload ?? {})))}`;
   const head = paint("dim", `${isoTime(timestamp)} ${tag}`);
   return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}`;
 }

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { ledgerText } from "../output/ledger.ts";
 import { whatNext } from "../output/outcome.ts";
+import { jsonOf } from "../output/output.ts";
 import { attemptsText, readWhole, stepsText, threadText } from "../output/thread.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -68,7 +69,7 @@ export default defineCommand({
 });
 
 const showJson = (session: Session, value: unknown): void =>
-  session.show(value, () => `${JSON.stringify(value, null, 2)}\n`);
+  session.show(value, () => `${jsonOf(value, 2)}\n`);
 
 async function checkpointOf({ host }: Session, ref: ThreadRef): Promise<unknown> {
   const { recordedCheckpoint } = await import("@uncaged/workflow-steps");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { foldProblems } from "./doctor.ts";
+import { checkFree, foldProblems } from "./doctor.ts";
 
 const alike = (code: string, number: number) =>
   Array.from({ length: number }, (_, at) => ({ code, message: `${code} ${at}`, hint: "fix it" }));
@@ -19,4 +19,11 @@ test("of many interrupted threads the first are shown, and the command that resu
   expect(lines[5]?.hint).toContain(
     "resume $(uncaged-workflow threads -q --status interrupted --limit 400)",
   );
+});
+
+test("a disk that is nearly full gets an advice that frees space now", () => {
+  expect([...checkFree("/store", 200 << 20)]).toEqual([]);
+  const [problem] = checkFree("/store", 3 << 20);
+  expect(problem?.message).toBe("the disk of /store has 3 MiB left");
+  expect(problem?.hint).toContain("delete /store/trash");
 });

@@ -60,12 +60,16 @@ function* checkDisk({ root }: Host): Generator<Problem> {
     return;
   }
   const { bavail, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
+  yield* checkFree(root, bavail * bsize);
+}
+
+/** Whether a storage root has enough free bytes. What `gc` takes away is freed a day later. */
+export function* checkFree(root: string, free: number): Generator<Problem> {
   if (free >= leastFree) return;
   yield {
     code: "DISK_NEARLY_FULL",
-    message: `${folder} has ${Math.floor(free / 1024 / 1024)} MiB left`,
-    hint: "free some space; uncaged-workflow gc deletes bundles that nothing needs",
+    message: `the disk of ${root} has ${Math.floor(free / 1024 / 1024)} MiB left`,
+    hint: `free some space elsewhere, or delete ${join(root, "trash")}, where gc keeps bundles for a day`,
   };
 }
 

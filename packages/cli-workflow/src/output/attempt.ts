@@ -6,6 +6,7 @@ import {
   type Path,
   totalTokens,
 } from "@uncaged/workflow";
+import { jsonOf } from "./output.ts";
 import { spentText } from "./ledger.ts";
 import type { Look, Style } from "./style.ts";
 import { count, elapsed, hanging, oneLine, plain, sizeText, truncate } from "./text.ts";
@@ -63,7 +64,7 @@ export function valueText(value: unknown): string {
   if (typeof value === "string") return value;
   const { _truncated, preview } = (value ?? {}) as { _truncated?: unknown; preview?: unknown };
   if (_truncated === true) return valueText(preview);
-  return value === undefined ? "" : (JSON.stringify(value) ?? "");
+  return value === undefined ? "" : jsonOf(value);
 }
 
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;

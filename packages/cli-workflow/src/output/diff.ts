@@ -1,5 +1,6 @@
 import type { Step, ThreadDiff } from "@uncaged/workflow/host";
 import { createPatch, OMIT_HEADERS } from "diff";
+import { jsonOf } from "./output.ts";
 import type { Paint, Style } from "./style.ts";
 import { count, oneLine, plain } from "./text.ts";
 
@@ -44,7 +45,7 @@ function block(title: string, a: string, b: string, paint: Paint): string {
 // The role and the meta come before the content: a step may differ in any of the three.
 function textOf(step: Step | null): string {
   if (!step) return "";
-  const meta = JSON.stringify(step.meta, null, 2);
+  const meta = jsonOf(step.meta, 2);
   return `role: ${step.role}\nmeta: ${meta}\n\n${plain(step.content)}`;
 }
 

@@ -86,7 +86,22 @@ export const codeOf = (error: unknown): string =>
 
 /** The one JSON document of a command: on a terminal laid out for reading, in a pipe on one line. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
-  return `${JSON.stringify(value, null, terminal ? 2 : 0)}\n`;
+  return `${jsonOf(value, terminal ? 2 : 0)}\n`;
+}
+
+/** A value as JSON. @throws WorkflowError `VALUE_TOO_DEEP`. */
+export function jsonOf(value: unknown, indent = 0): string {
+  try {
+    return JSON.stringify(value, null, indent) ?? "";
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw WorkflowError.failed(
+      "VALUE_TOO_DEEP",
+      "a value is nested too deeply to be shown",
+      "no workflow can yield it: see which program wrote the log",
+      error,
+    );
+  }
 }
 
 const glyphs = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

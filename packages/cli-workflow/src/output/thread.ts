@@ -11,6 +11,7 @@ import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { attemptSpent, attemptText, durationText, shortened } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { resultOf } from "./outcome.ts";
+import { jsonOf } from "./output.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
 import { ago, count, hanging, isoTime, oneLine, plain, versionText } from "./text.ts";
@@ -99,7 +100,7 @@ function stepText(
   const shown = paint("dim", (facts ?? []).filter(Boolean).join("  "));
   const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}${failed}  ${shown}`;
   const content = shortened(contentText(step), look, indent);
-  const meta = full ? paint("dim", hanging(JSON.stringify(step.meta, null, 2), indent)) : "";
+  const meta = full ? paint("dim", hanging(jsonOf(step.meta, 2), indent)) : "";
   const lines = [head.trimEnd(), content && hanging(content, indent), meta];
   return lines
     .filter((line) => line !== "")

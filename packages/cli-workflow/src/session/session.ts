@@ -2,6 +2,7 @@ import { type Host, openLocalHost, type Prewarmed, WorkflowError } from "@uncage
 import type { Command } from "commander";
 import {
   jsonDocument,
+  jsonOf,
   type Output,
   type Sink,
   type Spinner,
@@ -119,7 +120,7 @@ export class Session {
   }
 
   stream(value: unknown): void {
-    this.write(`${JSON.stringify(value)}\n`);
+    this.write(`${jsonOf(value)}\n`);
   }
 
   write(text: string): void {
