@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { killThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
-import { dataPath, runDir } from "../src/storage/paths.ts";
+import { dataPath, runDir, socketName } from "../src/storage/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { type Printed, spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
-import { until } from "./fixtures/until.ts";
+import { messageOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
@@ -155,4 +155,25 @@ describe("the surroundings of a client (F27)", () => {
     expect(client.child.exitCode).not.toBe(0);
     expect(readFileSync(root, "utf8")).toBe("precious");
   });
+});
+
+describe("a worker that can't start", () => {
+  const places = {
+    "its socket": socketName,
+    "its lock": (hash: string) => `${hash}.lock`,
+    "its info": (hash: string) => `${hash}.holder`,
+  };
+  for (const [what, nameOf] of Object.entries(places)) {
+    test(`because a folder is in the place of ${what} names the cause`, async () => {
+      const store = new TestStore();
+      const hash = await store.add(counter);
+      const path = join(runDir(store.root), nameOf(hash));
+      mkdirSync(join(path, "in the way"), { recursive: true });
+      await Bun.write(join(runDir(store.root), `${hash}.log`), "Bun v0.0.0 (of a worker before)\n");
+      // A client takes a socket that is there for a worker's.
+      const ref = messageOf(store.start(hash));
+      expect(await ref).toContain(nameOf(hash));
+      expect(await ref).not.toContain("Bun v");
+    });
+  }
 });

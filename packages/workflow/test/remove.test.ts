@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
 import { forkThread } from "../src/local/start.ts";
-import { dataPath } from "../src/storage/paths.ts";
+import { dataPath, valuesPath } from "../src/storage/paths.ts";
 import { counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
-import { codeOf, until } from "./fixtures/until.ts";
+import { codeOf, messageOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
@@ -55,5 +55,15 @@ describe("thread rm", () => {
       const ref = { hash, threadId: name.slice(0, 26) };
       expect((await store.whenStatus(ref, "completed")).steps).toHaveLength(50);
     }
+  });
+
+  test("that the disk refuses names the file", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(counter));
+    await store.whenStatus(ref, "completed");
+    const path = valuesPath(store.root, ref.hash, ref.threadId);
+    mkdirSync(path);
+    const refused = removeThread(store.root, ref);
+    expect(await messageOf(refused)).toStartWith(`can't remove ${path}`);
   });
 });

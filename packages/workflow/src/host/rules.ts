@@ -83,9 +83,19 @@ const compared = (step: Step | null) => step && [step.role, step.content, step.m
 
 /** Whether two JSON values are the same, in whatever order their keys stand. */
 export function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [one, other] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  if (one.size !== other.size) return false;
-  return [...one].every(([key, value]) => other.has(key) && isSame(value, other.get(key)));
+  const pairs = [[a, b]];
+  for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
+    const [one, other] = pair;
+    if (one === other) continue;
+    if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
+    if (Array.isArray(one) !== Array.isArray(other)) return false;
+    const others = new Map<string, unknown>(Object.entries(other));
+    const entries = Object.entries(one) as [string, unknown][];
+    if (entries.length !== others.size) return false;
+    for (const [key, value] of entries) {
+      if (!others.has(key)) return false;
+      pairs.push([value, others.get(key)]);
+    }
+  }
+  return true;
 }

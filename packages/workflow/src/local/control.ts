@@ -163,7 +163,8 @@ async function askLive(root: Root, ref: ThreadRef): Promise<Killed | null> {
 async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker?.live.includes(threadId) || !isAlive(worker.identity)) return false;
-  return (await probe(root, hash, forcedTimeoutMs))?.kind === "silent";
+  const reply = await probe(root, hash, forcedTimeoutMs);
+  return reply === null || reply.kind === "silent";
 }
 
 /**

@@ -100,7 +100,7 @@ async function sendStart(
   prewarmed?: Prewarmed | null,
 ): Promise<StartedThread> {
   if (given === undefined) {
-    const threadId = (await import("ulid")).ulid(system.clock.now(), () => system.random());
+    const threadId = await newThreadId();
     return await startNew(root, hash, { threadId, ...request }, prewarmed);
   }
   const before = await startedBefore(root, checkThreadId(given));
@@ -131,6 +131,20 @@ async function startedBefore(root: Root, threadId: string): Promise<StartedThrea
   // Whoever has made its log may have ended before its name was durable.
   syncFolder(threadsDir(root, there.hash));
   return { ...there, workflow: start.name };
+}
+
+// A ULID has 48 bits for the time.
+const latestId = 2 ** 48 - 1;
+
+async function newThreadId(): Promise<string> {
+  const { ulid } = await import("ulid");
+  const now = system.clock.now();
+  if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
+  throw WorkflowError.failed(
+    "CLOCK_WRONG",
+    `the clock of this machine is set to the year ${new Date(now).getUTCFullYear()}: no thread's id can hold that`,
+    "set the clock, or give the thread an id of your own: --thread-id",
+  );
 }
 
 async function startNew(

@@ -217,9 +217,10 @@ function silent(hash: string, ms: number): WorkflowError {
 function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowError {
   const path = workerLogPath(root, hash);
   const printed = new TextDecoder().decode(readOwnFile(path, largestWorkerLog) ?? undefined);
-  const last = printed.trimEnd().split("\n").at(-1) ?? "";
+  const lines = printed.trimEnd().split("\n");
+  const last = lines.at(-1) ?? "";
   if (last === "") checkRoom(path);
-  const record = recordIn(last);
+  const record = recordIn(last) ?? recordOf(lines.findLast((line) => causeLine.test(line)) ?? last);
   if (record.code !== "INTERNAL") return new WorkflowError(record);
   return WorkflowError.failed(
     "WORKER_FAILED",
@@ -228,15 +229,23 @@ function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowE
   );
 }
 
-/** The error that a line of a worker's log has, or one of the line as it is. */
-function recordIn(line: string): ErrorRecord {
+// What Bun prints of an error or a crash ends with a stack and its own version.
+const causeLine = /^(?:\w*error|panic[^:]*): /i;
+
+const recordOf = (line: string): ErrorRecord => ({
+  code: "INTERNAL",
+  kind: "failed",
+  message: line.slice(0, 300),
+});
+
+/** The error that a line of a worker's log has; null when it ended otherwise, and the line is the runtime's. */
+function recordIn(line: string): ErrorRecord | null {
   try {
     const record = JSON.parse(line) as ErrorRecord;
-    if (typeof record.code === "string" && typeof record.message === "string") return record;
+    return typeof record.code === "string" && typeof record.message === "string" ? record : null;
   } catch {
-    // It ended otherwise, and this is the runtime's.
+    return null;
   }
-  return { code: "INTERNAL", kind: "failed", message: line.slice(0, 300) };
 }
 
 // What ended a worker without a word may be that there was no room for its words.
