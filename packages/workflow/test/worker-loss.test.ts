@@ -56,9 +56,7 @@ test("a worker that can't begin reports why, on one line", async () => {
   const hash = await store.add(counter);
   mkdirSync(join(runDir(store.root), `${hash}.holder`, "full"), { recursive: true });
   const message = await messageOf(store.start(hash));
-  expect(message).toMatch(
-    new RegExp(`^the worker of ${hash} ended with 1: [^\n]*\\.holder[^\n]*$`),
-  );
+  expect(message).toMatch(new RegExp(`^can't write [^\n]*${hash}\\.holder: EISDIR$`));
 });
 
 describe("a worker that is killed", () => {
@@ -156,6 +154,8 @@ describe("a torn tail", () => {
   test("is not shown, is cut and kept aside by resume, and noted", async () => {
     const { store, ref, path } = await running();
     await store.signalWorkers("SIGKILL");
+    // It may have been killed before it could end a record that was synced.
+    if (!readFileSync(path, "utf8").endsWith("\n")) appendFileSync(path, "\n");
     const before = (await store.read(ref)).steps.length;
     appendFileSync(path, '{"role":"count","content":"torn');
     expect((await store.read(ref)).steps).toHaveLength(before);

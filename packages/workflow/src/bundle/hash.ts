@@ -16,5 +16,6 @@ export async function hashOf(bytes: Uint8Array): Promise<string> {
 /** A number as 13 digits of Crockford Base32. @throws RangeError unless it is an unsigned one of 64 bits. */
 export function crockford(value: bigint): string {
   if (value !== BigInt.asUintN(64, value)) throw new RangeError("not an unsigned 64-bit number");
-  return toBase32(value, 13);
+  const low = 0xffffffffffn;
+  return toBase32(Number(value >> 40n), 5) + toBase32(Number(value & low), 8);
 }

@@ -68,6 +68,14 @@ export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAt
 const timeDigits = 9;
 const randomRange = 32 ** 4;
 
+const latest = 32 ** timeDigits - 1;
+
+const whole = (number: number): number => number - (number % 1);
+
+/** A moment that the digits of an id can hold, whatever the clock is set to. */
+const boundedTime = (now: number): number =>
+  now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;
+
 /** All pairs of digits: an id is made for every step, so it is put together from these. */
 const pairs = /* @__PURE__ */ Array.from({ length: 1024 }, (_, n) => toBase32(n, 2));
 
@@ -84,11 +92,11 @@ export function attemptIds(
   let prefix = "";
   let last = 0;
   return () => {
-    const present = Math.floor(now());
+    const present = boundedTime(now());
     if (present > time) {
       time = present;
       prefix = toBase32(time, timeDigits);
-      last = Math.floor((random() * randomRange) / 2);
+      last = whole((random() * randomRange) / 2);
     } else last = (last + 1) % randomRange;
     return prefix + pairs[last >> 10] + pairs[last & 1023];
   };

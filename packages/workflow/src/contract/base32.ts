@@ -4,11 +4,13 @@ const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
  * A whole number in Crockford Base32, without a check symbol: so many digits, most significant first,
  * zero-padded on the left. @see https://www.crockford.com/base32.html
  */
-export const toBase32 = (value: number | bigint, length: number): string =>
-  value
-    .toString(32)
-    .padStart(length, "0")
-    .replace(/[a-v]/g, (digit) => digits.charAt(Number.parseInt(digit, 32)));
+export function toBase32(value: number, length: number): string {
+  let text = "";
+  for (let rest = value; text.length < length; rest = (rest - (rest % 32)) / 32) {
+    text = (digits[rest % 32] as string) + text;
+  }
+  return text;
+}
 
 /** The number that a text of such digits is. */
 export function fromBase32(text: string): number {

@@ -1,5 +1,6 @@
 import { type RoleOutput, WAIT, type WorkflowResult } from "./contract.ts";
 import { messageOf } from "./error.ts";
+import { asyncIterator, isInteger, matchOf, parseJson, stringifyJson } from "./intrinsics.ts";
 import { maxJsonLength, toJson } from "./json.ts";
 import { isPlainObject, isRecord, kindOf, show } from "./show.ts";
 
@@ -13,9 +14,6 @@ export type Refused = { ok: false; reason: string };
 export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 
 export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
-
-// A bundle shares this process: what it does to JSON later must not reach a log.
-const { parse, stringify } = JSON;
 
 /**
  * Judges what a generator yielded: a string role and content, and meta that is a plain object and
@@ -43,7 +41,7 @@ export function checkResult(value: unknown): CheckedResult {
 
 function judgeStep(value: unknown): CheckedStep {
   if (!isRecord(value)) return refuse(`the step is ${kindOf(value)}, not {role, content, meta}`);
-  if (Symbol.asyncIterator in value) {
+  if (asyncIterator in value) {
     return refuse("the step is a generator: write yield* instead of yield");
   }
   const { role, content, meta: given, attempt } = value;
@@ -52,9 +50,9 @@ function judgeStep(value: unknown): CheckedStep {
   if (!isPlainObject(given)) return refuse(`meta is ${kindOf(given)}, not a plain object`);
   const meta = toJson(given, "meta");
   if (!meta.ok) return meta;
-  const json = `{"role":${stringify(role)},"content":${stringify(content)},"meta":${meta.json}}`;
+  const json = `{"role":${stringifyJson(role)},"content":${stringifyJson(content)},"meta":${meta.json}}`;
   if (json.length > maxJsonLength) return refuse(tooLong("the step"));
-  const parsed = parse(meta.json) as RoleOutput["meta"];
+  const parsed = parseJson(meta.json) as RoleOutput["meta"];
   const step = { role: role as string, content: content as string, meta: parsed };
   const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
   if (wrong !== null) return refuse(wrong);
@@ -69,12 +67,12 @@ function judgeResult(value: unknown): CheckedResult {
   if (typeof returnCode !== "number") {
     return refuse(`returnCode is ${kindOf(returnCode)}, not a number`);
   }
-  if (!Number.isInteger(returnCode) || returnCode < 0 || returnCode > 255) {
+  if (!isInteger(returnCode) || returnCode < 0 || returnCode > 255) {
     return refuse(`returnCode is ${returnCode}, not a whole number from 0 to 255`);
   }
   const problem = problemOfText("summary", summary);
   if (problem !== null) return refuse(problem);
-  return { ok: true, result: { returnCode: returnCode + 0, summary: String(summary) } };
+  return { ok: true, result: { returnCode: returnCode + 0, summary: summary as string } };
 }
 
 const refuse = (reason: string): Refused => ({ ok: false, reason });
@@ -87,13 +85,15 @@ function problemOfText(name: string, value: unknown): string | null {
   return value.length > maxJsonLength ? tooLong(name) : null;
 }
 
+const controlCharacter = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
 function problemOfRole(role: unknown): string | null {
   if (typeof role !== "string") return `role is ${kindOf(role)}, not a string`;
   if (role === "") return "role is empty";
-  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(role)) {
+  if (matchOf(controlCharacter, role) !== null) {
     return `role ${show(role)} has a control character`;
   }
-  if (role.startsWith("__") && role !== WAIT) {
+  if (role[0] === "_" && role[1] === "_" && role !== WAIT) {
     return `role ${show(role)} is reserved: a workflow may yield no role that begins with "__" but ${WAIT}`;
   }
   return null;

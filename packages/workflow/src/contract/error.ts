@@ -1,3 +1,5 @@
+import { defineProperty } from "./intrinsics.ts";
+
 /** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
 export type ErrorKind = "failed" | "usage" | "missing";
 
@@ -44,7 +46,7 @@ export class WorkflowError extends Error {
     this.kind = record.kind ?? "failed";
     this.hint = record.hint;
     this.details = record.details;
-    Object.defineProperty(this, brand, { value: true });
+    defineProperty(this, brand, { value: true });
   }
 
   /** What was asked for can't be done as things are. */

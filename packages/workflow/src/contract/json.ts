@@ -1,4 +1,5 @@
 import { messageOf } from "./error.ts";
+import { isArray, isFiniteNumber, keysOf, stringifyJson } from "./intrinsics.ts";
 import { isPlainObject, kindOf, show } from "./show.ts";
 
 /** How deeply values may be nested; the value itself is the first level. */
@@ -9,12 +10,10 @@ export const maxJsonLength = 64 * 1024 * 1024;
 /** A value as JSON text, or why it can't be one; the reason names the path to the culprit. */
 export type JsonText = { ok: true; json: string } | { ok: false; reason: string };
 
-// A bundle shares this process: what it does to JSON later must not reach a log.
-const { stringify } = JSON;
-
 class Refusal extends Error {}
 
-type Walk = { keys: (string | number)[]; parents: object[]; length: number };
+/** Where a walk is: the `depth` first keys lead there, past the `depth` first parents. */
+type Walk = { keys: (string | number)[]; parents: object[]; depth: number; length: number };
 
 /**
  * Writes a value as JSON, or refuses what JSON would lose without a word: functions, symbols, BigInt, NaN,
@@ -28,11 +27,11 @@ type Walk = { keys: (string | number)[]; parents: object[]; length: number };
  * @param name What the value is called in the reason, `meta` in `meta.files[2] is a function`.
  */
 export function toJson(value: unknown, name: string): JsonText {
-  const walk: Walk = { keys: [], parents: [], length: 0 };
+  const walk: Walk = { keys: [], parents: [], depth: 0, length: 0 };
   try {
     return { ok: true, json: write(walk, value) };
   } catch (error) {
-    const at = showPath(name, walk.keys);
+    const at = showPath(name, walk.keys.slice(0, walk.depth));
     if (error instanceof Refusal) return { ok: false, reason: `${at} ${error.message}` };
     return { ok: false, reason: `${at} can't be read: ${messageOf(error)}` };
   }
@@ -44,19 +43,19 @@ export function toJson(value: unknown, name: string): JsonText {
  */
 export function jsonText(data: unknown): string {
   const written = toJson(data, "data");
-  return written.ok ? written.json : stringify(data);
+  return written.ok ? written.json : stringifyJson(data);
 }
 
 function write(walk: Walk, value: unknown): string {
   switch (typeof value) {
     case "string":
       if (value.length > maxJsonLength) throw tooLong();
-      return counted(walk, stringify(value));
+      return counted(walk, stringifyJson(value));
     case "number":
-      if (!Number.isFinite(value)) throw new Refusal(`is ${kindOf(value)}`);
-      return counted(walk, String(value));
+      if (!isFiniteNumber(value)) throw new Refusal(`is ${kindOf(value)}`);
+      return counted(walk, `${value}`);
     case "boolean":
-      return counted(walk, String(value));
+      return counted(walk, `${value}`);
     case "object":
       return value === null ? counted(walk, "null") : writeNested(walk, value);
     default:
@@ -65,10 +64,9 @@ function write(walk: Walk, value: unknown): string {
 }
 
 function writeNested(walk: Walk, value: object): string {
-  if (walk.parents.length >= maxJsonDepth) throw tooDeep(walk, value);
-  walk.parents.push(value);
-  const json = Array.isArray(value) ? writeArray(walk, value) : writeObject(walk, value);
-  walk.parents.pop();
+  if (walk.depth >= maxJsonDepth) throw tooDeep(walk, value);
+  walk.parents[walk.depth] = value;
+  const json = isArray(value) ? writeArray(walk, value) : writeObject(walk, value);
   walk.length += 2;
   return json;
 }
@@ -77,10 +75,10 @@ function writeArray(walk: Walk, list: readonly unknown[]): string {
   const { length } = list;
   let json = "";
   for (let i = 0; i < length; i++) {
-    walk.keys.push(i);
+    enter(walk, i);
     json += (i === 0 ? "" : ",") + write(walk, list[i]);
     walk.length += 1;
-    walk.keys.pop();
+    walk.depth -= 1;
   }
   return `[${json}]`;
 }
@@ -88,17 +86,24 @@ function writeArray(walk: Walk, list: readonly unknown[]): string {
 function writeObject(walk: Walk, value: object): string {
   if (!isPlainObject(value)) throw new Refusal(`is ${kindOf(value)}, not a plain object`);
   let json = "";
-  for (const key of Object.keys(value)) {
-    walk.keys.push(key);
+  const names = keysOf(value);
+  for (let n = 0; n < names.length; n += 1) {
+    const key = names[n] as string;
+    enter(walk, key);
     const item = value[key];
     if (item !== undefined) {
-      const label = counted(walk, stringify(key));
+      const label = counted(walk, stringifyJson(key));
       json += `${json === "" ? "" : ","}${label}:${write(walk, item)}`;
       walk.length += 2;
     }
-    walk.keys.pop();
+    walk.depth -= 1;
   }
   return `{${json}}`;
+}
+
+function enter(walk: Walk, key: string | number): void {
+  walk.keys[walk.depth] = key;
+  walk.depth += 1;
 }
 
 function counted(walk: Walk, piece: string): string {
@@ -113,9 +118,9 @@ const tooLong = (): Refusal =>
 /** A value inside itself is only looked for here, where it must end: it costs nothing before. */
 function tooDeep(walk: Walk, value: object): Refusal {
   const seen = new Set<object>();
-  for (const [depth, parent] of [...walk.parents, value].entries()) {
+  for (const [depth, parent] of [...walk.parents.slice(0, walk.depth), value].entries()) {
     if (seen.has(parent)) {
-      walk.keys.length = depth;
+      walk.depth = depth;
       return new Refusal("contains itself");
     }
     seen.add(parent);

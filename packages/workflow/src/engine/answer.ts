@@ -7,6 +7,8 @@ import {
   type WaitMeta,
 } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { abort, withResolvers } from "../contract/intrinsics.ts";
+import { OwnMap } from "../contract/own-collections.ts";
 import type { InputRequest } from "../control/control.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./generator.ts";
@@ -45,6 +47,8 @@ type Committing = {
   onBroken: (error: unknown) => void;
 };
 
+const done = Promise.resolve();
+
 type Question = { wait: WaitMeta; answer: PromiseWithResolvers<Step>; over: AbortController };
 
 /**
@@ -62,7 +66,8 @@ export class Answers {
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
-    this.#given = new Map(takenIds(steps).map((id) => [id, Promise.resolve()]));
+    this.#given = new OwnMap();
+    for (const id of takenIds(steps)) this.#given.set(id, done);
   }
 
   /** What the thread waits for; null when it does not wait. */
@@ -72,7 +77,7 @@ export class Answers {
 
   /** The last committed step is a question. */
   ask(wait: WaitMeta): void {
-    this.#question = { wait, answer: Promise.withResolvers(), over: new AbortController() };
+    this.#question = { wait, answer: withResolvers(), over: new AbortController() };
   }
 
   /** Resolves with the committed answer, or what stands for one when the time for it is over. */
@@ -84,7 +89,7 @@ export class Answers {
 
   /** There is no question any more. */
   close(): void {
-    this.#question?.over.abort();
+    if (this.#question) abort(this.#question.over);
     this.#question = null;
   }
 
@@ -99,8 +104,16 @@ export class Answers {
     const given = this.#take(input);
     if (id === undefined) return given;
     this.#given.set(id, given);
-    given.catch(() => this.#given.delete(id));
+    void this.#forgetRefused(id, given);
     return given;
+  }
+
+  async #forgetRefused(id: string, given: Promise<void>): Promise<void> {
+    try {
+      await given;
+    } catch {
+      this.#given.delete(id);
+    }
   }
 
   async #take(input: InputRequest): Promise<void> {
@@ -133,7 +146,11 @@ export class Answers {
     const meta: InputMeta = { for: wait.for, timedOut: true };
     if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
     const step = { role: INPUT, content: "", meta };
-    await this.#alone(() => this.#commit(question, step)).catch(this.#engine.onBroken);
+    try {
+      await this.#alone(() => this.#commit(question, step));
+    } catch (error) {
+      this.#engine.onBroken(error);
+    }
   }
 
   async #alone(take: () => Promise<void>): Promise<void> {

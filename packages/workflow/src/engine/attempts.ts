@@ -6,6 +6,7 @@ import {
   type OpenAttempt,
 } from "../contract/attempt.ts";
 import { messageOf } from "../contract/error.ts";
+import { OwnSet } from "../contract/own-collections.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
 import { system } from "../system/system.ts";
 import { nameOf } from "./ending.ts";
@@ -43,9 +44,9 @@ export class ThreadAttempts {
   failed: string | undefined;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
-  readonly #open = new Set<string>();
+  readonly #open = new OwnSet<string>();
   /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
-  readonly #ended = new Set<string>();
+  readonly #ended = new OwnSet<string>();
   #opensOwn: boolean;
 
   /** @param opensOwn Whether the workflow is known to open its attempts itself. */
@@ -104,7 +105,7 @@ export class ThreadAttempts {
   /** The thread has ended: whatever is still open was cancelled with it. */
   close(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
-    for (const id of this.#open) this.#drop(id, "cancelled");
+    this.#open.forEach((id) => this.#drop(id, "cancelled"));
     this.pulled = null;
   }
 

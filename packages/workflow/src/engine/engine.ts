@@ -23,13 +23,22 @@ import {
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
+import { abort, withResolvers } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../log/record.ts";
 import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
-import { beginGenerator, type ClosingParts, closeGenerator, Halt, stopped } from "./generator.ts";
+import {
+  beginGenerator,
+  type ClosingParts,
+  closeGenerator,
+  type Generator,
+  Halt,
+  nextOf,
+  stopped,
+} from "./generator.ts";
 
 /** What the engine needs of its surroundings. */
 export type EngineParts = ClosingParts &
@@ -50,8 +59,9 @@ export type EngineThread = {
   options: WorkflowOptions;
 };
 
-type Generator = ReturnType<WorkflowFn>;
 type Pulled = IteratorResult<RoleOutput, unknown>;
+
+const soon = Promise.resolve();
 
 /** Drives one thread from its committed steps on. */
 export class ThreadEngine {
@@ -64,7 +74,7 @@ export class ThreadEngine {
   readonly #answers: Answers;
   readonly #attempts: ThreadAttempts;
   readonly #halt = new Halt();
-  readonly #settled = Promise.withResolvers<Outcome>();
+  readonly #settled = withResolvers<Outcome>();
   #generator: Generator | null = null;
   #paused: PromiseWithResolvers<void> | null = null;
   #parked = false;
@@ -88,7 +98,7 @@ export class ThreadEngine {
 
   /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
   start(): void {
-    this.#drive().catch((error) => this.#breakOff(error));
+    void this.#parts.scope(() => this.#driveOrBreakOff());
   }
 
   /** Resolves when the thread is no longer driven here. Never rejects. */
@@ -123,7 +133,7 @@ export class ThreadEngine {
 
   /** Stops the thread at its next yield. */
   pause(): void {
-    this.#paused ??= Promise.withResolvers();
+    this.#paused ??= withResolvers();
   }
 
   /** Lets a paused thread go on. Returns false when it was not paused. */
@@ -148,8 +158,7 @@ export class ThreadEngine {
   async release(): Promise<void> {
     this.#released = true;
     this.#stop();
-    await this.#close();
-    this.#settled.resolve({ kind: "released" });
+    await this.#closeWith({ kind: "released" });
   }
 
   /**
@@ -160,10 +169,18 @@ export class ThreadEngine {
     return this.#answers.give(input);
   }
 
+  async #driveOrBreakOff(): Promise<void> {
+    try {
+      await this.#drive();
+    } catch (error) {
+      this.#breakOff(error);
+    }
+  }
+
   async #drive(): Promise<void> {
     const { maxRounds } = this.#thread.options;
     // Whoever starts it can still pause it before anything runs.
-    await Promise.resolve();
+    await soon;
     if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
     for (;;) {
@@ -198,7 +215,7 @@ export class ThreadEngine {
   async #pull(answer: Step | undefined): Promise<Pulled | typeof stopped> {
     this.#attempts.pull();
     try {
-      const next = this.#parts.scope(() => (this.#generator ??= this.#begin()).next(answer));
+      const next = nextOf((this.#generator ??= this.#begin()), answer);
       return await this.#halt.or(next);
     } catch (thrown) {
       if (!this.over) await this.#fail(thrown);
@@ -270,7 +287,8 @@ export class ThreadEngine {
     if (this.over) throw notWaiting(this.#thread.options.threadId);
     const output = { role, content, meta };
     const step = await this.#append(output, jsonText(output));
-    if (!this.#generator) this.#thread.steps.push(step);
+    const { steps } = this.#thread;
+    if (!this.#generator) steps[steps.length] = step;
     return step;
   }
 
@@ -287,7 +305,7 @@ export class ThreadEngine {
 
   #stop(): void {
     this.#halt.now();
-    this.#abort.abort();
+    abort(this.#abort);
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
@@ -312,17 +330,22 @@ export class ThreadEngine {
       throw error;
     }
     this.#isEnded = true;
-    void this.#close().then(() => this.#settled.resolve({ kind: "ended", end }));
+    void this.#closeWith({ kind: "ended", end });
   }
 
   #breakOff(error: unknown): void {
     this.#released = true;
     this.#stop();
-    void this.#close().then(() => this.#settled.resolve({ kind: "brokenOff", error }));
+    void this.#closeWith({ kind: "brokenOff", error });
+  }
+
+  async #closeWith(outcome: Outcome): Promise<void> {
+    await this.#close();
+    this.#settled.resolve(outcome);
   }
 
   async #close(): Promise<void> {
-    this.#abort.abort();
+    abort(this.#abort);
     if (this.#generator) await closeGenerator(this.#generator, this.#parts);
   }
 }

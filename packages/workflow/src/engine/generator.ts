@@ -1,10 +1,20 @@
-import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
+import type { Step, ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import {
+  asyncIterator,
+  getPrototypeOf,
+  OwnPromise,
+  thenOf,
+  uncurried,
+  withResolvers,
+} from "../contract/intrinsics.ts";
 import { system } from "../system/system.ts";
+
+export type Generator = ReturnType<WorkflowFn>;
 
 /** What closing a generator needs of the engine's surroundings. */
 export type ClosingParts = {
-  /** Runs a function in the thread's own async context. */
+  /** Runs a function, and what it begins, in the thread's own async context. */
   scope: <T>(fn: () => T) => T;
   /** Adds a line to the thread's debug log, which masks secrets. */
   note: (tag: string, content: string) => void;
@@ -17,29 +27,53 @@ export function beginGenerator(
   run: WorkflowFn,
   input: ThreadInput,
   options: WorkflowOptions,
-): ReturnType<WorkflowFn> {
+): Generator {
   const generator = run(input, options);
-  if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
+  if (isNative(generator)) return generator;
+  if (typeof generator?.next === "function" && asyncIterator in generator) return generator;
   const hint = "write it as: export const run = async function* (input, options) { … }";
   throw WorkflowError.failed("NO_GENERATOR", "run did not return an async generator", hint);
 }
+
+const native = getPrototypeOf(async function* () {}).prototype as Generator;
+const nativeNext = uncurried(native, "next");
+const nativeReturn = uncurried(native, "return");
+
+/** Whether a generator is one of the language's, without a `next` of its own. */
+const isNative = (generator: Generator): boolean =>
+  typeof generator === "object" &&
+  generator !== null &&
+  getPrototypeOf((getPrototypeOf(generator) as object | null) ?? {}) === native;
+
+/** Asks a generator for its next step. */
+export const nextOf = (generator: Generator, answer: Step | undefined) =>
+  isNative(generator) ? nativeNext(generator, answer) : generator.next(answer);
 
 /**
  * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so it is
  * waited for no longer than `closingMs`; what it throws is noted. Never throws.
  */
 export async function closeGenerator(
-  generator: ReturnType<WorkflowFn>,
+  generator: Generator,
   { scope, note, closingMs }: ClosingParts,
 ): Promise<void> {
-  const over = new AbortController();
-  const closing = scope(async () => {
-    await generator.return({ returnCode: 0, summary: "" });
-  }).catch((thrown) => note("C6N4ZR1H", `closing the generator threw: ${messageOf(thrown)}`));
-  const late = sleep(closingMs, over.signal).then(() => "late" as const);
-  const first = await Promise.race([closing, late]);
-  over.abort();
-  if (first === "late") note("0WJ5PYBE", `the generator did not close within ${closingMs} ms`);
+  const { promise, resolve } = withResolvers<"closed" | "late">();
+  const cancel = system.clock.after(closingMs, () => resolve("late"));
+  const close = async () => {
+    try {
+      const result = { returnCode: 0, summary: "" };
+      await scope(() =>
+        isNative(generator) ? nativeReturn(generator, result) : generator.return(result),
+      );
+    } catch (thrown) {
+      note("C6N4ZR1H", `closing the generator threw: ${messageOf(thrown)}`);
+    }
+    resolve("closed");
+  };
+  void close();
+  if ((await promise) === "late") {
+    note("0WJ5PYBE", `the generator did not close within ${closingMs} ms`);
+  } else cancel();
 }
 
 /** Resolves after so many milliseconds, or at once when the signal is aborted. */
@@ -74,9 +108,9 @@ export class Halt {
    * is already stored.
    */
   or<T>(promise: Promise<T>): Promise<T | typeof stopped> {
-    return new Promise((resolve, reject) => {
+    return new OwnPromise<T | typeof stopped>((resolve, reject) => {
       this.#onHalt = () => resolve(stopped);
-      promise.then(resolve, reject);
+      void thenOf(promise, resolve, reject);
       if (this.#isOn) resolve(stopped);
     });
   }

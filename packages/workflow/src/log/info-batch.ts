@@ -1,3 +1,4 @@
+import { OwnMap } from "../contract/own-collections.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../contract/mask.ts";
@@ -36,9 +37,9 @@ const quietMs = 50;
  */
 export class InfoBatch {
   readonly #mask: Mask;
-  readonly #streams = new Map<string | null, Stream>();
+  readonly #streams = new OwnMap<string | null, Stream>();
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
-  readonly #starts = new Map<string, unknown>();
+  readonly #starts = new OwnMap<string, unknown>();
   // Most attempts are committed before another begins: theirs never gets into the map.
   #lastId: string | null = null;
   #lastPayload: unknown;

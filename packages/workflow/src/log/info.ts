@@ -56,8 +56,12 @@ export class InfoLog {
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
   log(tag: string, content: string): void {
     if (this.#closed) return;
-    this.#batch.add({ kind: "line", tag, timestamp: system.clock.now(), content });
-    this.#plan();
+    try {
+      this.#batch.add({ kind: "line", tag, timestamp: system.clock.now(), content });
+      this.#plan();
+    } catch {
+      // As in `#write`.
+    }
   }
 
   /** Adds an event; its number is one more than that of the thread's last. */
@@ -65,22 +69,30 @@ export class InfoLog {
     if (this.#closed) return;
     const timestamp = system.clock.now();
     const { type } = source;
-    const delta = deltaOf(type, payload);
-    if (delta !== null) this.#batch.addText(tag, source, timestamp, delta);
-    else {
-      const json = payloadJson(payload, this.#mask, this.#keep);
-      this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
+    try {
+      const delta = deltaOf(type, payload);
+      if (delta !== null) this.#batch.addText(tag, source, timestamp, delta);
+      else {
+        const json = payloadJson(payload, this.#mask, this.#keep);
+        this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
+      }
+      if (atOnce.has(type)) this.#write({ whole: false });
+      else this.#plan();
+    } catch {
+      // As in `#write`.
     }
-    if (atOnce.has(type)) this.#write({ whole: false });
-    else this.#plan();
   }
 
   /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
   start(id: string, payload: unknown, nextStep: () => number): void {
     if (this.#closed) return;
     this.#nextStep = nextStep;
-    this.#batch.addStart(id, payload);
-    this.#plan();
+    try {
+      this.#batch.addStart(id, payload);
+      this.#plan();
+    } catch {
+      // As in `#write`.
+    }
   }
 
   /** Takes the start of an attempt back; false when it, or more of the attempt, is recorded already. */
@@ -113,24 +125,24 @@ export class InfoLog {
     this.#cancel?.();
     this.#cancel = null;
     const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
-    const lines = this.#batch
-      .take({ whole, now: last ? undefined : system.clock.now() })
-      .flatMap((entry) => linesOf(entry, this.#mask, next));
-    if (!this.#batch.isEmpty) this.#plan();
-    if (lines.length > 0) this.#append(lines.join(""));
+    try {
+      const lines = this.#batch
+        .take({ whole, now: last ? undefined : system.clock.now() })
+        .flatMap((entry) => linesOf(entry, this.#mask, next));
+      if (!this.#batch.isEmpty) this.#plan();
+      if (lines.length > 0) this.#append(lines.join(""));
+    } catch {
+      // What can't be written, or made by built-ins that a bundle has replaced, must not stop the thread.
+    }
   }
 
   #append(lines: string): void {
     if (this.#isFull) return;
-    try {
-      this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
-      if (!this.#isFull) return;
-      const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
-      const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
-      appendLines(this.#path, note, largestLog + note.length);
-    } catch {
-      // A debug log that can't be written must not stop the thread that it is about.
-    }
+    this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
+    if (!this.#isFull) return;
+    const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
+    const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
+    appendLines(this.#path, note, largestLog + note.length);
   }
 
   /** The `seq` of the last event in the file, or 0: then the events are numbered anew. */

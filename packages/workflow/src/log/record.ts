@@ -1,3 +1,4 @@
+import { sliceText } from "../contract/intrinsics.ts";
 import { END, type Step } from "../contract/contract.ts";
 import { jsonText } from "../contract/json.ts";
 import { isRecord } from "../contract/show.ts";
@@ -85,7 +86,7 @@ export const textOf = (record: StartRecord | EndRecord | Step): string => jsonTe
 /** A checked step's text with its timestamp and its attempt's id put at its end. */
 export function stampedText(json: string, timestamp: number, attempt?: string): string {
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
-  return `${json.slice(0, -1)},"timestamp":${timestamp}${id}}`;
+  return `${sliceText(json, 0, -1)},"timestamp":${timestamp}${id}}`;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { bigintText, padStart, sliceText } from "../contract/intrinsics.ts";
+
 /**
  * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
  * before that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a
@@ -22,7 +24,7 @@ const closingBrace = 125;
 const space = 32;
 
 /** How the text of a record with this sum ends. */
-const tailOf = (sum: Sum): string => `${field}${sum.toString(16).padStart(16, "0")}"}`;
+const tailOf = (sum: Sum): string => `${field}${padStart(bigintText(sum, 16), 16, "0")}"}`;
 
 /**
  * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
@@ -38,7 +40,7 @@ export function endsSealed(bytes: Buffer): boolean {
 
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
-  const body = json.slice(0, -1);
+  const body = sliceText(json, 0, -1);
   const sum = xxHash64(body, previous);
   return { text: body + tailOf(sum), sum };
 }

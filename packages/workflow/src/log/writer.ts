@@ -1,3 +1,4 @@
+import { encodeText, lengthOf } from "../contract/intrinsics.ts";
 import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
@@ -28,9 +29,9 @@ export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new 
 export const maxRecordBytes = 64 * 1024 * 1024;
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
-export function checkRecordSize(bytes: Uint8Array): void {
-  if (bytes.length <= maxRecordBytes) return;
-  const message = `a record of ${(bytes.length / 1048576).toFixed(1)} MiB is too large`;
+export function checkRecordSize(length: number): void {
+  if (length <= maxRecordBytes) return;
+  const message = `a record of ${(length / 1048576).toFixed(1)} MiB is too large`;
   throw WorkflowError.failed(
     "RECORD_TOO_LARGE",
     message,
@@ -41,8 +42,7 @@ export function checkRecordSize(bytes: Uint8Array): void {
 /** Of so many appends without a sync one looks whether the log still has its name. */
 const appendsAName = 64;
 
-const encoder = new TextEncoder();
-const newline = encoder.encode("\n");
+const newline = encodeText("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
@@ -171,7 +171,7 @@ export class LogWriter {
    * `RECORD_TOO_LARGE` …
    */
   async append(record: string): Promise<void> {
-    while (this.#last) await this.#last.catch(() => undefined);
+    while (this.#last) await settled(this.#last);
     const pending = this.#commit(record);
     if (!pending) return;
     this.#last = pending;
@@ -184,7 +184,7 @@ export class LogWriter {
 
   /** Closes the file. What was being committed is waited for. Never throws. */
   async close(): Promise<void> {
-    while (this.#last) await this.#last.catch(() => undefined);
+    while (this.#last) await settled(this.#last);
     const message = `the log ${this.#path} is closed`;
     this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
     closeQuietly(this.#fd);
@@ -195,32 +195,39 @@ export class LogWriter {
     const { text, sum } =
       this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
     const { syncer } = this.#writing;
-    const bytes = encoder.encode(syncer ? text : `${text}\n`);
-    checkRecordSize(bytes);
+    const bytes = encodeText(syncer ? text : `${text}\n`);
+    const length = lengthOf(bytes);
+    checkRecordSize(length);
     this.#checkAlone();
     const before = this.#size;
-    this.#write(bytes);
+    this.#write(bytes, length);
     this.#sum = sum;
     if (!syncer) return null;
     try {
       const synced = syncer.sync(this.#fd, this);
-      if (!synced) return this.#endLine();
-      return synced.then(
-        () => void this.#endLine(),
-        (error: unknown) => this.#failSync(error, before),
-      );
+      if (synced) return this.#endWhen(synced, before);
     } catch (error) {
-      return this.#failSync(error, before);
+      this.#failSync(error, before);
     }
+    this.#endLine();
+    return null;
   }
 
-  #endLine(): null {
+  async #endWhen(synced: Promise<void>, before: number): Promise<void> {
     try {
-      this.#write(newline);
+      await synced;
+    } catch (error) {
+      this.#failSync(error, before);
+    }
+    this.#endLine();
+  }
+
+  #endLine(): void {
+    try {
+      this.#write(newline, 1);
     } catch (error) {
       throw this.#refuse(error, "write");
     }
-    return null;
   }
 
   #failSync(error: unknown, size: number): never {
@@ -259,10 +266,10 @@ export class LogWriter {
     return this.#unchecked === 0;
   }
 
-  #write(bytes: Uint8Array): void {
+  #write(bytes: Uint8Array, length = lengthOf(bytes)): void {
     try {
-      writeAll(this.#fd, bytes);
-      this.#size += bytes.length;
+      writeAll(this.#fd, bytes, length);
+      this.#size += length;
     } catch (error) {
       try {
         truncateSynced(this.#fd, this.#size);
@@ -278,6 +285,13 @@ export class LogWriter {
   #refuse(error: unknown, doing: string): WorkflowError {
     return (this.#refusal = diskError(error, doing, this.#path));
   }
+}
+
+// A failure is reported to who wrote that record.
+async function settled(append: Promise<void>): Promise<void> {
+  try {
+    await append;
+  } catch {}
 }
 
 // What was acknowledged is on the disk already: an error in closing does not concern it.

@@ -1,3 +1,4 @@
+import { lengthOf } from "../contract/intrinsics.ts";
 import { basename, dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import {
@@ -84,8 +85,8 @@ export function byteAt(fd: number, position: number): number | undefined {
 }
 
 /** Writes all of the bytes: a system call may take only a part of them. */
-export function writeAll(fd: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) {
+export function writeAll(fd: number, bytes: Uint8Array, length = lengthOf(bytes)): void {
+  for (let done = 0; done < length; ) {
     done += system.files.write(fd, bytes, done);
   }
 }
@@ -141,6 +142,15 @@ function syncParent(parent: string, isOurs: boolean): void {
     system.files.syncFolder(parent);
   } catch (error) {
     if (isOurs || !["EACCES", "EPERM"].includes(systemCode(error) ?? "")) throw error;
+  }
+}
+
+/** Removes a file; one that is not there is removed. @throws WorkflowError those of the disk. */
+export function removeFile(path: string): void {
+  try {
+    system.files.remove(path);
+  } catch (error) {
+    throw diskError(error, "remove", path);
   }
 }
 

@@ -1,6 +1,7 @@
 import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 import {
   closeSync,
+  constants,
   existsSync,
   fdatasync,
   fdatasyncSync,
@@ -17,6 +18,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  type Stats,
   statSync,
   symlinkSync,
   watch,
@@ -45,29 +47,51 @@ const exit = process.exit.bind(process);
 const kill = process.kill.bind(process);
 const chdir = process.chdir.bind(process);
 const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
-const { setTimeout, clearTimeout, setImmediate, fetch } = globalThis;
+const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
 const monotonic = performance.now.bind(performance);
 const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, fileURLToPath } = Bun;
 const fillRandom = crypto.getRandomValues.bind(crypto);
 const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
+const Promises: { then: unknown } = Promise.prototype;
+const { then } = Promises;
+
+const withResolvers: <T>() => PromiseWithResolvers<T> = Promise.withResolvers.bind(Promise);
+
 const absent = { throwIfNoEntry: false } as const;
+
+const { S_IFMT, S_IFREG } = constants;
+
+function isPlain(this: Stats): boolean {
+  return (this.mode & S_IFMT) === S_IFREG;
+}
 
 const files: Files = {
   open: (path, flags) => openSync(path, flags, 0o600),
   close: closeSync,
   read: (fd, buffer, from, position) => readSync(fd, buffer, from, buffer.length - from, position),
-  write: (fd, bytes, from) => writeSync(fd, bytes, from, bytes.length - from),
+  write: (fd, bytes, from) => writeSync(fd, bytes, from),
   truncate: ftruncateSync,
   sync: fsyncSync,
   syncData: fdatasyncSync,
   // Not promisify: node:util takes milliseconds to load.
-  syncDataLater: (fd) =>
-    new Promise((resolve, reject) => {
-      fdatasync(fd, (error) => (error ? reject(error) : resolve()));
-    }),
+  syncDataLater(fd) {
+    const { promise, resolve, reject } = withResolvers<void>();
+    // Bun calls back by way of the `then` that there is.
+    if (Promises.then === then) fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+    else {
+      fdatasyncSync(fd);
+      resolve();
+    }
+    return promise;
+  },
   lock,
-  statOpen: (fd) => fstatSync(fd),
+  statOpen(fd) {
+    const found = fstatSync(fd);
+    // Its own methods are on a prototype that a bundle can reach.
+    found.isFile = isPlain;
+    return found;
+  },
   length,
   stat: (path) => statSync(path, absent) ?? null,
   statLink: (path) => lstatSync(path, absent) ?? null,
@@ -161,7 +185,11 @@ const clock: Clock = {
   },
   sleep: (ms) => sleep(ms),
   sleepSync: (ms) => sleepSync(ms),
-  turn: () => new Promise((resolve) => void setImmediate(resolve)),
+  turn() {
+    const { promise, resolve } = withResolvers<void>();
+    setImmediate(resolve);
+    return promise;
+  },
 };
 
 // sockaddr_un holds 104 bytes with the final zero on macOS, 108 on Linux: unix(4), unix(7).

@@ -3,6 +3,7 @@ import { channel } from "node:diagnostics_channel";
 import type { StackMapper } from "../bundle/source-map.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import { eventsChannel } from "../contract/event.ts";
+import { uncurried } from "../contract/intrinsics.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
@@ -23,16 +24,22 @@ export type ThreadContext = {
 const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
+const run = uncurried(contexts, "run") as <T>(
+  store: typeof contexts,
+  context: ThreadContext,
+  fn: () => T,
+) => T;
+const getStore = uncurried(contexts, "getStore");
 
 export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
-  contexts.run(context, fn);
+  run(contexts, context, fn);
 
 /** The thread whose code is running, or null. */
-export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
+export const currentContext = (): ThreadContext | null => getStore(contexts) ?? null;
 
 /** The attempt that the running code belongs to; null when it belongs to none. */
 function currentAttempt(): string | null {
-  const context = contexts.getStore();
+  const context = getStore(contexts);
   return context ? (context.attempt ?? context.engine().attempt) : null;
 }
 
@@ -48,7 +55,7 @@ export function attemptsIn(context: ThreadContext, stacks: StackMapper): Attempt
       info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
     takeBack: (id) => info.takeBack(id),
-    enter: (id, fn) => contexts.run({ ...context, attempt: id }, fn),
+    enter: (id, fn) => runInContext({ ...context, attempt: id }, fn),
     current: currentAttempt,
     now: () => system.clock.now(),
   };

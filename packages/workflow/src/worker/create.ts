@@ -11,6 +11,7 @@ import {
   type Started,
   type StartRequest,
 } from "../control/control.ts";
+import type { SchemaJudge } from "../engine/answer.ts";
 import { readLog, readStart, scanLog, type ThreadLog } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import { type RecordText, recordText } from "../log/sum.ts";
@@ -57,7 +58,7 @@ export function createLog(
   const source = fork ? sourceOf(root, fork) : null;
   const start = startRecord(hash, request, source?.start, rounds);
   const head = recordText(textOf(start));
-  checkRecordSize(head.bytes);
+  checkRecordSize(head.to - head.from);
   makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
   const fill = (add: AddRecord) => {
@@ -279,3 +280,10 @@ async function validatorOf(input: JsonSchema): Promise<Validate> {
   const compiled = await compileSchema(input, { all: true, name: "params" });
   return "validate" in compiled ? compiled.validate : takesAll;
 }
+
+/** Compiles what a `__wait__` asks for. */
+export const compileForAnswer: SchemaJudge = async (schema) => {
+  const compiled = await compileSchema(schema);
+  if ("validate" in compiled) return compiled;
+  return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
+};

@@ -91,14 +91,25 @@ export function guardExit(): void {
  */
 export function catchCrashes(threads: Threads): void {
   const onUncaught = (thrown: unknown) => {
-    const fail = currentContext()?.fail ?? threads.failOnly;
-    if (fail) fail(thrown);
-    else
-      threads.noteAll(
-        "R5DM7YB2",
-        `nobody caught, in one of this worker's threads: ${messageOf(thrown)}`,
-      );
+    try {
+      const fail = currentContext()?.fail ?? threads.failOnly;
+      if (fail) return fail(thrown);
+      const note = `nobody caught, in one of this worker's threads: ${messageOf(thrown)}`;
+      threads.noteAll("R5DM7YB2", note);
+    } catch {
+      // By built-ins that a bundle has replaced it can't be said whose it is: the threads go on.
+    }
   };
   process.on("uncaughtException", onUncaught);
   process.on("unhandledRejection", onUncaught);
+}
+
+/**
+ * Keeps `await`, and the `then` that was kept, from going through what a bundle has put in their place: by the
+ * language they ask a promise for its constructor, and that for its species.
+ */
+export function keepAwait(): void {
+  const { defineProperty } = Reflect;
+  defineProperty(Promise.prototype, "constructor", { configurable: false, writable: false });
+  defineProperty(Promise, Symbol.species, { configurable: false });
 }

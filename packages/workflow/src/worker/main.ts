@@ -5,12 +5,15 @@
  */
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import type { Root } from "../storage/paths.ts";
+import { keepBuiltIns } from "./built-ins.ts";
 import { recordEvents } from "./context.ts";
-import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
+import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
 import { runWorker } from "./worker.ts";
 
 process.umask(0o077);
 const [root, hash, idleText] = process.argv.slice(2) as [Root, string, string];
+keepAwait();
+keepBuiltIns();
 try {
   runWorker({ root, hash, idleMs: Number(idleText) }, (threads) => {
     guardExit();

@@ -1,9 +1,11 @@
 import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import { answerRequest, removeRequest, resumeRequest, startRequest } from "../control/requests.ts";
+import { removeFile } from "../storage/files.ts";
 import { checkThreadId } from "../storage/paths.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
+import { withOwnBuiltIns } from "./built-ins.ts";
 import { workerClosing } from "./refusal.ts";
 import type { Threads } from "./threads.ts";
 
@@ -20,12 +22,12 @@ const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 
 export function serveControl(path: string, threads: Threads, onChange: () => void): ControlServer {
   let pending = 0;
   let closing = false;
-  system.files.remove(path);
+  removeFile(path);
   system.sockets.listen(path, async (request) => {
     if (closing) return failure(workerClosing());
     pending += 1;
     try {
-      return reply((await answer(request, threads)) ?? {}, 200);
+      return reply((await withOwnBuiltIns(() => answer(request, threads))) ?? {}, 200);
     } catch (error) {
       return failure(error);
     } finally {

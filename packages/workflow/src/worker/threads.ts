@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { StackMapper } from "../bundle/source-map.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
@@ -13,7 +14,7 @@ import type {
   StartRequest,
   Surroundings,
 } from "../control/control.ts";
-import { isOver, type SchemaJudge } from "../engine/answer.ts";
+import { isOver } from "../engine/answer.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import { InfoLog } from "../log/info.ts";
@@ -29,14 +30,16 @@ import {
   threadsDir,
   valuesPath,
 } from "../storage/paths.ts";
-import { syncFolder } from "../storage/files.ts";
+import { removeFile, syncFolder } from "../storage/files.ts";
 import { system } from "../system/system.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
+import { withOwnBuiltIns } from "./built-ins.ts";
 import { recordRefusal, refusals, refuse, waits, workerClosing } from "./refusal.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
 import {
   type CreatedThread,
   checkParams,
+  compileForAnswer,
   createLog,
   isCreated,
   roundsOf,
@@ -73,14 +76,14 @@ const closingMs = 5_000;
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
-  readonly #live = new Map<string, Live>();
+  readonly #live = new OwnMap<string, Live>();
   readonly #stacks: StackMapper;
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
   /** The threads that were taken over here, and those of which a sync failed since. */
-  readonly #driven = new Set<string>();
-  readonly #unsynced = new Set<string>();
+  readonly #driven = new OwnSet<string>();
+  readonly #unsynced = new OwnSet<string>();
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
@@ -97,8 +100,9 @@ export class Threads {
    * for ever lets its worker exit.
    */
   get busy(): boolean {
-    const live = [...this.#live.values()];
-    return live.some(({ engine }) => engine.status !== "waiting" || engine.timed);
+    let busy = false;
+    this.#live.forEach(({ engine }) => (busy ||= engine.status !== "waiting" || engine.timed));
+    return busy;
   }
 
   /** Whether a log that failed to sync is left: the worker that comes next must not trust the system's cache. */
@@ -125,7 +129,7 @@ export class Threads {
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
-    const begin = () => this.#begin(bundle, request);
+    const begin = () => withOwnBuiltIns(() => this.#begin(bundle, request));
     return request.isGiven ? withThreadId(root, threadId, begin) : begin();
   }
 
@@ -164,14 +168,18 @@ export class Threads {
     if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+    withOwnBuiltIns(() => this.#resumeFromLog(bundle, threadId, request));
+    return { threadId };
+  }
+
+  #resumeFromLog(bundle: Bundle, threadId: string, request: ResumeRequest): void {
     const taken = this.#takeOver(threadId, request);
     const last = taken.log.steps.at(-1);
     if (last?.role === WAIT && !isOver(last.meta as WaitMeta, system.clock.now())) {
-      await taken.writer.close();
+      void taken.writer.close();
       throw waits(threadId);
     }
     this.#driveAgain(bundle, taken, request);
-    return { threadId };
   }
 
   async pause(threadId: string): Promise<Controlled> {
@@ -189,7 +197,7 @@ export class Threads {
     const live = await this.#find(threadId);
     if (live) await live.engine.kill();
     else {
-      const { writer } = this.#takeOver(threadId, { env: {} });
+      const { writer } = withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} }));
       try {
         await writer.append(textOf(killed(system.clock.now())));
       } finally {
@@ -203,9 +211,12 @@ export class Threads {
     if (!(await this.#find(threadId))) {
       const { root, hash } = this.#parts;
       if (!isCreated(root, hash, threadId)) throw notFound(threadId);
-      if (hasTaken(root, { hash, threadId }, request.input)) return { threadId };
+      const isTaken = () => hasTaken(root, { hash, threadId }, request.input);
+      if (withOwnBuiltIns(isTaken)) return { threadId };
       const bundle = await this.#parts.load();
-      if (!this.#live.has(threadId)) this.#wake(bundle, threadId, request);
+      if (!this.#live.has(threadId)) {
+        withOwnBuiltIns(() => this.#wake(bundle, threadId, request));
+      }
     }
     await this.#live.get(threadId)?.engine.answer(request.input);
     this.#parts.onChange();
@@ -225,16 +236,19 @@ export class Threads {
     // Whoever has removed it may have ended before that was durable.
     if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
     if (!isThere) throw notFound(threadId);
-    this.#unlink(threadId);
+    withOwnBuiltIns(() => this.#unlink(threadId));
     return { threadId };
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
     this.#isReleased = true;
-    const all = [...this.#live.values()];
-    await Promise.all(all.map(({ engine }) => engine.release()));
-    await Promise.all(all.map(({ gone }) => gone));
+    const all: Promise<void>[] = [];
+    this.#live.forEach(({ engine, gone }) => {
+      void engine.release();
+      all[all.length] = gone;
+    });
+    for (let n = 0; n < all.length; n += 1) await all[n];
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
@@ -244,7 +258,7 @@ export class Threads {
 
   /** Adds a line to the debug log of every thread that is driven. */
   noteAll(tag: string, content: string): void {
-    for (const { info } of this.#live.values()) info.log(tag, content);
+    this.#live.forEach(({ info }) => info.log(tag, content));
   }
 
   #drive(
@@ -276,7 +290,7 @@ export class Threads {
         closingMs,
       },
     );
-    const gone = engine.done.then((outcome) => this.#settle(threadId, outcome, info, writer));
+    const gone = this.#settle(threadId, engine.done, info, writer);
     const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
@@ -291,11 +305,11 @@ export class Threads {
 
   async #settle(
     threadId: string,
-    outcome: Outcome,
+    outcome: Promise<Outcome>,
     info: InfoLog,
     writer: LogWriter,
   ): Promise<void> {
-    info.log("4SHB0GXR", describeOutcome(outcome));
+    info.log("4SHB0GXR", describeOutcome(await outcome));
     await this.#close(threadId, writer);
     info.close();
     this.#live.delete(threadId);
@@ -363,10 +377,10 @@ export class Threads {
     const { root, hash } = this.#parts;
     const folder = threadsDir(root, hash);
     for (const path of [dataPath, infoPath, valuesPath]) {
-      system.files.remove(path(root, hash, threadId));
+      removeFile(path(root, hash, threadId));
     }
     for (const name of namesIn(folder)) {
-      if (name.startsWith(`${threadId}.torn-`)) system.files.remove(join(folder, name));
+      if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
     }
     syncFolder(folder);
   }
@@ -382,11 +396,3 @@ export class Threads {
     return this.#env.env;
   }
 }
-
-/** Compiles what a `__wait__` asks for. The library is loaded when the first schema comes. */
-const compileForAnswer: SchemaJudge = async (schema) => {
-  const { compileSchema } = await import("../bundle/schema.ts");
-  const compiled = await compileSchema(schema);
-  if ("validate" in compiled) return compiled;
-  return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
-};

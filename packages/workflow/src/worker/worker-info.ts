@@ -1,3 +1,5 @@
+import { encodeText } from "../contract/intrinsics.ts";
+import { diskError } from "../storage/disk-error.ts";
 import { asideName, readOwnFile, withFile, writeAll } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
 import { system } from "../system/system.ts";
@@ -28,8 +30,12 @@ export class WorkerInfoFile {
     this.followsLost = files.exists(path) && before === identity.bootId;
     // There is a file at any time: were this worker lost now, the next must see that one was.
     const aside = asideName(path);
-    write(aside, JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
-    files.rename(aside, path);
+    try {
+      write(aside, JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
+      files.rename(aside, path);
+    } catch (error) {
+      throw diskError(error, "write", path);
+    }
   }
 
   /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
@@ -47,7 +53,7 @@ export class WorkerInfoFile {
 }
 
 const write = (path: string, line: string, flags: number): void =>
-  withFile(path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
+  withFile(path, (fd) => writeAll(fd, encodeText(`${line}\n`)), flags);
 
 /** Reads a worker's info; null when there is none that can be read. */
 export function readWorkerInfo(path: string): WorkerInfo | null {

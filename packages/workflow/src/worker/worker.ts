@@ -87,16 +87,21 @@ export function runWorker(
   async function close(): Promise<void> {
     if (closing) return;
     closing = true;
+    let isReleased = false;
     const cleanUps = [
       () => server?.close(),
-      () => threads.release(),
+      async () => {
+        await threads.release();
+        isReleased = true;
+      },
       () => info.followsLost || threads.hasUnsynced || info.remove(),
-      () => lock?.release(),
+      // A thread that is still driven keeps it until this process is gone.
+      () => isReleased && lock?.release(),
       () => system.clock.sleep(lingerMs),
     ];
-    for (const cleanUp of cleanUps) {
+    for (let n = 0; n < cleanUps.length; n += 1) {
       try {
-        await cleanUp();
+        await cleanUps[n]?.();
       } catch (error) {
         // Of what can't be cleaned up nothing keeps the next worker from beginning; one that stays would.
         console.error(messageOf(error));

@@ -1,0 +1,97 @@
+import { WorkflowError } from "../contract/error.ts";
+import { getPrototypeOf } from "../contract/intrinsics.ts";
+import { OwnSet } from "../contract/own-collections.ts";
+
+const { is } = Object;
+const { defineProperty: setProperty, deleteProperty, getOwnPropertyDescriptor, ownKeys } = Reflect;
+
+type Place = { object: object; key: string | symbol };
+type Own = Place & { property: PropertyDescriptor };
+
+let own: readonly Own[] = [];
+// What is added to these is a property of everything.
+let open: readonly { object: object; keys: OwnSet<string | symbol> }[] = [];
+
+/** Keeps the built-ins by which logs are read and made as they are now, before a bundle is loaded. */
+export function keepBuiltIns(): void {
+  const classes = { Object, Array, String, Number, BigInt, Buffer, Map, Set };
+  const spaces = { ...classes, Math, JSON };
+  const iterators = [[].values(), new Map().values(), new Set().values(), ""[Symbol.iterator]()];
+  const generators = [function* () {}, async function* () {}].map((one) => one.prototype as object);
+  const shared = [...iterators, ...generators].map((one) => getPrototypeOf(one) as object);
+  const objects = [
+    ...[...Object.values(spaces), RegExp, Promise, Symbol, ...shared],
+    ...[...Object.values(classes), Function, RegExp, Uint8Array].map(
+      (one) => one.prototype as object,
+    ),
+    ...[Uint8Array.prototype, shared[0] as object].map((one) => getPrototypeOf(one) as object),
+  ];
+  const propertiesOf = (object: object, keys: readonly (string | symbol)[]): Own[] =>
+    keys.map((key) => ({
+      object,
+      key,
+      property: propertyAt({ object, key }) as PropertyDescriptor,
+    }));
+  own = [
+    ...propertiesOf(globalThis, Object.keys(spaces)),
+    ...objects.flatMap((object) => propertiesOf(object, ownKeys(object))),
+  ];
+  open = [Object.prototype, Array.prototype].map((object) => ({
+    object,
+    keys: new OwnSet(ownKeys(object)),
+  }));
+}
+
+const propertyAt = ({ object, key }: Place) => getOwnPropertyDescriptor(object, key);
+
+/**
+ * Does something, on the spot, by the built-ins that there were before a bundle was loaded. A bundle may have replaced
+ * some of them since, and has its own back afterwards. It costs some microseconds: a thread begins and is taken over
+ * in this way; its steps are committed by what `intrinsics.ts` has kept.
+ * @throws WorkflowError `BUILT_IN_REPLACED` where one was replaced for good; then nothing was done.
+ */
+export function withOwnBuiltIns<T>(act: () => T): T {
+  let restore: () => void = () => undefined;
+  const put = (place: Place, property: PropertyDescriptor | undefined) => {
+    const theirs = propertyAt(place) as PropertyDescriptor;
+    const before = restore;
+    // What can't be removed again was added for good, and replaces nothing.
+    if (!property && !deleteProperty(place.object, place.key)) return;
+    if (property && !setProperty(place.object, place.key, property)) throw replaced(place);
+    restore = () => {
+      setProperty(place.object, place.key, theirs);
+      before();
+    };
+  };
+  try {
+    for (let n = 0; n < own.length; n += 1) {
+      const one = own[n] as Own;
+      if (!isInPlace(one)) put(one, one.property);
+    }
+    for (let n = 0; n < open.length; n += 1) {
+      const { object, keys } = open[n] as (typeof open)[number];
+      const present = ownKeys(object);
+      for (let k = 0; k < present.length; k += 1) {
+        const key = present[k] as string | symbol;
+        if (!keys.has(key)) put({ object, key }, undefined);
+      }
+    }
+    return act();
+  } finally {
+    restore();
+  }
+}
+
+const replaced = ({ key }: Place): WorkflowError =>
+  WorkflowError.failed(
+    "BUILT_IN_REPLACED",
+    `the bundle has replaced the built-in ${String(key)} for good: its worker can begin no thread any more`,
+    "end the worker: uncaged-workflow kill --force <thread>; and keep the bundle from doing so",
+  );
+
+function isInPlace(one: Own): boolean {
+  const { object, key, property } = one;
+  if (!property.get) return is((object as Record<PropertyKey, unknown>)[key], property.value);
+  const present = propertyAt(one);
+  return present?.get === property.get && present.set === property.set;
+}
