@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { changesOf } from "./changes.ts";
+import { changesOf, renamesOf } from "./changes.ts";
 
 const planner = { description: "plans", schema: { type: "object" } };
 const before = { description: "reviews", maxRounds: 5, roles: { planner, tester: planner } };
@@ -20,6 +20,13 @@ describe("what changed between two descriptors", () => {
       { kind: "removed", what: "maxRounds" },
       { kind: "added", what: "input" },
       { kind: "changed", what: "role planner" },
+      { kind: "renamed", what: "role", before: "tester", after: "coder" },
+    ]);
+  });
+
+  test("is an addition and a removal where nothing went under another name", () => {
+    const after = { ...before, roles: { planner, coder: { ...planner, description: "codes" } } };
+    expect(changesOf(before, after)).toEqual([
       { kind: "removed", what: "role tester" },
       { kind: "added", what: "role coder" },
     ]);
@@ -31,13 +38,28 @@ describe("what changed between two descriptors", () => {
       stepWorkflow: { version: "3.18", document: JSON.stringify({ name: "a", steps }) },
     });
     const changes = changesOf(
-      of([{ id: "Set_A", value: 1 }, { id: "Stop_B" }]),
-      of([{ id: "Set_A", value: 2 }, { id: "Stop_C" }]),
+      of([{ id: "Set_A", value: 1 }, { id: "Stop_B" }, { id: "Noop_D", next: "RETURN" }]),
+      of([{ id: "Set_A", value: 2 }, { id: "Stop_C" }, { id: "Noop_E", next: "Stop_C" }]),
     );
     expect(changes.map(({ kind, what }) => `${kind} ${what}`)).toEqual([
       "changed step Set_A",
-      "removed step Stop_B",
-      "added step Stop_C",
+      "removed step Noop_D",
+      "renamed step",
+      "added step Noop_E",
     ]);
   });
+});
+
+test("a source that went is found again under the name of the one that is most like it", () => {
+  const lines = (...all: string[]) => all.join("\n");
+  const text = lines("import a", "export const b = 1;", "export const c = 2;", "d();", "e();");
+  const gone = new Map([
+    ["flow.ts", text],
+    ["lib/ask.ts", lines("ask", "why", "when")],
+  ]);
+  const come = new Map([
+    ["review.ts", text.replace("c = 2", "c = 3")],
+    ["new.ts", lines("something", "else", "altogether")],
+  ]);
+  expect([...renamesOf(gone, come)]).toEqual([["review.ts", "flow.ts"]]);
 });

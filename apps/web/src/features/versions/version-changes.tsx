@@ -54,7 +54,7 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
   return (
     <ul className="grid gap-2">
       {changes.map((change) => (
-        <ChangeRow key={change.what} change={change} />
+        <ChangeRow key={`${change.what} ${change.after}`} change={change} />
       ))}
     </ul>
   );
@@ -64,6 +64,7 @@ const icons = {
   added: <Plus className="text-green" />,
   removed: <Minus className="text-red" />,
   changed: <PenLine className="text-amber" />,
+  renamed: <PenLine className="text-amber" />,
 } as const;
 
 const isShort = (text: string): boolean => text.length <= 100 && !text.includes("\n");
