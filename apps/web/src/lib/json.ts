@@ -16,17 +16,21 @@ export function readObject(text: string): Read<Record<string, unknown>> {
   return { value: null, problem: problem ?? "It must be an object: { … }" };
 }
 
+/** What is longer is read by nobody as a whole. */
+const mostFormatted = 500_000;
+
 /** What is nested deeper than this is read by nobody, and its lines would be mostly blanks. */
 const deepest = 60;
 
 /**
- * A value as JSON in lines; in one line where that has no more than `shortest` characters, or is nested
- * too deeply for lines. Null where it is nested so deeply that it can't be written at all.
+ * A value as JSON in lines; in one line where that has no more than `shortest` characters, or is too long or
+ * nested too deeply for lines. Null where it is nested so deeply that it can't be written at all.
  */
 export function formatJson(value: unknown, shortest = 0): string | null {
   try {
     const line = JSON.stringify(value) ?? "undefined";
-    const isLine = line.length <= shortest || depthOf(line) > deepest;
+    const isLine =
+      line.length <= shortest || line.length > mostFormatted || depthOf(line) > deepest;
     return isLine ? line : JSON.stringify(value, null, 2);
   } catch (error) {
     if (error instanceof RangeError) return null;
@@ -34,18 +38,44 @@ export function formatJson(value: unknown, shortest = 0): string | null {
   }
 }
 
+const [quote, backslash, ...brackets] = ['"', "\\", "{", "[", "}", "]"].map((letter) =>
+  letter.charCodeAt(0),
+);
+
+/** How deeply a JSON text is nested, as far as that is of interest here. */
 function depthOf(json: string): number {
   let depth = 0;
   let most = 0;
   let isInText = false;
-  for (let at = 0; at < json.length; at += 1) {
-    const letter = json[at];
-    if (letter === '"') isInText = !isInText;
-    else if (isInText) at += letter === "\\" ? 1 : 0;
-    else if (letter === "{" || letter === "[") most = Math.max(most, (depth += 1));
-    else if (letter === "}" || letter === "]") depth -= 1;
+  for (let at = 0; at < json.length && most <= deepest; at += 1) {
+    const letter = json.charCodeAt(at);
+    if (letter === quote) isInText = !isInText;
+    else if (isInText) at += letter === backslash ? 1 : 0;
+    else if (letter === brackets[0] || letter === brackets[1]) most = Math.max(most, (depth += 1));
+    else if (letter === brackets[2] || letter === brackets[3]) depth -= 1;
   }
   return most;
+}
+
+/** Whether the JSON of a value has more than so many characters, about: no more is looked at than it takes to know. */
+export function isMoreThan(value: unknown, most: number): boolean {
+  let left = most;
+  const take = (one: unknown): boolean => {
+    left -= typeof one === "string" ? one.length + 3 : 6;
+    if (left < 0 || typeof one !== "object" || one === null) return left < 0;
+    for (const name in one) {
+      left -= Array.isArray(one) ? 0 : name.length + 3;
+      if (take((one as Record<string, unknown>)[name])) return true;
+    }
+    return false;
+  };
+  try {
+    return take(value);
+  } catch (error) {
+    // It is nested more deeply than it can be gone through: that is shown as such.
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
 }
 
 /** What a record holds by a name that it was given; not what every object has by names of its own. */

@@ -1,6 +1,7 @@
 import { diffLines, diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import { counted } from "../lib/format.ts";
+import { LongText } from "./prose.tsx";
 
 const signs = { same: " ", added: "+", removed: "−" } as const;
 
@@ -59,7 +60,7 @@ type DiffLine =
   | { kind: "skipped"; count: number; key: number };
 
 /** Texts that differ in more than this are not compared: it would hold the page up. */
-const most = { maxEditLength: 2_000, timeout: 500 };
+const most = { maxEditLength: 2_000, timeout: 50 };
 
 /**
  * The lines of two texts, one below the other as in a patch. Of the lines that both have, `around` are
@@ -109,10 +110,10 @@ export function Pieces({ pieces, side, code = false }: PiecesProps) {
             key={at}
             className={`rounded-[3px] text-inherit ${side === "a" ? "bg-red-mark" : "bg-green-mark"}`}
           >
-            {text}
+            {text.length > longest ? <LongText text={text} /> : text}
           </mark>
         ) : (
-          <span key={at}>{text}</span>
+          <span key={at}>{text.length > longest ? <LongText text={text} /> : text}</span>
         ),
       )}
     </div>

@@ -8,6 +8,7 @@ const MarkdownText = lazy(() => import("./markdown.tsx"));
 const mostLines = 24;
 const mostLetters = 2_400;
 const mostGrowing = 20_000;
+const mostFormatted = 500_000;
 
 type Props = {
   text: string;
@@ -26,9 +27,10 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
   const isCut = isLong && !isWhole;
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
+  const isHuge = part.length > pieceLetters;
   const plain = (
     <div className={json === null ? "anywhere" : "code anywhere"}>
-      {part}
+      {isHuge ? <LongText text={part} /> : part}
       {isGrowing && (
         <span
           className="ml-px inline-block h-[1em] w-[0.45em] animate-blink rounded-[1px] bg-accent align-[-0.12em]"
@@ -55,6 +57,41 @@ export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
   );
 }
 
+/** So much of a text is laid out at once. */
+const pieceLetters = 80_000;
+
+/** A text of any length, of which more is shown each time that it is asked for. */
+export function LongText({ text }: { text: string }) {
+  const [pieces, setPieces] = useState(1);
+  const ends = useMemo(() => endsOf(text), [text]);
+  const shown = ends.slice(0, pieces);
+  const left = text.length - (shown.at(-1) ?? 0);
+  return (
+    <>
+      {shown.map((end, index) => (
+        <div key={end} className="[content-visibility:auto]">
+          {text.slice(shown[index - 1] ?? 0, end)}
+        </div>
+      ))}
+      {left > 0 && (
+        <Button small onClick={() => setPieces(pieces + 1)}>
+          Show more of {size(left)}
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** Where the pieces of a text end: behind a line, unless that is very long. */
+function endsOf(text: string): number[] {
+  const ends: number[] = [];
+  for (let from = 0; from < text.length; from = ends.at(-1) ?? text.length) {
+    const line = text.lastIndexOf("\n", from + pieceLetters) + 1;
+    ends.push(Math.min(text.length, line > from ? line : from + pieceLetters));
+  }
+  return ends;
+}
+
 /** The end of a text that grows: formatting a long one again with each word would block the page. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
@@ -64,9 +101,9 @@ function endOf(text: string): string {
 const amountOf = (text: string, lines: number): string =>
   lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
 
-/** A text that is JSON, formatted; null when it is none. */
+/** A text that is JSON, formatted; null when it is none, or so much that its reader would wait for it. */
 function jsonIn(text: string): string | null {
-  if (!/^\s*[{[]/.test(text)) return null;
+  if (text.length > mostFormatted || !/^\s*[{[]/.test(text)) return null;
   const { value, problem } = readJson(text);
   return problem === null ? formatJson(value) : null;
 }

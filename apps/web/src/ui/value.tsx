@@ -1,12 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { FileText } from "lucide-react";
-import { type ComponentProps, createContext, type ReactNode, useContext, useState } from "react";
-import { size } from "../lib/format.ts";
-import { formatJson } from "../lib/json.ts";
+import {
+  type ComponentProps,
+  createContext,
+  type ReactNode,
+  useContext,
+  useMemo,
+  useState,
+} from "react";
+import { count, size } from "../lib/format.ts";
+import { formatJson, isMoreThan } from "../lib/json.ts";
 import type { TruncatedValue } from "@uncaged/workflow";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";
+import { LongText } from "./prose.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 
 /** A value for a reader: text as text, all else as JSON; a truncated one opens in full. */
@@ -20,17 +28,48 @@ export function Value({ value }: { value: unknown }) {
     );
   }
   if (isTruncated(value)) return <Whole value={value}>{(full) => <Value value={full} />}</Whole>;
-  if (typeof value === "string") return <span className="anywhere">{textOf(value)}</span>;
+  if (typeof value === "string") {
+    const text = textOf(value);
+    const isLong = text.length > mostText;
+    return <div className="anywhere">{isLong ? <LongText text={text} /> : text}</div>;
+  }
+  if (typeof value === "object" && value !== null && isMoreThan(value, mostText)) {
+    return <Entries of={value} />;
+  }
   return <code className="code anywhere">{textOf(value)}</code>;
 }
 
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
-  const entries = Object.entries(values);
-  if (entries.length === 0) return <Nothing>Nothing.</Nothing>;
-  const facts = entries.map(
-    ([name, value]): Fact => [<code key={name}>{name}</code>, <Value key={name} value={value} />],
+  if (Object.keys(values).length === 0) return <Nothing>Nothing.</Nothing>;
+  return <Entries of={values} />;
+}
+
+/** More of a value than this is shown by its parts, each on its own. */
+const mostText = 20_000;
+const entriesAtOnce = 50;
+
+/** The items of a list or an object, some at once. */
+function Entries({ of }: { of: object }) {
+  const [shown, setShown] = useState(entriesAtOnce);
+  const names = useMemo(() => Object.keys(of), [of]);
+  const values = of as Readonly<Record<string, unknown>>;
+  const facts = names
+    .slice(0, shown)
+    .map(
+      (name): Fact => [<code key={name}>{name}</code>, <Value key={name} value={values[name]} />],
+    );
+  return (
+    <div className="flex flex-col items-start gap-3.5 *:w-full">
+      <Facts facts={facts} look="list" />
+      {names.length > shown && (
+        <div>
+          <Button small onClick={() => setShown(shown + 2 * entriesAtOnce)}>
+            Show more of {count(names.length - shown)}
+          </Button>
+        </div>
+      )}
+    </div>
   );
-  return <Facts facts={facts} look="list" />;
 }
 
 export function Nothing({ children }: { children: ReactNode }) {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/api-types";
 import { useMemo, useState } from "react";
-import { counted } from "../../lib/format.ts";
+import { counted, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { forkThread, type ForkPoint } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
@@ -73,6 +73,18 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
 }
 
+/** A longer text would hold up the page at each key. */
+const mostEdited = 200_000;
+
+const shownOf = (text: string): string =>
+  text.length > mostEdited ? `${text.slice(0, mostEdited / 100)}…` : text;
+
+const editable = ({ length }: string) =>
+  length > mostEdited && {
+    readOnly: true,
+    hint: `It has ${size(length)}: too much to be edited here. The new thread has it as it is.`,
+  };
+
 /** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
 function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
@@ -80,7 +92,9 @@ function ForkForm({ thread, steps, point, onClose }: Props) {
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
-  const problems = useMemo(() => problemsIn(draft), [draft]);
+  // What nobody has edited was JSON before, and may be long.
+  const meta = draft.meta === before.meta ? "{}" : draft.meta;
+  const problems = useMemo(() => problemsIn({ ...draft, meta }), [draft, meta]);
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
   const promptField = (
     <TextArea
@@ -106,17 +120,19 @@ function ForkForm({ thread, steps, point, onClose }: Props) {
         <>
           <TextArea
             autoFocus
+            {...editable(before.content)}
             label={`Content of step ${kept.number}, ${kept.role}`}
             rows={7}
-            value={draft.content}
+            value={shownOf(draft.content)}
             onChange={({ target }) => set({ content: target.value })}
           />
           <TextArea
             code
             label={`Meta of step ${kept.number}, ${kept.role}`}
             hint="JSON. What you change here is what the next role reads."
+            {...editable(before.meta)}
             rows={7}
-            value={draft.meta}
+            value={shownOf(draft.meta)}
             problem={problems.meta}
             onChange={({ target }) => set({ meta: target.value })}
           />
