@@ -144,8 +144,7 @@ test("what a version changed is shown, and the workflow is rolled back", async (
   const page = await open(serving, "/workflows");
   await page.getByRole("link", { name: "greet", exact: true }).click();
   const newest = page.getByRole("article", { name: `Version ${before.hash}` });
-  await newest.getByText("role host added").waitFor();
-  await newest.getByText("role greeter removed").waitFor();
+  await newest.getByText(/role renamed: greeter/).waitFor();
   await newest.getByText("greets all").first().waitFor();
   await newest.getByRole("button", { name: /what changed in the source/ }).click();
   const patch = newest.getByRole("region", { name: /^Changes in/ }).first();
