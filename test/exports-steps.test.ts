@@ -117,9 +117,11 @@ describe("the exported names of the step workflows", () => {
   test("of @uncaged/workflow-steps/source", () => {
     expect(listOf("workflow-steps/src/source")).toMatchInlineSnapshot(`
       "checkedDocument
+      findIn
       readDocument
       stepsSource
       type CheckedDocument
+      type FindWorkflow
       type StepsSource"
     `);
   });

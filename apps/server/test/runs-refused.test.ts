@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { failing, writer } from "./flows.ts";
 import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
@@ -40,6 +42,26 @@ describe("a workflow that is sent along", () => {
     });
     expect((await running.until(again, "completed")).variables).toMatchObject({ $n: 42 });
   });
+
+  test("runs a workflow of the server's folder, or a registered one, by its path", async () => {
+    const child = { ...own, name: "child" };
+    writeFileSync(join(serving.folder, "child.json"), JSON.stringify(child));
+    for (const workflow_path of ["/child.json", "story"]) {
+      const input = { workflow_path, mode: "validate" };
+      const steps = [{ id: "Tool_WorkflowRun", input, out: "$n", next: "RETURN" }];
+      const registry = { vars: ["$n(OBJECT)"] };
+      const runID = await running.run({ workflow: { ...own, registry, steps } });
+      expect((await running.until(runID, "completed")).variables.$n).toMatchObject({ valid: true });
+    }
+    for (const workflow_path of ["../child.json", "missing.json", "/etc/hostname"]) {
+      const steps = [{ id: "Tool_WorkflowRun", input: { workflow_path }, next: "RETURN" }];
+      const refused = await running.post("run", { workflow: { ...own, steps } });
+      expect(refused).toMatchObject({
+        status: 400,
+        body: { error: expect.stringContaining("can't be read") },
+      });
+    }
+  }, 60_000);
 
   test("is refused with each of its errors", async () => {
     const steps = [{ id: "Set_A", target: "$none", value: 1, next: "Set_B" }];

@@ -1,5 +1,5 @@
 // Entry point 3: step workflows as texts: read, checked, and made into sources of bundles.
 
-export { type StepsSource, stepsSource } from "./source/module.ts";
+export { findIn, type FindWorkflow, type StepsSource, stepsSource } from "./source/module.ts";
 export { type CheckedDocument, checkedDocument } from "./source/source.ts";
 export { readDocument } from "./source/source.ts";

@@ -1,5 +1,5 @@
 import { planRerun, Registry } from "@uncaged/workflow-steps";
-import { stepsSource } from "@uncaged/workflow-steps/source";
+import { findIn, type FindWorkflow, stepsSource } from "@uncaged/workflow-steps/source";
 import {
   type Host,
   isWorkflowError,
@@ -30,7 +30,8 @@ export async function startRun(
     const hint = '{"workflowName": "review", "params": {}}';
     throw WorkflowError.usage("BAD_REQUEST", "give either workflowName or workflow", hint);
   }
-  const named = workflowName ?? (await stored(host, workflow ?? {}));
+  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
+  const named = workflowName ?? (await stored(host, workflow ?? {}, find));
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
@@ -40,11 +41,12 @@ export async function startRun(
 }
 
 /** Builds a document and stores its bundle without a name: no workflow of that name is affected. */
-async function stored(host: Host, document: object): Promise<string> {
+async function stored(host: Host, document: object, find: FindWorkflow): Promise<string> {
   const files = new Map([[file, JSON.stringify(document)]]);
+  const source = stepsSource(() => undefined, { isClosed: true, find });
   try {
     return await withUpload(file, files, async (path) => {
-      const { hash } = await host.store(path, { sources: [stepsSource(() => undefined)] });
+      const { hash } = await host.store(path, { sources: [source] });
       return hash;
     });
   } catch (error) {

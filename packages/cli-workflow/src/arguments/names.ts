@@ -70,6 +70,12 @@ async function nearest(session: Session, name: string): Promise<string | null> {
 /** What makes a bundle of a step workflow, loaded for a file that may be one; its warnings are notes. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
-  const { stepsSource } = await import("@uncaged/workflow-steps/source");
-  return [stepsSource((warning) => session.note(`warning: ${warning}`))];
+  const { findIn, stepsSource } = await import("@uncaged/workflow-steps/source");
+  const { host } = session;
+  const find = findIn(process.cwd(), async (name) => {
+    const { documentsOf } = await import("@uncaged/workflow-steps");
+    const { hash } = await host.resolve(name);
+    return documentsOf(hash, await host.descriptor(hash));
+  });
+  return [stepsSource((warning) => session.note(`warning: ${warning}`), { find })];
 }

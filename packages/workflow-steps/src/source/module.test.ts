@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { stepsSource } from "./module.ts";
+import { basename, join } from "node:path";
+import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowDocument } from "../document/format.ts";
+import { findIn, stepsSource } from "./module.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "steps-module-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -31,6 +33,34 @@ async function adaptersFor(
   expect(code.includes("@uncaged/workflow-steps/adapters")).toBe(names.length > 0);
   return [...new Set(names)].toSorted();
 }
+
+test("a workflow that is not beside the file is looked for in the project, then by its name, with its parts", async () => {
+  const running = (path: string) =>
+    flow({ id: "Tool_WorkflowRun", input: { workflow_path: path } });
+  const leaf = flow({ id: "Set_A", target: "$a", value: "leaf" }) as WorkflowDocument;
+  const named = {
+    document: running("parts/b.json") as WorkflowDocument,
+    subflows: { "parts/b.json": running("parts/c.json") as WorkflowDocument, "parts/c.json": leaf },
+  };
+  const project = mkdtempSync(join(tmpdir(), "steps-project-"));
+  writeFileSync(join(project, "here.json"), JSON.stringify(leaf));
+  const find = findIn(project, async (name) => {
+    if (name === "known") return named;
+    throw new WorkflowError({ code: "WORKFLOW_NOT_FOUND", message: name });
+  });
+  const source = stepsSource(() => undefined, { find });
+  const built = (path: string) =>
+    source.module(JSON.stringify(running(path)), join(folder, "f.json"));
+  expect((await built("here.json")).code).toContain("leaf");
+  const { code } = await built("known");
+  for (const path of ["known", "known/parts/b.json", "known/parts/c.json"]) {
+    expect(code).toContain(`["${path}", JSON.parse(`);
+  }
+  for (const path of ["unknown", `../${basename(project)}/../x.json`]) {
+    expect(built(path)).rejects.toMatchObject({ code: "SUBFLOW_MISSING" });
+  }
+  rmSync(project, { recursive: true });
+});
 
 describe("the code that a step workflow becomes", () => {
   test("does not depend on spacing, the order of a step's fields or the language", async () => {

@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { isWorkflowError } from "@uncaged/workflow";
+import { readFile, realpath } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { KnownTools } from "../check/subject.ts";
 import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
-import { literalPath, runsWorkflow } from "../outline/outline.ts";
+import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
+import type { Documents } from "../state/state.ts";
 import { checkedDocument, gather, type Gathered } from "./source.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
@@ -16,7 +18,7 @@ export type StepsSource = {
 /**
  * Step workflows as sources of bundles: `.json`, `.yaml` and `.yml` files. A file is checked, and so are
  * those that its steps run by a literal path, relative to the file; all become one bundle, with the
- * default adapters that they use.
+ * default adapters that they use. What is not there is looked for with `find`.
  * `warn` gets each warning of the check, with file, line and column. With `isClosed` no file outside of the
  * document's folder is read.
  *
@@ -24,7 +26,7 @@ export type StepsSource = {
  */
 export function stepsSource(
   warn: (warning: string) => void,
-  { isClosed = false }: { isClosed?: boolean } = {},
+  { isClosed = false, find }: { isClosed?: boolean; find?: FindWorkflow } = {},
 ): StepsSource {
   const checked = (text: string, file: string) => {
     const { document, warnings } = checkedDocument(text, file, { tools: builtInTools });
@@ -34,22 +36,68 @@ export function stepsSource(
   return {
     matches: (file) => /\.(json|ya?ml)$/i.test(file),
     async module(text, file) {
-      const gathered = await gather(checked(text, file), file, async (path, step, by) => {
+      const known = new Map<string, WorkflowDocument>();
+      const gathered = await gather(checked(text, file), file, async (path, step, by, literal) => {
         const child = join(dirname(file), path);
         const parent = join(dirname(file), by);
+        const part = known.get(path);
+        if (part) return part;
         if (isClosed && path.startsWith("../")) throw unreadable(child, step, parent);
-        return checked(await readChild(child, step, parent), child);
+        const beside = await readChild(child);
+        if ("text" in beside) return checked(beside.text, child);
+        const name = literal.replace(/^\/+/, "");
+        const found = await find?.(name);
+        if (!found) throw unreadable(child, step, parent, beside.cause);
+        if ("text" in found) return checked(found.text, name);
+        return registered(name, found, known);
       });
       return { code: moduleCode(gathered), resolve: ownFiles() };
     },
   };
 }
 
-async function readChild(path: string, step: string, by: string): Promise<string> {
+/** What a literal path leads to that is no file beside the one that names it: a text, or a registered workflow. */
+export type FindWorkflow = (path: string) => Promise<{ text: string } | Documents | null>;
+
+/** Looks in the project's folder, and not outside of it, then among the registered workflows. */
+export const findIn =
+  (folder: string, named: (name: string) => Promise<Documents>): FindWorkflow =>
+  async (path) => {
+    const [home, real] = await Promise.all([folder, join(folder, path)].map(realPath));
+    if (home && real?.startsWith(`${home}${sep}`)) {
+      const file = await readChild(real);
+      if ("text" in file) return file;
+    }
+    return await named(path).catch((error: unknown) => {
+      if (isWorkflowError(error)) return null;
+      throw error;
+    });
+  };
+
+const realPath = (path: string): Promise<string | null> => realpath(path).catch(() => null);
+
+/** A registered workflow, whose own parts get names that no other's have. */
+function registered(
+  name: string,
+  { document, subflows }: Documents,
+  known: Map<string, WorkflowDocument>,
+): WorkflowDocument {
+  const renamed = ({ steps, ...rest }: WorkflowDocument): WorkflowDocument => ({
+    ...rest,
+    steps: steps.map((step) => {
+      const path = runsWorkflow(step) ? literalPath(step) : null;
+      return path === null ? step : withPath(step, `/${name}/${path}`);
+    }),
+  });
+  for (const [path, part] of Object.entries(subflows)) known.set(`${name}/${path}`, renamed(part));
+  return renamed(document);
+}
+
+async function readChild(path: string): Promise<{ text: string } | { cause: unknown }> {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path)) };
   } catch (cause) {
-    throw unreadable(path, step, by, cause);
+    return { cause };
   }
 }
 
@@ -57,7 +105,7 @@ const unreadable = (path: string, step: string, by: string, cause?: unknown) =>
   failure(
     "SUBFLOW_MISSING",
     `${by}: ${step}: the workflow ${path} can't be read`,
-    "a literal workflow_path is relative to the file that names it",
+    "a literal workflow_path is relative to the file that names it, else to the project's folder, else a registered name",
     { cause },
   );
 

@@ -58,7 +58,7 @@ export type Gathered = {
 export async function gather(
   document: WorkflowDocument,
   file: string,
-  read: (path: string, step: string, by: string) => Promise<WorkflowDocument>,
+  read: (path: string, step: string, by: string, literal: string) => Promise<WorkflowDocument>,
 ): Promise<Gathered> {
   /** Documents that name those that they run; `depth` counts the workflows below one. */
   const linked = new Map<string, { document: WorkflowDocument; depth: number }>();
@@ -80,7 +80,7 @@ export async function gather(
       const way = [...chain, path];
       if (chain.includes(path)) throw cycle(way);
       if (chain.length > mostDepth) throw tooDeep(way);
-      const child = linked.get(path) ?? (await link(await read(path, step.id, by), way));
+      const child = linked.get(path) ?? (await link(await read(path, step.id, by, literal), way));
       if (chain.length + child.depth > mostDepth) throw tooDeep(way);
       linked.set(path, child);
       depth = Math.max(depth, child.depth + 1);
