@@ -51,9 +51,14 @@ export class ApiDocument {
     const schema = described.content[type]?.schema;
     if (!schema) return [`${place} is of the type ${type}`];
     if (type !== "application/json") return [];
-    const validate = this.#ajv.compile(this.#closed(schema));
-    if (validate(JSON.parse(text))) return [];
-    const why = validate.errors ?? [];
+    const value: unknown = JSON.parse(text);
+    // As any client would check it, and without keys that are not described.
+    const { components } = this.#description;
+    const asIs = this.#ajv.compile({ ...schema, components });
+    const closed = this.#ajv.compile(this.#closed(schema));
+    const why = [asIs, closed].flatMap((validate) =>
+      validate(value) ? [] : (validate.errors ?? []),
+    );
     return why.map(
       (one) => `${place} ${one.instancePath} ${one.message} ${JSON.stringify(one.params)}`,
     );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { ApiDocument, type ApiDescription } from "./api-document.ts";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
 
@@ -205,4 +206,14 @@ test("what is refused whatever the path is answered as it is described", async (
 test("no path was passed over: each has given all but what is the same for all of them", () => {
   const left = document.unseen.filter((one) => !/ (400|404|408|409|413|429)$/.test(one));
   expect(left).toEqual([]);
+});
+
+test("the description is clean by the rules of a linter", async () => {
+  const source = await (await serving.fetch("/api/openapi.json")).text();
+  const config = await createConfig({ extends: ["recommended"] });
+  const found = await lintFromString({ source, absoluteRef: "/openapi.json", config });
+  expect(
+    found.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
+  ).toEqual([]);
+  expect(source).not.toMatch(/"allOf":\[[^\]]*"null"/);
 });

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/workflow.ts";
+import { orNull } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
 import { addFiles } from "./upload.ts";
 
@@ -67,7 +68,7 @@ export function workflowRoutes({ host }: Context) {
   routes.add("GET /bundles/{workflow}/descriptor", {
     summary: "The descriptor of a version",
     params: request.versionPath,
-    answer: ["Null when its file can't be read.", schema.descriptorSchema.nullable()],
+    answer: ["Null when its file can't be read.", orNull(schema.descriptorSchema)],
     run: async ({ params }) => (await host.version(params.workflow)).descriptor,
   });
   routes.add("GET /bundles/{workflow}/form", {

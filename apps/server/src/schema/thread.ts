@@ -7,6 +7,7 @@ import {
   number,
   optionalNumber,
   optionalText,
+  orNull,
   text,
   threadId,
 } from "./value.ts";
@@ -61,7 +62,7 @@ export const threadSchema = z
     forkFrom: forkFromSchema.nullable(),
     pid: number.nullable(),
     stepCount: number.describe("How many steps it has, also with steps=false."),
-    last: stepSchema.nullable().describe("Its last step."),
+    last: orNull(stepSchema).describe("Its last step."),
     failure: z
       .looseObject({ name: text, step: number })
       .nullable()
@@ -136,7 +137,7 @@ export const ledgerSchema = z
   })
   .openapi("Ledger");
 
-const step = stepSchema.nullable();
+const step = orNull(stepSchema);
 
 export const diffSchema = z
   .object({

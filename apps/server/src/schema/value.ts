@@ -13,6 +13,9 @@ export const threadId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 export const hash = text.openapi({ example: "EYHPV6X8XHTCS" });
 export const milliseconds = number.describe("Milliseconds since the epoch, UTC.");
 
+/** A schema with a name of its own, or null: no reference can be widened by keywords beside it. */
+export const orNull = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, z.null()]);
+
 export const flag = z.enum(["true", "false"]).optional();
 
 export const count = (least: number, most: number) =>

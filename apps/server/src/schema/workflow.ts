@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { hash, milliseconds, number, text } from "./value.ts";
+import { hash, milliseconds, number, orNull, text } from "./value.ts";
 
 const jsonSchema = z.union([z.boolean(), z.record(text, z.unknown())]);
 
@@ -20,7 +20,7 @@ export const workflowSchema = z
     hash,
     timestamp: milliseconds,
     history: z.array(z.object({ hash, timestamp: milliseconds })),
-    descriptor: descriptorSchema.nullable(),
+    descriptor: orNull(descriptorSchema),
   })
   .openapi("Workflow");
 
@@ -50,7 +50,7 @@ export const bundleSchema = z
     workflow: text.describe("The name it was asked by, or the hash."),
     hash,
     bytes: number,
-    descriptor: descriptorSchema.nullable(),
+    descriptor: orNull(descriptorSchema),
     sources: z
       .array(text)
       .describe("The files that it was built from, as far as its source map holds their text."),

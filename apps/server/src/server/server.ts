@@ -125,6 +125,7 @@ const info = {
   description:
     "Workflows and their threads, over one storage root. Every request needs the token: " +
     "Authorization: Bearer, or the cookie that the printed URL sets.",
+  license: { name: "MIT", identifier: "MIT" },
 };
 
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
@@ -152,8 +153,8 @@ function makeApp(
   app.route("/api", api);
   app.use("/workflow/*", limited, untypedAsJson);
   app.route("/workflow", runRoutes(context));
-  const document = { openapi: "3.1.0", info: { ...info, version }, security: [{ token: [] }] };
-  app.doc31("/api/openapi.json", document);
+  let described: object | undefined;
+  app.get("/api/openapi.json", (c) => c.json((described ??= describe(app, version))));
   app.get("*", (c, next) => {
     const { path } = c.req;
     return (isPagePath(path) && files(path, c.req.raw.headers)) || next();
@@ -167,6 +168,26 @@ function makeApp(
     throw error;
   });
   return app;
+}
+
+/** The API as OpenAPI describes it; an operation is named by its method and path. */
+function describe(app: OpenAPIHono, version: string): object {
+  const document = app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: { ...info, version },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }],
+  });
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
+    const words = path.split(/[/{}]+/).filter((word) => word !== "" && word !== "api");
+    const name = words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join("");
+    const named = Object.entries(item).map(([method, operation]) => [
+      method,
+      { operationId: `${method}${name}`, ...operation },
+    ]);
+    return [path, Object.fromEntries(named)] as const;
+  });
+  return { ...document, paths: Object.fromEntries(paths) };
 }
 
 // Nobody can open a page at the address that means all addresses.
