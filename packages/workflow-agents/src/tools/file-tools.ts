@@ -78,11 +78,38 @@ export const editFile = tool({
       const problem = `has the text ${places} times, in ${linesOf(pieces, oldText)}`;
       throw editError(place.name, problem, "give more of the text around it, or set all to true");
     }
-    await writeConfined(cwd, path, pieces.join(newText));
+    const after = pieces.join(newText);
+    await writeConfined(cwd, path, after);
     const times = places === 1 ? "" : ` in ${places} places`;
-    return { result: `changed ${place.name}${times}`, path: place.name, places };
+    const diff = diffOf(place.name, text, after);
+    return { result: `changed ${place.name}${times}`, path: place.name, places, diff };
   },
 });
+
+const around = 3;
+
+/** The change of a text as a unified diff of one hunk, from its first line that changed to its last. */
+function diffOf(name: string, before: string, after: string): string {
+  const [old, changed] = [before.split("\n"), after.split("\n")];
+  const shorter = Math.min(old.length, changed.length);
+  let first = 0;
+  while (first < shorter && old[first] === changed[first]) first += 1;
+  let last = 0;
+  while (last < shorter - first && old.at(-1 - last) === changed.at(-1 - last)) last += 1;
+  const from = Math.max(0, first - around);
+  const to = Math.max(0, last - around);
+  const range = (lines: string[]) => `${from + 1},${lines.length - to - from}`;
+  const marked = (mark: string, lines: string[]) => lines.map((line) => mark + line);
+  return [
+    `--- a/${name}`,
+    `+++ b/${name}`,
+    `@@ -${range(old)} +${range(changed)} @@`,
+    ...marked(" ", old.slice(from, first)),
+    ...marked("-", old.slice(first, old.length - last)),
+    ...marked("+", changed.slice(first, changed.length - last)),
+    ...marked(" ", old.slice(old.length - last, old.length - to)),
+  ].join("\n");
+}
 
 function linesOf(pieces: readonly string[], text: string): string {
   const breaks = (piece: string) => piece.split("\n").length - 1;

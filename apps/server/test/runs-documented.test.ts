@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  documentedFiles,
+  documentedSteps,
+} from "../../../packages/workflow-steps/test/documented-steps.ts";
+import { Running } from "./running.ts";
+
+let running: Running;
+beforeAll(async () => {
+  running = await Running.start();
+  for (const [path, text] of Object.entries(documentedFiles)) {
+    const file = join(running.serving.folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+}, 120_000);
+afterAll(() => running.stop(), 120_000);
+
+test.each(documentedSteps)(
+  "$what runs over REST as it stands",
+  async ({ document, variables }) => {
+    const runID = await running.run({ workflow: document });
+    const ended = document.steps.some(({ id }) => id === "Stop_End") ? "stopped" : "completed";
+    expect((await running.until(runID, ended)).variables).toMatchObject(variables);
+  },
+  60_000,
+);
