@@ -158,6 +158,16 @@ export class User {
     attempt(() => send("SIGCONT"));
   }
 
+  /** Now and then kills the worker of a version as soon as it has acknowledged something. */
+  #killBehind(hash: string): void {
+    if (!this.#product.isHarsh || this.#random.next() > 0.3) return;
+    for (const worker of this.#product.workers()) {
+      if (worker.hash !== hash) continue;
+      this.#product.counts.kills += 1;
+      attempt(() => process.kill(worker.pid, "SIGKILL"));
+    }
+  }
+
   get #isByServer(): boolean {
     return this.#random.next() < 0.4 && this.#product.server !== null;
   }
@@ -215,6 +225,7 @@ export class User {
     const value = this.#usage.taken(verb, answer);
     if (!value) return;
     this.#product.note("started", String(value.threadId), String(value.hash));
+    this.#killBehind(String(value.hash));
     if (value.result) this.#product.note("ended", String(value.threadId), String(value.status));
   }
 
@@ -253,6 +264,7 @@ export class User {
     this.#product.note("try-kill", row.threadId);
     const value = await this.#control("kill", row, ...(force ? ["--force"] : []));
     if (value) this.#product.note("killed", row.threadId);
+    if (value) this.#killBehind(row.hash);
   }
 
   async #remove(rows: Row[]): Promise<void> {
@@ -285,7 +297,9 @@ export class User {
     const answer = this.#isByServer
       ? await this.#product.request("POST", `/api/threads/${row.threadId}/input`, { content })
       : await this.#product.command("resume", row.threadId, "--input", content);
-    if (this.#usage.taken("input", answer)) this.#product.note("answered", row.threadId, content);
+    if (!this.#usage.taken("input", answer)) return;
+    this.#product.note("answered", row.threadId, content);
+    this.#killBehind(row.hash);
   }
 
   async #keepVersions(): Promise<void> {
