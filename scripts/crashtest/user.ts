@@ -159,8 +159,8 @@ export class User {
   }
 
   /** Now and then kills the worker of a version as soon as it has acknowledged something. */
-  #killBehind(hash: string): void {
-    if (!this.#product.isHarsh || this.#random.next() > 0.3) return;
+  #killBehind(hash: string, chance = 0.3): void {
+    if (!this.#product.isHarsh || this.#random.next() > chance) return;
     for (const worker of this.#product.workers()) {
       if (worker.hash !== hash) continue;
       this.#product.counts.kills += 1;
@@ -321,11 +321,14 @@ export class User {
     this.#usage.taken("remove", await this.#product.command("remove", name));
     if (this.#random.next() < 0.3) return;
     const words = optionWords(options);
-    const collected = this.#product.command("gc");
+    const collected = this.#random.next() < 0.4 ? this.#product.command("gc") : null;
     const answer = await this.#product.command("run", String(added.hash), ...words);
-    this.#usage.taken("gc", await collected);
+    if (collected) this.#usage.taken("gc", await collected);
     const value = this.#usage.taken("run", answer, ["BUNDLE_MISSING", "WORKFLOW_NOT_FOUND"]);
-    if (value) this.#product.note("started", String(value.threadId), String(value.hash));
+    if (!value) return;
+    this.#product.note("started", String(value.threadId), String(value.hash));
+    this.#killBehind(String(value.hash), 0.7);
+    this.#usage.taken("gc", await this.#product.command("gc"));
   }
 }
 
