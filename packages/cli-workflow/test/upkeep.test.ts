@@ -1,5 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
-import { appendFileSync, chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { Store, playBundle, playStore, programWords, removeFolders } from "./program.ts";
 
@@ -98,6 +105,11 @@ test("gc takes away what nothing needs, and a dry run nothing", async () => {
   writeFileSync(changed, `${readFileSync(playBundle, "utf8")}\n// other\n`);
   const hash = await store.ok(["add", "other", changed]);
   await store.ok(["remove", "other"]);
+  expect(await store.ok(["gc", "--dry-run"])).toBe("");
+  const longAgo = new Date(Date.now() - 7_200_000);
+  for (const ending of ["esm.js", "yaml"]) {
+    utimesSync(join(store.root, "bundles", `${hash}.${ending}`), longAgo, longAgo);
+  }
   const before = store.tree();
   expect(await store.ok(["gc", "--dry-run"])).toBe(hash);
   expect(store.tree()).toEqual(before);

@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -127,14 +128,29 @@ test("threads that fail at once are never seen interrupted, however soon one loo
 }, 60_000);
 
 describe("a log that a worker takes over", () => {
-  test("is written into another file first when the worker before was lost", async () => {
-    const { store, ref, path } = await running();
+  for (const durability of ["step", "os"] as const) {
+    test(`is written into another file first when the worker before was lost: ${durability}`, async () => {
+      const { store, ref, path } = await running();
+      await store.signalWorkers("SIGKILL");
+      const { ino } = statSync(path);
+      await resumeThread(store.root, ref, { env: {}, durability });
+      expect(statSync(path).ino).not.toBe(ino);
+      const { steps } = await store.read(ref);
+      await store.whenSteps(ref, steps.length + 2);
+    });
+  }
+
+  test("whose end was synced but not shown is shown by a resume, which is no error", async () => {
+    const store = new TestStore();
+    const ref = await store.start(await store.add(counter));
+    const path = dataPath(store.root, ref.hash, ref.threadId);
+    await store.whenStatus(ref, "completed");
     await store.signalWorkers("SIGKILL");
-    const { ino } = statSync(path);
+    truncateSync(path, statSync(path).size - 1);
+    expect((await store.read(ref)).status).toBe("interrupted");
     await resumeThread(store.root, ref, { env: {} });
-    expect(statSync(path).ino).not.toBe(ino);
-    const { steps } = await store.read(ref);
-    await store.whenSteps(ref, steps.length + 2);
+    expect((await store.read(ref)).status).toBe("completed");
+    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("THREAD_ENDED");
   });
 
   test("stays in its file when the worker before left in order", async () => {

@@ -19,6 +19,7 @@ import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
+  bundleFiles,
   bundlePath,
   bundlesDir,
   dataPath,
@@ -44,7 +45,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const store = (text: string) =>
+/** Stores a bundle, as if it had been two hours ago. */
+async function store(text: string): Promise<string> {
+  const hash = await storeNow(text);
+  for (const path of bundleFiles(root).get(hash) ?? []) utimesSync(path, twoHoursAgo, twoHoursAgo);
+  return hash;
+}
+
+const storeNow = (text: string) =>
   putBundle(root, new TextEncoder().encode(text), { descriptor: { description: text, roles: {} } });
 
 async function add(name: string, text: string): Promise<string> {
@@ -92,6 +100,14 @@ describe("a bundle stays when it is needed by", () => {
     const hash = await store("a");
     write(dataPath(root, hash, one), "no record at all", twoHoursAgo);
     expect((await collectGarbage(root)).removed).toEqual([]);
+  });
+
+  test("who has just stored it and is about to start it", async () => {
+    const hash = await storeNow("a");
+    expect(await collectGarbage(root, { dryRun: true })).toMatchObject({ removed: [], kept: 1 });
+    expect(await collectGarbage(root)).toMatchObject({ removed: [], kept: 1 });
+    const later = await collectGarbage(root, { now: Date.now() + 7_200_000 });
+    expect(later.removed).toEqual([hash]);
   });
 
   test("a live worker, also in a dry run", async () => {

@@ -28,8 +28,8 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * Takes away every bundle that no name, no history, no thread and no live worker needs, and what
- * crashes left behind more than an hour ago. With `dryRun` it only reports so and writes nothing.
+ * Takes away every bundle that no name, no history, no thread and no live worker needs, unless it was stored less
+ * than an hour ago, and what crashes left behind longer ago than that. With `dryRun` it only reports so and writes nothing.
  *
  * Bundles go to `trash/<time>-<hash>/`, and a `gc` a day later deletes them. It runs under the registry's
  * lock, so that no `add` falls between, and moves a bundle under its hash's lock, so that no worker begins
@@ -67,7 +67,9 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
     const take = () => !act || discard(root, hash, files, now);
-    if (needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
+    // Whoever has stored it may be about to name it or to start it.
+    const isFresh = files.some((path) => (stat(path)?.mtimeMs ?? 0) >= now - hourMs);
+    if (isFresh || needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
     else {
       garbage.removed.push(hash);
       garbage.bytes += bytes;

@@ -122,7 +122,8 @@ export class LogWriter {
     writing: Writing,
     isNew: boolean,
   ): LogWriter {
-    const { syncer } = writing;
+    // A log is renewed to have it on the disk, also where its steps are not synced.
+    const isSynced = !isNew || writing.syncer !== null;
     const { files } = system;
     const aside = asideName(path);
     let fd: number | null = null;
@@ -131,10 +132,10 @@ export class LogWriter {
       fd = openOwnFile(aside, O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
       const writer = new LogWriter(path, fd, { size: 0, sum: firstSum }, writing);
       fillFile(writer);
-      if (syncer) files.syncData(fd);
+      if (isSynced) files.syncData(fd);
       files.rename(aside, path);
       named = isNew ? path : null;
-      if (syncer) files.syncFolder(dirname(path));
+      if (isSynced) files.syncFolder(dirname(path));
       return writer;
     } catch (error) {
       if (fd !== null) closeQuietly(fd);

@@ -120,7 +120,8 @@ export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | nul
 
 /**
  * Opens the log of a thread that nobody drives, to continue where it ends. One that is suspect, because a sync
- * failed or its last worker was lost, is written anew first.
+ * failed or its last worker was lost, is written anew first. Null for one whose end had been written and not been shown:
+ * it is shown now, and there is nothing to continue.
  * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
  */
 export function takeOver(
@@ -129,7 +130,7 @@ export function takeOver(
   threadId: string,
   writing: Writing,
   isSuspect = false,
-): TakenOver {
+): TakenOver | null {
   const path = dataPath(root, hash, threadId);
   const log = readThread(path, threadId, (file) => readLog(file, true));
   if (log.kind === "empty") throw notFound(threadId);
@@ -137,7 +138,10 @@ export function takeOver(
   if (log.broken) throw corruptError(path, log.broken);
   for (const step of log.steps) checkRole(path, step);
   if (log.end) {
-    if (!log.isEnded) void openAgain(path, log, writing, isSuspect).writer.close();
+    if (!log.isEnded) {
+      void openAgain(path, log, writing, isSuspect).writer.close();
+      return null;
+    }
     const { returnCode, reason } = log.end.meta;
     throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
   }
@@ -152,8 +156,7 @@ function openAgain(
 ): Omit<TakenOver, "log"> {
   const { threadId } = log.start;
   const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
-  const isRenewed = isSuspect && writing.syncer !== null;
-  const writer = isRenewed
+  const writer = isSuspect
     ? LogWriter.renew(path, log, writing)
     : LogWriter.open(path, log, writing);
   return { writer, cut };

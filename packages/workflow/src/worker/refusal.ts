@@ -16,6 +16,11 @@ export const refuse = (code: string, threadId: string, what: string): WorkflowEr
     `see its state: uncaged-workflow thread ${threadId}`,
   );
 
+/** Throws that a thread has ended: its end was in the log, and is only shown now. */
+export function hadEnded(threadId: string): never {
+  throw refuse("THREAD_ENDED", threadId, "has ended");
+}
+
 /** The error that a thread waits, and an answer is needed. */
 export function waits(threadId: string): WorkflowError {
   const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;

@@ -34,7 +34,7 @@ import { removeFile, syncFolder } from "../storage/files.ts";
 import { system } from "../system/system.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
-import { recordRefusal, refusals, refuse, waits, workerClosing } from "./refusal.ts";
+import { hadEnded, recordRefusal, refusals, refuse, waits, workerClosing } from "./refusal.ts";
 import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
 import {
   type CreatedThread,
@@ -174,6 +174,7 @@ export class Threads {
 
   #resumeFromLog(bundle: Bundle, threadId: string, request: ResumeRequest): void {
     const taken = this.#takeOver(threadId, request);
+    if (!taken) return;
     const last = taken.log.steps.at(-1);
     if (last?.role === WAIT && !isOver(last.meta as WaitMeta, system.clock.now())) {
       void taken.writer.close();
@@ -197,7 +198,8 @@ export class Threads {
     const live = await this.#find(threadId);
     if (live) await live.engine.kill();
     else {
-      const { writer } = withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} }));
+      const taken = withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} }));
+      const { writer } = taken ?? hadEnded(threadId);
       try {
         await writer.append(textOf(killed(system.clock.now())));
       } finally {
@@ -331,7 +333,7 @@ export class Threads {
   }
 
   #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
-    const taken = this.#takeOver(threadId, request);
+    const taken = this.#takeOver(threadId, request) ?? hadEnded(threadId);
     if (taken.log.steps.at(-1)?.role !== WAIT) {
       void taken.writer.close();
       const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
@@ -357,7 +359,7 @@ export class Threads {
     if (this.#isReleased) throw workerClosing();
   }
 
-  #takeOver(threadId: string, surroundings: Surroundings): TakenOver {
+  #takeOver(threadId: string, surroundings: Surroundings): TakenOver | null {
     this.#checkOpen();
     const { root, hash, followsLost } = this.#parts;
     const isSuspect = this.#unsynced.has(threadId) || (followsLost && !this.#driven.has(threadId));
