@@ -16,6 +16,7 @@ const parts = [
   "family",
   "observe",
   "changes",
+  "thread-index",
   "verify",
   "gc",
 ];
