@@ -271,7 +271,7 @@ describe("what it exports is judged on the loaded module", () => {
     [
       "a function",
       `${descriptor} export function run() {}`,
-      "run is a plain function, not an async generator function",
+      "run is a plain function that returns undefined, not an async generator",
     ],
     [
       "an async function",
@@ -284,14 +284,14 @@ describe("what it exports is judged on the loaded module", () => {
       "run is a plain GeneratorFunction, not an async generator function",
     ],
     [
-      "a function that returns a generator",
-      `${descriptor} async function* go() {} export const run = () => go();`,
-      "run is a plain function, not an async generator function",
+      "a function that returns a promise",
+      `${descriptor} export const run = () => Promise.resolve();`,
+      "run is a plain function that returns an instance of Promise, not an async generator",
     ],
     [
       "a function dressed as one",
       `${descriptor} export function run() {} run[Symbol.toStringTag] = "AsyncGeneratorFunction";`,
-      "run is a plain function, not an async generator function",
+      "run is a plain function that returns undefined, not an async generator",
     ],
     [
       "a generator",
@@ -315,6 +315,14 @@ describe("what it exports is judged on the loaded module", () => {
       });
     });
   }
+
+  test("a function that returns a generator is a run as well, also where it throws without a thread", async () => {
+    const generator = "async function* go(input) { return input.params.text; }";
+    for (const run of ["(input, options) => go(input)", "(input) => go(input.params.text)"]) {
+      const source = `${descriptor} ${generator} export const run = ${run};`;
+      expect(await inspect(source)).toMatchObject({ roles: {} });
+    }
+  });
 
   test("a descriptor with a broken schema is refused, with its place in it", async () => {
     const source = `export async function* run() {}

@@ -1,7 +1,7 @@
 // The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import { loadProblem, toBundle } from "./module.ts";
+import { checkRun, loadProblem, toBundle } from "./module.ts";
 import { openChannel } from "./child.ts";
 import { checkDescriptor } from "./descriptor.ts";
 import type { InspectAnswer, InspectRequest } from "./inspect.ts";
@@ -24,7 +24,9 @@ try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
   // A rejection that nobody handles is reported a turn later.
   await nextTurn();
-  const { descriptor } = toBundle(module);
+  const bundle = toBundle(module);
+  checkRun(bundle);
+  const { descriptor } = bundle;
   answer({ descriptor: await checkDescriptor(descriptor) } satisfies InspectAnswer);
 } catch (thrown) {
   answerError(thrown);

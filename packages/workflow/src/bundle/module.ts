@@ -64,8 +64,8 @@ function stackPlace(error: unknown, path: string): SourcePosition | null {
 const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {});
 
 /**
- * The bundle that a loaded module is; what its descriptor holds was checked when the bundle was added. A
- * `run` that only returns a generator is refused: nothing but a call could show what it gives.
+ * The bundle that a loaded module is; what its descriptor holds was checked when the bundle was added, and
+ * what a `run` gives that is a plain function: see {@link checkRun}.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`; its message names no file.
  */
@@ -83,7 +83,30 @@ export function toBundle(module: object): Bundle {
 }
 
 const isRun = (value: unknown): value is Bundle["run"] =>
-  typeof value === "function" && Object.getPrototypeOf(value) === asyncGeneratorFunction;
+  typeof value === "function" &&
+  [asyncGeneratorFunction, Function.prototype].includes(Object.getPrototypeOf(value));
+
+/**
+ * Calls a `run` that is a plain function, to see whether it gives a generator. Whatever it throws without a
+ * thread is its own affair.
+ *
+ * @throws WorkflowError `BUNDLE_REFUSED`
+ */
+export function checkRun({ run }: Bundle): void {
+  if (Object.getPrototypeOf(run) === asyncGeneratorFunction) return;
+  let given: unknown;
+  try {
+    given = run({ prompt: "", steps: [] }, { threadId: "0".repeat(26), maxRounds: 1 });
+  } catch {
+    return;
+  }
+  const { next, [Symbol.asyncIterator]: iterator } = Object(given) as Record<
+    string | symbol,
+    unknown
+  >;
+  if (typeof next === "function" && iterator !== undefined) return;
+  throw refused(`run is a plain function that returns ${kindOf(given)}, not an async generator`);
+}
 
 function describe(value: unknown): string {
   if (typeof value !== "function") return kindOf(value);

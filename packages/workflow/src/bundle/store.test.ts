@@ -151,9 +151,9 @@ describe("loadBundle", () => {
   });
 
   test("judges the exports again", async () => {
-    const hash = await put("export const descriptor = {}; export function run() {}");
+    const hash = await put("export const descriptor = {}; export async function run() {}");
     const { code, message } = await errorOf(loadBundle(root, hash));
     expect(code).toBe("BUNDLE_REFUSED");
-    expect(message).toStartWith(`${bundlePath(root, hash)}: run is a plain function`);
+    expect(message).toStartWith(`${bundlePath(root, hash)}: run is a plain AsyncFunction`);
   });
 });

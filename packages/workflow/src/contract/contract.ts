@@ -51,7 +51,7 @@ export type WorkflowOptions = {
   [option: string]: unknown;
 };
 
-/** The bundle contract: `run` is an async generator function, not one that returns a promise. */
+/** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
 export type WorkflowFn = (
   input: ThreadInput,
   options: WorkflowOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
-import { roles, run, summary, text } from "../testing/run-thread.ts";
+import { roles, run, runThread, summary, text } from "../testing/run-thread.ts";
 
 /** A promise that the test settles. */
 function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error: Error) => void } {
@@ -26,6 +26,20 @@ describe("step.all", () => {
     slow.open("read");
     expect((await thread.next()).value).toMatchObject({ role: "reader", content: "read" });
     expect((await thread.next()).value).toEqual({ returnCode: 0, summary: "read 7.0" });
+  });
+
+  test("takes calls by name too, each a step of its own name", async () => {
+    const program: DurableProgram = async function* (step) {
+      const { a, b, ok } = yield* step.all({
+        a: step("reader", () => 1),
+        b: () => "two",
+        ok: step.wait<boolean>("approval"),
+      });
+      return `${a.toFixed(1)} ${b} ${String(ok.value)}`;
+    };
+    const { steps, ...end } = await runThread(durable(program), { answers: ["true"] });
+    expect(end).toMatchObject({ status: "completed", result: { summary: "1.0 two true" } });
+    expect(steps.map(({ role }) => role)).toEqual(["reader", "b", WAIT, INPUT]);
   });
 
   test("runs after a restart only what the log has not, in whatever order it is there", async () => {

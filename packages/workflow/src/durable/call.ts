@@ -25,7 +25,13 @@ export type Steps<T> = AsyncGenerator<RoleOutput, T, unknown>;
 export type StepCall<T> = { [Symbol.asyncIterator](): Steps<T> };
 
 type Result<C> = C extends StepCall<infer T> ? T : never;
-type Results<F> = { [K in keyof F]: F[K] extends StepFn<infer T> ? Awaited<T> : never };
+type Results<F> = {
+  [K in keyof F]: F[K] extends StepCall<infer T>
+    ? T
+    : F[K] extends StepFn<infer T>
+      ? Awaited<T>
+      : never;
+};
 
 /**
  * The first argument of a durable workflow.
@@ -36,8 +42,8 @@ type Results<F> = { [K in keyof F]: F[K] extends StepFn<infer T> ? Awaited<T> : 
  * every other JSON value is its content as JSON; `undefined` leaves the content empty. The value of
  * the `yield*` is what was returned, as JSON keeps it, on the first run and on a replay alike.
  *
- * **`yield* step.all({reader: work, critic: work})`**, or with a list of calls, runs them side by
- * side and commits each as it finishes. A replay runs only those that are not in the log. When one
+ * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in
+ * parallel and commits each as it finishes. A replay runs only those that are not in the log. When one
  * fails, the others finish and are committed before its error is thrown. A list may also hold a
  * `step.wait`, which is asked when all work is done.
  *
@@ -53,7 +59,7 @@ export type DurableStep = {
   all<C extends readonly StepCall<unknown>[]>(
     calls: readonly [...C],
   ): StepCall<{ [K in keyof C]: Result<C[K]> }>;
-  all<F extends Record<string, StepFn<unknown>>>(work: F): StepCall<Results<F>>;
+  all<F extends Record<string, StepFn<unknown> | StepCall<unknown>>>(work: F): StepCall<Results<F>>;
   wait<T = unknown>(what: string, request?: WaitRequest): StepCall<Answer<T>>;
   wait<T = unknown>(request: WaitRequest & { for: string }): StepCall<Answer<T>>;
 };

@@ -19,6 +19,7 @@ test("what a step gives is typed by what its work returns", () => {
       meta: { files: ["a.ts"] },
     }));
     const named = yield* step.all({ reader: async () => 1, critic: () => ({ good: true }) });
+    const mixed = yield* step.all({ reader: step("a", () => 1), critic: () => "good" });
     const listed = yield* step.all([
       step("a", () => "a"),
       step("b", async () => 2),
@@ -31,6 +32,7 @@ test("what a step gives is typed by what its work returns", () => {
     is<typeof plan, string>(true);
     is<typeof code, { content: string; meta: { files: string[] } }>(true);
     is<typeof named, { reader: number; critic: { good: boolean } }>(true);
+    is<typeof mixed, { reader: number; critic: string }>(true);
     is<typeof listed, [string, number, Answer<boolean>]>(true);
     is<typeof mapped, number[]>(true);
     is<typeof answer, Answer<{ ok: boolean }>>(true);

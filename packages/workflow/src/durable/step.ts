@@ -6,6 +6,9 @@ import { memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress } from "./replay.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 
+/** A part that has a name: its work, as a step of that name, or a step that was described. */
+type Named = StepFn<unknown> | StepCall<unknown>;
+
 /** One of several that run concurrently: work to do, or a question to ask when all work is done. */
 type Member = { role: string; work: StepFn<unknown> } | { ask: () => Steps<unknown> };
 
@@ -33,12 +36,16 @@ export function stepFor(progress: Progress): DurableStep {
   const step = (role: string, work: StepFn<unknown>): Call =>
     new Call(progress, role, { role, work }, () => runStep(progress, role, work));
 
-  const all = (given: readonly StepCall<unknown>[] | Record<string, StepFn<unknown>>): Call => {
+  const all = (given: readonly StepCall<unknown>[] | Record<string, Named>): Call => {
     if (Array.isArray(given)) {
       const members = given.map((call) => memberIn(progress, call));
       return new Call(progress, "all", null, () => runAll(progress, members));
     }
-    return new Call(progress, "all", null, () => runNamed(progress, Object.entries(given)));
+    const named = Object.entries(given).map(([role, one]): [string, Member] => [
+      role,
+      typeof one === "function" ? { role, work: one } : memberIn(progress, one),
+    ]);
+    return new Call(progress, "all", null, () => runNamed(progress, named));
   };
 
   const wait = (given: string | (WaitRequest & { for: string }), request?: WaitRequest): Call => {
@@ -71,10 +78,10 @@ async function* runWait(progress: Progress, what: string, request: WaitRequest):
   return answerOf(sentInput(sent, what));
 }
 
-async function* runNamed(progress: Progress, named: [string, StepFn<unknown>][]): Steps<unknown> {
-  const members = named.map(([role, work]) => ({ role, work }));
+async function* runNamed(progress: Progress, named: [string, Member][]): Steps<unknown> {
+  const members = named.map(([, member]) => member);
   const values = yield* runAll(progress, members);
-  return Object.fromEntries(named.map(([role], index) => [role, values[index]]));
+  return Object.fromEntries(named.map(([name], index) => [name, values[index]]));
 }
 
 function memberIn(progress: Progress, call: StepCall<unknown>): Member {
