@@ -73,7 +73,7 @@ describe.each([
     await hand.press("link", "Threads");
     await hand.press("button", "completed");
     await hand.choose("Workflow", "chooser");
-    await hand.write("Search ids, prompts, results, errors", id.slice(-6));
+    await hand.write("Search all threads", id.slice(-6));
     await hand.press("link", id);
     await page.getByText("what after none").waitFor();
 

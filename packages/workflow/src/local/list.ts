@@ -176,7 +176,8 @@ async function indexedPage(
       if (isMore && (isCounted || !paged)) break;
       const driven = !entry.isOver && (await live.find(entry)) !== null;
       const isStored = !driven && index.isFresh(entry);
-      const row = isStored ? rowIn(entry) : await readRow(root, entry, live);
+      const stored = entry.isEmpty ? null : rowIn(entry);
+      const row = isStored ? stored : await readRow(root, entry, live);
       isMore = false;
       if (!row || !matches(row, filter)) continue;
       isMore = rows.length >= limit;
@@ -203,15 +204,23 @@ const rowIn = ({ threadId, workflow, hash, status, steps, createdAt, updatedAt }
 });
 
 /** A thread as the index keeps it: as it is while nobody drives it. */
-export function readIndexed(root: Root, { threadId, hash }: ThreadRef): IndexedRow | null {
+export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
   try {
-    const log = outlineLog(dataPath(root, hash, threadId));
-    if (log.kind !== "thread" || log.broken) return null;
+    const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
+    if (log.kind === "empty") return null;
+    if (log.kind === "headless") return { ...unknownRow(ref), isOver: false };
     const { status } = statusOf(log, null);
-    return { ...rowFrom({ threadId, hash }, log, status), isOver: log.end !== null };
+    return { ...rowFrom(ref, log, status), isOver: log.end !== null && status !== "corrupt" };
   } catch {
-    return null;
+    return { ...unknownRow(ref), isOver: false };
   }
+}
+
+/** The row of a thread whose log can't be read. */
+function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
+  const createdAt = ulidTime(threadId);
+  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt };
+  return { threadId, hash, status: "corrupt", ...unknown };
 }
 
 const rowFrom = (
@@ -272,9 +281,7 @@ export async function readRow(
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
   }
-  const createdAt = ulidTime(threadId);
-  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt };
-  return { threadId, hash, status: "corrupt", ...unknown };
+  return unknownRow(ref);
 }
 
 /**

@@ -32,7 +32,7 @@ const schema = `
   CREATE TABLE folders (hash TEXT PRIMARY KEY, changed REAL, logs INTEGER);
   CREATE TABLE threads (
     number INTEGER PRIMARY KEY, threadId TEXT, hash TEXT, size INTEGER, changed REAL, isOver INTEGER,
-    status TEXT, workflow TEXT, steps INTEGER, createdAt REAL, updatedAt REAL
+    isEmpty INTEGER, status TEXT, workflow TEXT, steps INTEGER, createdAt REAL, updatedAt REAL
   );
   CREATE UNIQUE INDEX newest ON threads (threadId, hash);
   CREATE INDEX byHash ON threads (hash, threadId);
@@ -47,9 +47,9 @@ const schema = `
 export type IndexedRow = ThreadRow & { isOver: boolean };
 
 /** What the index has of a log, with the size and the time of change that its file had. */
-type Entry = IndexedRow & { number: number; size: number; changed: number };
+type Entry = IndexedRow & { number: number; size: number; changed: number; isEmpty: boolean };
 
-type Stored = Omit<Entry, "isOver"> & { isOver: number };
+type Stored = Omit<Entry, "isOver" | "isEmpty"> & { isOver: number; isEmpty: number };
 
 /** Which threads are wanted: whether one that is not over has a status is for the caller to find out. */
 export type IndexQuery = {
@@ -62,7 +62,7 @@ export type IndexQuery = {
 type Selector = { name?: string; hash?: string };
 type Condition = readonly [column: string, value: Column];
 
-/** Reads a log as it is now; null where no thread can be read, yet or any more. */
+/** Reads a log as it is now; null where there is no thread, yet or any more. */
 export type ReadIndexed = (ref: ThreadRef) => IndexedRow | null;
 
 /** What a refresh may do: read so many logs at most, and also what is searched of those that go on. */
@@ -212,9 +212,10 @@ export class ThreadIndex {
   }
 
   #entries(statement: string, values: readonly Column[]): Entry[] {
-    return this.#rows<Stored>(statement, values).map((row) => ({
+    return this.#rows<Stored>(statement, values).map(({ isOver, isEmpty, ...row }) => ({
       ...row,
-      isOver: row.isOver === 1,
+      isOver: isOver === 1,
+      isEmpty: isEmpty === 1,
     }));
   }
 
@@ -335,13 +336,13 @@ export class ThreadIndex {
     const row = this.#read(ref);
     const { status, workflow, steps, createdAt, updatedAt, isOver } = row ?? unread;
     const [stored] = this.#rows<{ number: number }>(
-      `INSERT INTO threads (threadId, hash, size, changed, isOver, status, workflow, steps, createdAt, updatedAt)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET size = excluded.size,
-        changed = excluded.changed, isOver = excluded.isOver, status = excluded.status,
-        workflow = excluded.workflow, steps = excluded.steps, createdAt = excluded.createdAt,
+      `INSERT INTO threads (threadId, hash, size, changed, isOver, isEmpty, status, workflow, steps, createdAt,
+        updatedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET
+        size = excluded.size, changed = excluded.changed, isOver = excluded.isOver,
+        isEmpty = excluded.isEmpty, status = excluded.status, workflow = excluded.workflow, steps = excluded.steps, createdAt = excluded.createdAt,
         updatedAt = excluded.updatedAt RETURNING number`,
       [
-        ...[ref.threadId, ref.hash, stat.size, row ? stat.mtimeMs : never, Number(isOver)],
+        ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, Number(isOver), Number(row === null)],
         ...[status, workflow, steps, createdAt, updatedAt],
       ],
     );

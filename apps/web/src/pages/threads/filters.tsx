@@ -13,7 +13,7 @@ export function Filters({ search: { q = "", workflow, status = [] }, onChange }:
   return (
     <search className="flex flex-wrap items-center gap-5">
       <SearchField
-        label="Search ids, prompts, results, errors"
+        label="Search all threads"
         value={q}
         onChange={(text) => onChange({ q: text || undefined })}
         onLeave={() => document.querySelector<HTMLElement>("[role=row] a")?.focus()}
