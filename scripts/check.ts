@@ -35,6 +35,12 @@ const bunTest = (seconds: number, ...args: string[]) => ({
   tests: true,
 });
 
+/** A run of the simulator: a tenth of the schedules where this is not CI. */
+function simulate(scope: string, schedules: number): string[] {
+  const count = process.env.CI ? schedules : schedules / 10;
+  return [bun, "test/simulator/simulate.ts", "--scope", scope, "--schedules", String(count)];
+}
+
 const groups: Stage[][] = [
   [
     { name: "lint", command: [join(tools, "oxlint"), "--type-aware", "--deny-warnings"] },
@@ -46,6 +52,8 @@ const groups: Stage[][] = [
   ],
   [{ name: "tests", ...bunTest(60, ...inParallel, "--update-timings", ...parallelFiles) }],
   [{ name: "alone", ...bunTest(60, ...aloneFiles) }],
+  [{ name: "simulate", command: simulate("all", 20_000) }],
+  [{ name: "workers", command: simulate("workers", 2_000) }],
   [
     {
       name: "browser",

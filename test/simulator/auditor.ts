@@ -173,7 +173,9 @@ export class Auditor implements DiskWatch {
     const hash = bundleOf(path);
     if (hash !== null) this.damagedBundles.add(hash);
     const log = [...this.threads.values()].find((seen) => path === this.#pathOf(seen));
-    if (log) log.isDamaged = true;
+    if (!log) return;
+    log.isDamaged = true;
+    if (!log.isEnded) log.isNamed = true;
   }
 
   /** What is left after a loss of power is what every reader was shown. */
@@ -184,6 +186,10 @@ export class Auditor implements DiskWatch {
       if (seen.removal === "done" && bytes)
         this.fail(`${seen.threadId} is there again after it was removed`);
       seen.isEnded = bytes?.[seen.shown.length - 1] === 10;
+      if (seen.isUnsynced && seen.removal !== "done") {
+        this.threads.delete(keyOf(seen));
+        continue;
+      }
       if (seen.removal !== "none") {
         seen.isThere = bytes !== null;
         continue;
@@ -194,7 +200,6 @@ export class Auditor implements DiskWatch {
       if (seen.isDamaged) continue;
       const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
       if (bytes === null && isFirst) this.threads.delete(keyOf(seen));
-      else if (seen.isUnsynced) this.threads.delete(keyOf(seen));
       else if (bytes === null || !covers(bytes, seen.shown))
         this.fail(`records of ${seen.threadId} that were shown are lost with the power`);
     }
@@ -224,8 +229,8 @@ export class Auditor implements DiskWatch {
       const made = this.#seen(inode.log.hash, inode.log.threadId);
       made.isUnsynced = true;
       // Bytes that were lost in the middle: the product must name it, like any damage.
-      if (commits === null) made.isDamaged = true;
-      else {
+      made.isDamaged = commits === null || inode.hasHole;
+      if (commits !== null) {
         made.commits = commits;
         made.first = commits.length;
         made.shown = Buffer.from(inode.cache.view.subarray(0, end));
@@ -254,9 +259,13 @@ export class Auditor implements DiskWatch {
   }
 
   // A worker that has given up its lock may live on for a moment, but must not come back.
-  #drives({ threadId, drivers }: Seen): void {
-    const { current } = this.#world;
-    if (!current || drivers.at(-1) === current) return;
+  #drives({ hash, threadId, drivers }: Seen): void {
+    const { current, disk } = this.#world;
+    if (!current) return;
+    const lock = disk.at(`${this.#root}/run/${hash}.lock`);
+    if (lock?.kind !== "file" || lock.lockedBy?.owner !== current)
+      this.fail(`${threadId} is driven by ${current.name}, which has not got the lock`);
+    if (drivers.at(-1) === current) return;
     if (drivers.includes(current))
       this.fail(`${threadId} is driven by ${current.name} and by ${drivers.at(-1)?.name}`);
     drivers.push(current);

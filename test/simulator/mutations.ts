@@ -10,12 +10,270 @@ export type Mutation = {
   edits: [find: string, replace: string][];
   /** A seed that finds it. */
   seed: number;
-  scope?: "workers";
 };
 
 const top = join(import.meta.dir, "../..");
 
-export const mutations: readonly Mutation[] = [];
+export const mutations: readonly Mutation[] = [
+  {
+    name: "ignored-tail",
+    what: "defect 68: what follows the last whole line is taken for a torn tail, whatever it is",
+    file: "packages/workflow/src/log/log.ts",
+    edits: [
+      [
+        '    if (length !== null) this.#break(start + length, "what follows the record is no newline");\n    else if (!isBeginning) this.#break(start, "what follows the last record is none");\n',
+        "    void isBeginning;\n",
+      ],
+    ],
+    seed: 77,
+  },
+  {
+    name: "trusted-cache",
+    what: "defect 69: after a failed sync a log is continued as the cache shows it",
+    file: "packages/workflow/src/worker/create.ts",
+    edits: [
+      ["const isRenewed = isSuspect && writing.syncer !== null;", "const isRenewed = false;"],
+    ],
+    seed: 44,
+  },
+  {
+    name: "shown-before-sync",
+    what: "defect 70: a record is written with its newline, and synced after that",
+    file: "packages/workflow/src/log/writer.ts",
+    edits: [
+      ["encodeText(syncer ? text : `${text}\\n`)", "encodeText(`${text}\\n`)"],
+      ["      this.#write(newline, 1);\n    } catch", "      void newline;\n    } catch"],
+    ],
+    seed: 1,
+  },
+  {
+    name: "id-of-two-versions",
+    what: "defect 71: nobody looks whether another version has a thread with the id",
+    file: "packages/workflow/src/worker/threads.ts",
+    edits: [
+      [
+        "if (request.isGiven && threadWithId(root, threadId)) {",
+        "if (request.isGiven && threadWithId.length > 9) {",
+      ],
+    ],
+    seed: 224,
+  },
+  {
+    name: "stuck-clean-up",
+    what: "defect 74: what can't be cleaned up ends the closing of a worker",
+    file: "packages/workflow/src/worker/worker.ts",
+    edits: [
+      ["        console.error(messageOf(error));", "        throw new Error(messageOf(error));"],
+    ],
+    seed: 21,
+  },
+  {
+    name: "lock-of-the-process",
+    what: "defect 75: a lock belongs to the process, and is dropped by whoever closes the file in it",
+    file: "test/simulator/files.ts",
+    edits: [
+      [
+        "    unlock(file);\n",
+        '    const { inode } = file;\n    if (inode.kind === "file" && inode.lockedBy?.owner === process) inode.lockedBy = null;\n',
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "unsynced-creation",
+    what: "a new log is renamed before it is synced",
+    file: "packages/workflow/src/log/writer.ts",
+    edits: [["      if (syncer) files.syncData(fd);\n", ""]],
+    seed: 1,
+  },
+  {
+    name: "unsynced-name",
+    what: "the folder is not synced when a log gets its name",
+    file: "packages/workflow/src/log/writer.ts",
+    edits: [["      if (syncer) files.syncFolder(dirname(path));\n", ""]],
+    seed: 1,
+  },
+  {
+    name: "unsynced-step",
+    what: "a log that is written alone is not synced",
+    file: "packages/workflow/src/log/writer.ts",
+    edits: [["    system.files.syncData(fd);\n    return null;", "    return null;"]],
+    seed: 1,
+  },
+  {
+    name: "renewed-too-early",
+    what: "a renewed log shows its last record before its name is durable",
+    file: "packages/workflow/src/log/writer.ts",
+    edits: [
+      [
+        "      writer.#sum = sum;\n    };\n",
+        "      if (!isEnded) writer.#write(newline);\n      writer.#sum = sum;\n    };\n",
+      ],
+      [
+        "      if (!isEnded) writer.#write(newline);\n    } catch",
+        "      void isEnded;\n    } catch",
+      ],
+    ],
+    seed: 52,
+  },
+  {
+    name: "unchecked-lock",
+    what: "a worker goes on that has not got the lock",
+    file: "packages/workflow/src/worker/worker.ts",
+    edits: [["if (!lock) system.processes.exit(busyCode);", "void busyCode;"]],
+    seed: 1,
+  },
+  {
+    name: "started-twice",
+    what: "a start does not look whether the thread is there",
+    file: "packages/workflow/src/worker/threads.ts",
+    edits: [
+      [
+        "    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);\n    const bundle",
+        "    const bundle",
+      ],
+      [
+        "    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);\n    if (request.isGiven &&",
+        "    if (request.isGiven && !isCreated(root, hash, threadId) &&",
+      ],
+    ],
+    seed: 11,
+  },
+  {
+    name: "unawaited-commit",
+    what: "the generator is asked for the next step while the last is being committed",
+    file: "packages/workflow/src/engine/engine.ts",
+    edits: [
+      [
+        "    await this.#parts.log.append(stampedText(",
+        "    void this.#parts.log.append(stampedText(",
+      ],
+    ],
+    seed: 1,
+  },
+  {
+    name: "unlocked-registry",
+    what: "changes of the registry take no lock",
+    file: "packages/workflow/src/registry/change.ts",
+    edits: [
+      [
+        "const lock = await waitForLock(registryLockPath(root), untilStuck(root));",
+        "void waitForLock, untilStuck;\n  const lock = { release: () => registryLockPath(root) };",
+      ],
+    ],
+    seed: 279,
+  },
+  {
+    name: "greedy-collection",
+    what: "gc looks at the registry alone",
+    file: "packages/workflow/src/local/gc.ts",
+    edits: [
+      ["    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);\n", "    void isDead;\n"],
+      ["  if (threadIdsOf(root, hash).length > 0) return false;\n", ""],
+    ],
+    seed: 5,
+  },
+  {
+    name: "unlocked-collection",
+    what: "gc takes bundles whose worker lives",
+    file: "packages/workflow/src/local/gc.ts",
+    edits: [
+      [
+        "  const lock = takeLock(path, 0);\n  if (!lock) return false;\n",
+        "  const lock = takeLock(path, 0) ?? { release: () => path };\n",
+      ],
+    ],
+    seed: 5,
+  },
+  {
+    name: "unsynced-registry",
+    what: "the registry is renamed before it is synced",
+    file: "packages/workflow/src/storage/files.ts",
+    edits: [
+      ["    writeAll(fd, bytes);\n    system.files.sync(fd);\n", "    writeAll(fd, bytes);\n"],
+    ],
+    seed: 2,
+  },
+  {
+    name: "glued-tail",
+    what: "a torn tail stays in front of the next record",
+    file: "packages/workflow/src/worker/create.ts",
+    edits: [
+      [
+        "const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
+        "const cut = log.torn < 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
+      ],
+    ],
+    seed: 243,
+  },
+  {
+    name: "unsynced-removal",
+    what: "the removal of a thread is answered before it is durable",
+    file: "packages/workflow/src/worker/threads.ts",
+    edits: [["    syncFolder(folder);\n  }", "  }"]],
+    seed: 275,
+  },
+  {
+    name: "driver-without-lock",
+    what: "a request that waited is served by a worker that has given up its lock",
+    file: "packages/workflow/src/worker/threads.ts",
+    edits: [
+      [
+        "    if (this.#isReleased) throw workerClosing();",
+        "    if (this.#isReleased && workerClosing.length > 9) throw workerClosing();",
+      ],
+    ],
+    seed: 839,
+  },
+  {
+    name: "forgotten-loss",
+    what: "a worker that follows a lost one removes the mark of the loss",
+    file: "packages/workflow/src/worker/worker.ts",
+    edits: [
+      [
+        "() => info.followsLost || threads.hasUnsynced || info.remove(),",
+        "() => threads.hasUnsynced || info.remove(),",
+      ],
+    ],
+    seed: 100,
+  },
+  {
+    name: "unsynced-folder",
+    what: "a folder that is there is taken for durable",
+    file: "packages/workflow/src/worker/create.ts",
+    edits: [
+      [
+        "  if (made?.has(folder) && system.files.exists(folder)) return;",
+        "  if (system.files.exists(folder)) return;",
+      ],
+    ],
+    seed: 524,
+  },
+  {
+    name: "unchecked-sums",
+    what: "a record with another sum is taken",
+    file: "packages/workflow/src/log/log.ts",
+    edits: [
+      [
+        '      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";\n    this.sum = sum;',
+        "      this.sum = sumIn(value);\n    else this.sum = sum;",
+      ],
+    ],
+    seed: 644,
+  },
+  {
+    name: "early-kill",
+    what: "a kill is answered before its end record is durable",
+    file: "packages/workflow/src/engine/engine.ts",
+    edits: [
+      [
+        "    await this.#interrupt(killed(this.#parts.now()));",
+        "    void this.#interrupt(killed(this.#parts.now()));",
+      ],
+    ],
+    seed: 28,
+  },
+];
 
 /** The text of a mutated file. @throws Error when what it replaces is not there exactly once. */
 export function mutated({ name, file, edits }: Mutation): string {

@@ -1,29 +1,38 @@
 /*
  * What the product loads when it first needs it: a schedule can't wait for the real disk, so that all of it is
- * loaded before the first.
+ * needed once, on a storage root that is not there, before the first.
  */
 import { join } from "node:path";
+import { openLocalHost } from "../../packages/workflow/src/local/local.ts";
 
 const source = join(import.meta.dir, "../../packages/workflow/src");
-const parts = [
-  "control",
-  "events",
-  "list",
-  "live",
-  "start",
-  "threads",
-  "workflows",
-  "family",
-  "observe",
-  "changes",
-  "thread-index",
-  "verify",
-  "gc",
-];
-const others = ["yaml", "ulid", "ajv", "ajv/dist/2019.js", "ajv/dist/2020.js"];
-
+const libraries = ["yaml", "ulid", "ajv", "ajv/dist/2019.js", "ajv/dist/2020.js"];
 await Promise.all([
-  ...parts.map((name) => import(join(source, `local/${name}.ts`))),
   import(join(source, "bundle/schema.ts")),
-  ...others.map((name) => import(Bun.resolveSync(name, source))),
+  import(join(source, "local/thread-index.ts")),
+  ...libraries.map((name) => import(Bun.resolveSync(name, source))),
 ]);
+
+const host = openLocalHost({ path: join(import.meta.dir, "no-such-root/no-such-folder") });
+const ref = { hash: "EYHPV6X8XHTCS", threadId: "01KQXKW1000000000000000000" };
+const surroundings = { cwd: "/", env: {} };
+const needs = (): Promise<unknown>[] => [
+  host.threads(),
+  host.live(),
+  host.workflows(),
+  host.read(ref),
+  host.row(ref),
+  host.attempts(ref),
+  host.family(ref),
+  host.observe(ref).next(),
+  host.control(ref, { kind: "pause" }),
+  host.remove(ref),
+  host.fork(ref, surroundings),
+  host.start({ workflow: "none", ...surroundings }),
+  host.start({ workflow: "none", threadId: ref.threadId, ...surroundings }),
+  host.rollback("none"),
+  host.verify(),
+  host.collect({ dryRun: true }),
+  host.changes(AbortSignal.abort()).next(),
+];
+await Promise.allSettled(needs());

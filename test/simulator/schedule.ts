@@ -8,9 +8,9 @@ import { runWorker } from "../../packages/workflow/src/worker/worker.ts";
 import { Auditor, hasEnded, type Seen, stepsOf } from "./auditor.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
 import { machineOf } from "./machine.ts";
-import { moduleOf, versions } from "./programs.ts";
+import { moduleOf, rootPath, versions } from "./programs.ts";
 import { Random } from "./random.ts";
-import { add, giveAnswer, restore, isOf, rootPath, type Scope, Workload } from "./workload.ts";
+import { add, giveAnswer, restore, isOf, type Scope, Workload } from "./workload.ts";
 import { Ended, type Process, World } from "./world.ts";
 
 /** What one schedule did: a hash of all that happened, and what was wrong with it. */
@@ -82,7 +82,9 @@ class Simulation {
         { root: root as Root, hash: hash as string, idleMs: Number(idleMs) },
         () => undefined,
       );
-    const before = useSystem(machineOf(world, auditor, { work, module: () => moduleOf(effects) }));
+    const before = useSystem(
+      machineOf(world, auditor, { work, module: (text) => moduleOf(text, effects) }),
+    );
     const idleBefore = process.env[idleVariable];
     const print = console.error;
     console.error = () => undefined;

@@ -2,11 +2,13 @@ import { putBundle } from "../../packages/workflow/src/bundle/store.ts";
 import { isWorkflowError } from "../../packages/workflow/src/contract/error.ts";
 import type { Host } from "../../packages/workflow/src/host/host.ts";
 import { openLocalHost } from "../../packages/workflow/src/local/local.ts";
+import { changeRegistry } from "../../packages/workflow/src/registry/change.ts";
+import { register } from "../../packages/workflow/src/registry/versions.ts";
 import { registerBundle } from "../../packages/workflow/src/local/workflows.ts";
 import { openRoot } from "../../packages/workflow/src/storage/root.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 import type { Auditor } from "./auditor.ts";
-import { descriptor, type Params, type Version, versions } from "./programs.ts";
+import { descriptor, type Params, rootPath, type Version, versions } from "./programs.ts";
 import type { Random } from "./random.ts";
 import { Ended, type World } from "./world.ts";
 
@@ -14,9 +16,6 @@ export type ThreadRef = { hash: string; threadId: string };
 
 /** What is hammered: everything, or starts, the creation of workers and their idle exit. */
 export type Scope = "all" | "workers";
-
-/** The storage root of a simulation: three folders deep, and none of them is there at first. */
-export const rootPath = "/home/user/.uncaged/workflow";
 
 /** What the clients of one simulation share: the threads that any of them has heard of. */
 export class Workload {
@@ -96,13 +95,17 @@ export class Workload {
   params(): Params {
     const { random, scope } = this;
     const count = scope === "workers" ? 1 : 1 + random.below(4);
-    const asksAt = scope === "all" && random.chance(0.3) ? [random.below(count)] : [];
-    const pauseMs = random.chance(0.5) ? 0 : random.around(20);
+    const asks = scope === "all" && random.chance(0.4) ? 1 + random.below(2) : 0;
+    // An answer is the record after its question.
+    const first = random.below(count);
+    const asksAt = Array.from({ length: asks }, (_, n) => first + 2 * n);
+    const pauseMs = random.pick([0, 0, random.around(20), random.around(200)]);
     return {
-      count: count + asksAt.length,
+      count: count + 2 * asks,
       asksAt,
       pauseMs,
       ...(random.chance(0.2) && { expiresMs: 5_000 }),
+      ...(random.chance(0.15) && { readsLock: true }),
     };
   }
 
@@ -139,11 +142,25 @@ export async function restore({ text }: Version): Promise<void> {
 
 const addAny: Command = (work) => add(work, work.random.pick(versions.slice(0, 3)));
 
-const start: Command = async (work) => {
+/** Registers a name, and takes its time under the registry's lock. */
+const addSlowly: Command = async ({ random, auditor }) => {
+  const { hash } = versions[0] as Version;
+  const name = `delta${random.below(100)}`;
+  await changeRegistry(openRoot({ path: rootPath }), async (registry) => {
+    await system.clock.sleep(random.around(10));
+    return register(registry, name, hash, system.clock.now());
+  });
+  auditor.versions.push({ name, hash });
+  auditor.registered();
+};
+
+const start: Command = (work) => startOf(work, workflowOf(work.random));
+
+async function startOf(work: Workload, workflow: string): Promise<void> {
   const { random, auditor } = work;
   const isUnsynced = random.chance(0.05);
   const started = await work.host().start({
-    workflow: workflowOf(random),
+    workflow,
     prompt: "go",
     params: work.params(),
     options: isUnsynced ? { unsynced: true } : {},
@@ -152,7 +169,7 @@ const start: Command = async (work) => {
   });
   auditor.started(started.threadId);
   work.learn(started);
-};
+}
 
 const workflowOf = (random: Random): string =>
   random.chance(0.7) ? random.pick(["alpha", "beta"]) : random.pick(versions.slice(0, 3)).hash;
@@ -202,7 +219,7 @@ export async function giveAnswer(work: Workload, ref: ThreadRef, requestId: stri
 }
 
 const answer = onThread(async (work, ref) => {
-  const requestId = `r${work.random.below(4)}`;
+  const requestId = `r${work.random.below(2)}`;
   await work.ask("answer", () => giveAnswer(work, ref, requestId));
   if (work.random.chance(0.5)) await work.ask("answer", () => giveAnswer(work, ref, requestId));
 }, "answer");
@@ -227,14 +244,20 @@ const rollback: Command = async (work) => {
   await work.host().rollback("alpha");
 };
 
-const unregister: Command = async (work) => {
+/** A workflow that comes and goes: its threads keep its bundle, which nothing else does. */
+const comeAndGo: Command = async (work) => {
   const gamma = versions[3] as Version;
   await work.ask("add", async () => {
     await registerBundle(openRoot({ path: rootPath }), gamma.name, Buffer.from(gamma.text), {
       descriptor,
     });
   });
-  await work.host().unregister(gamma.name);
+  const leave = async () => {
+    await work.ask("unregister", () => work.host().unregister(gamma.name));
+    await system.clock.sleep(work.random.around(10));
+    await work.ask("collect", () => collect(work));
+  };
+  await Promise.all([work.ask("start", () => startOf(work, gamma.hash)), leave()]);
 };
 
 const collect: Command = async (work) => {
@@ -289,7 +312,8 @@ const fullTable: readonly Command[] = [
   ...often(1, addAny),
   ...often(1, rollback),
   ...often(1, collect),
-  ...often(1, unregister),
+  ...often(2, comeAndGo),
+  ...often(2, addSlowly),
 ];
 
 const workersTable: readonly Command[] = [
