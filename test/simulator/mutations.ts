@@ -31,9 +31,7 @@ export const mutations: readonly Mutation[] = [
     name: "trusted-cache",
     what: "defect 69: after a failed sync a log is continued as the cache shows it",
     file: "packages/workflow/src/worker/create.ts",
-    edits: [
-      ["const isRenewed = isSuspect && writing.syncer !== null;", "const isRenewed = false;"],
-    ],
+    edits: [["  const writer = isSuspect\n", '  const writer = isSuspect && path === ""\n']],
     seed: 44,
   },
   {
@@ -83,14 +81,14 @@ export const mutations: readonly Mutation[] = [
     name: "unsynced-creation",
     what: "a new log is renamed before it is synced",
     file: "packages/workflow/src/log/writer.ts",
-    edits: [["      if (syncer) files.syncData(fd);\n", ""]],
+    edits: [["      if (isSynced) files.syncData(fd);\n", ""]],
     seed: 1,
   },
   {
     name: "unsynced-name",
     what: "the folder is not synced when a log gets its name",
     file: "packages/workflow/src/log/writer.ts",
-    edits: [["      if (syncer) files.syncFolder(dirname(path));\n", ""]],
+    edits: [["      if (isSynced) files.syncFolder(dirname(path));\n", ""]],
     seed: 1,
   },
   {
