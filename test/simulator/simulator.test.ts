@@ -56,3 +56,18 @@ test.each(["all", "workers"])(
   },
   60_000,
 );
+
+test("a failure is printed with its seed and the fewest faults, and is replayed by the line that it prints", async () => {
+  const planted = ["--mutation", "glued-tail", "--jobs", "1"];
+  const { stdout, code } = await simulate(...planted, "--schedules", "4000");
+  expect(code).toBe(1);
+  const [failed = "", faults = "", replay = ""] = stdout.split("\n");
+  expect(failed).toMatch(/^FAILED seed \d+: /);
+  // A tail that was torn, or a write that was cut short, is what it takes.
+  expect(faults).toMatch(/^ {2}faults: \w+@\d+(, \w+@\d+)?(, \w+@\d+)?$/);
+  const [, trace, seed = "", ids = ""] =
+    /trace (\w+); replay: bun run simulate --seed (\d+) --faults "([\d,]*)"/.exec(replay) ?? [];
+  const again = await simulate(...planted, "--seed", seed, "--faults", ids);
+  expect(again.stdout).toContain(failed);
+  expect(again.stdout).toContain(`trace ${trace}`);
+}, 120_000);
