@@ -71,8 +71,6 @@ type Live = {
   gone: Promise<void>;
 };
 
-const closingMs = 5_000;
-
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
@@ -81,9 +79,10 @@ export class Threads {
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
-  /** The threads that were taken over here, and those of which a sync failed since. */
+  /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
   readonly #driven = new OwnSet<string>();
   readonly #unsynced = new OwnSet<string>();
+  readonly #ending = new OwnSet<string>();
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
@@ -146,9 +145,9 @@ export class Threads {
   }
 
   #create(request: StartRequest, rounds: number): CreatedThread {
-    this.#checkOpen();
     const { root, hash } = this.#parts;
     const { threadId } = request;
+    this.#checkOpen(threadId);
     try {
       return createLog(root, hash, request, this.#writing(request), rounds);
     } catch (error) {
@@ -200,10 +199,12 @@ export class Threads {
     else {
       const taken = withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} }));
       const { writer } = taken ?? hadEnded(threadId);
+      this.#ending.add(threadId);
       try {
         await writer.append(textOf(killed(system.clock.now())));
       } finally {
         await this.#close(threadId, writer);
+        this.#ending.delete(threadId);
       }
     }
     return { threadId };
@@ -233,7 +234,7 @@ export class Threads {
       await live.gone;
     }
     const { root, hash } = this.#parts;
-    this.#checkOpen();
+    this.#checkOpen(threadId);
     const isThere = isCreated(root, hash, threadId);
     // Whoever has removed it may have ended before that was durable.
     if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
@@ -289,7 +290,7 @@ export class Threads {
         mask,
         onWait: () => this.#parts.onChange(),
         now: () => system.clock.now(),
-        closingMs,
+        closingMs: 5_000,
       },
     );
     const gone = this.#settle(threadId, engine.done, info, writer);
@@ -355,12 +356,13 @@ export class Threads {
     return new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
   }
 
-  #checkOpen(): void {
+  #checkOpen(threadId: string): void {
     if (this.#isReleased) throw workerClosing();
+    if (this.#ending.has(threadId)) throw refuse("ENDING", threadId, "is being killed");
   }
 
   #takeOver(threadId: string, surroundings: Surroundings): TakenOver | null {
-    this.#checkOpen();
+    this.#checkOpen(threadId);
     const { root, hash, followsLost } = this.#parts;
     const isSuspect = this.#unsynced.has(threadId) || (followsLost && !this.#driven.has(threadId));
     try {
@@ -378,9 +380,7 @@ export class Threads {
   #unlink(threadId: string): void {
     const { root, hash } = this.#parts;
     const folder = threadsDir(root, hash);
-    for (const path of [dataPath, infoPath, valuesPath]) {
-      removeFile(path(root, hash, threadId));
-    }
+    for (const path of [dataPath, infoPath, valuesPath]) removeFile(path(root, hash, threadId));
     for (const name of namesIn(folder)) {
       if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
     }
