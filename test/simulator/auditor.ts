@@ -197,6 +197,7 @@ export class Auditor implements DiskWatch {
       if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
       // Without its newline a record whose bits have changed may as well be one that was never whole.
       if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
+      if (inode?.kind === "file" && inode.isFlippedInCache) seen.isNamed = true;
       if (seen.isDamaged) continue;
       const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
       if (bytes === null && isFirst) this.threads.delete(keyOf(seen));

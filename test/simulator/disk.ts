@@ -65,6 +65,8 @@ export class FileInode {
   hasHole = false;
   /** Whether a bit of it was flipped. */
   isFlipped = false;
+  /** Whether that bit was not on the platter: with the power the flip goes too. */
+  isFlippedInCache = false;
   #unsynced: Change[] = [];
 
   constructor(ino: number) {
@@ -103,6 +105,7 @@ export class FileInode {
   /** Flips a bit, wherever the byte is. */
   flip(at: number, bit: number): void {
     this.isFlipped = true;
+    this.isFlippedInCache = at >= this.platter.length;
     for (const layer of [this.cache, this.platter]) {
       const byte = layer.view[at];
       if (byte !== undefined) layer.view[at] = byte ^ (1 << bit);

@@ -130,9 +130,9 @@ class Simulation {
     for (const command of this.#work.pending) this.#auditor.fail(`${command} was never answered`);
     world.faults.isOver = true;
     process.env[idleVariable] = "1000";
-    // Who sleeps wakes, and may still do what it was asked long ago.
+    // Who sleeps wakes, what is late arrives, and something may be done that was asked long ago.
     this.#wait(
-      Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 1_000,
+      Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 45_000,
     );
     this.#recover();
   }
