@@ -61,7 +61,7 @@ export class FileInode {
   lockedBy: OpenFile | null = null;
   /** The thread whose log it is, by its name. */
   log: { hash: string; threadId: string } | null = null;
-  /** Whether the last loss of power has left zeros where bytes were written and not synced. */
+  /** Whether a loss of power, or a failed sync, has left zeros where bytes were written and not synced. */
   hasHole = false;
   /** Whether a bit of it was flipped. */
   isFlipped = false;
@@ -113,7 +113,6 @@ export class FileInode {
   }
 
   losePower(random: Random): void {
-    this.hasHole = false;
     const isOrdered = random.chance(0.4);
     const kept = random.below(this.#unsynced.length + 1);
     for (const [index, change] of this.#unsynced.entries()) {
