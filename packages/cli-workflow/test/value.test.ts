@@ -52,7 +52,10 @@ test("of a step workflow a long input, and what a tool read, can be printed in f
     version: "3.18",
     name: "reads",
     registry: { params: ["note(STRING)"] },
-    steps: [{ id: "Tool_010_ReadFile", in: { file_path: "a.txt", note: "=note" }, next: "RETURN" }],
+    steps: [
+      { id: "Tool_010_ReadFile", in: { file_path: "a.txt" }, next: "Tool_020_WriteFile" },
+      { id: "Tool_020_WriteFile", in: { file_path: "b.txt", content: "=note" }, next: "RETURN" },
+    ],
   };
   const path = join(store.folder, "reads.json");
   writeFileSync(path, JSON.stringify(flow));
@@ -61,17 +64,22 @@ test("of a step workflow a long input, and what a tool read, can be printed in f
   const params = JSON.stringify({ note });
   const thread = (await store.ok(["run", "reads", "--params", params, "--wait", "--quiet"])).trim();
   const lines = (await store.ok(["logs", thread, "--json"])).trimEnd().split("\n");
-  const payloadOf = (type: string) =>
-    lines.map((line) => JSON.parse(line) as Event).find((event) => event.type === type)?.payload;
+  const payloadOf = (type: string, stepID: string) =>
+    lines
+      .map((line) => JSON.parse(line) as Event)
+      .find((event) => event.type === type && event.stepID === stepID)?.payload;
   const whole = (at = -1) => store.json<unknown>(["thread", thread, "--value", String(at)]);
-  expect(await whole(payloadOf("step_start")?.resolvedInputs?.note?.at)).toBe(note);
-  expect(JSON.stringify(await whole(payloadOf("tool_done")?.output?.at))).toContain(
-    JSON.stringify(text).slice(1, 20_000),
-  );
+  expect(
+    await whole(payloadOf("step_start", "Tool_020_WriteFile")?.resolvedInputs?.content?.at),
+  ).toBe(note);
+  expect(
+    JSON.stringify(await whole(payloadOf("tool_done", "Tool_010_ReadFile")?.output?.at)),
+  ).toContain(JSON.stringify(text).slice(1, 20_000));
 });
 
 type Truncated = { at?: number };
 type Event = {
   type?: string;
-  payload?: { resolvedInputs?: { note?: Truncated }; output?: Truncated };
+  stepID?: string;
+  payload?: { resolvedInputs?: { content?: Truncated }; output?: Truncated };
 };

@@ -10,7 +10,7 @@ import {
   threadsDir,
   workerInfoPath,
 } from "../storage/paths.ts";
-import { askLive } from "./live.ts";
+import { askLive, listWorkers } from "./live.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
@@ -56,5 +56,25 @@ test("takes a worker for stuck whose answer is no list of threads", async () => 
     } finally {
       await server.stop(true);
     }
+  }
+});
+
+test("lists a worker that was lost with its socket, and none that is ending", async () => {
+  const socket = join(runDir(root), socketName(hash));
+  let takesAway = false;
+  const error = { code: "WORKER_CLOSING", kind: "failed", message: "the worker is ending" };
+  const server = Bun.serve({
+    unix: socket,
+    fetch() {
+      if (takesAway) rmSync(socket);
+      return Response.json({ error }, { status: 409 });
+    },
+  });
+  try {
+    expect(await listWorkers(root)).toEqual([{ hash, state: "gone" }]);
+    takesAway = true;
+    expect(await listWorkers(root)).toEqual([]);
+  } finally {
+    await server.stop(true);
   }
 });

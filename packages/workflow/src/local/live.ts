@@ -102,12 +102,15 @@ const hashesWithSocket = (root: Root): string[] =>
 
 const states = { reply: "answers", silent: "silent", nobody: "gone" } as const;
 
-/** The workers that have, or had, a control socket in this storage root. It changes nothing. */
+/** The workers that have, or were lost with, a control socket in this storage root. It changes nothing. */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
-  return await Promise.all(
+  const found = await Promise.all(
     hashesWithSocket(root).map(async (hash) => {
       const reply = await probe(root, hash);
       return { hash, state: states[reply?.kind ?? "nobody"] };
     }),
   );
+  // One that was ending has taken its socket away meanwhile.
+  const left = new Set(hashesWithSocket(root));
+  return found.filter(({ hash, state }) => state !== "gone" || left.has(hash));
 }
