@@ -77,6 +77,8 @@ async function resume(source: Source): Promise<number> {
   const { host, root, hash } = source;
   const threadId = threadIdOf(Math.floor(now()));
   writeFileSync(dataPath(root, hash, threadId), unendedCopy(source, threadId), { mode: 0o600 });
+  // What the copy has left behind is not collected while the resume runs.
+  Bun.gc(true);
   const began = now();
   await host.control({ hash, threadId }, { kind: "resume", env: {} });
   return (await committed(source, threadId)) - began;
