@@ -111,6 +111,10 @@ async function runStage(stage: Stage): Promise<boolean> {
   // A stage may also fail without a failed test: a process that crashed, a tool's finding.
   counts.failed += code === 0 ? failed : Math.max(failed, 1);
   console.log(`${code === 0 ? "ok    " : "FAILED"} ${stage.name.padEnd(8)} ${seconds} s`);
+  // Why something can't be tested here is in the name of the test.
+  const skipped = stage.tests ? output.matchAll(/^\(skip\) (.*)$/gm) : [];
+  for (const test of new Set([...skipped].map(([, found]) => found)))
+    console.log(`       left out: ${test}`);
   if (code !== 0) console.log(`\n${stage.tests ? failuresIn(output) : output.trim()}\n`);
   return code === 0;
 }

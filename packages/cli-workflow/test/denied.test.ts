@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { playBundle, playStore, programWords, removeFolders, Store } from "./program.ts";
+import { ended, playBundle, playStore, programWords, removeFolders, Store } from "./program.ts";
 
 setDefaultTimeout(30_000);
 afterAll(removeFolders);
@@ -23,12 +23,7 @@ async function runWithout(store: Store, error: string, calls: string, args: stri
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [code, stdout, stderr] = await Promise.all([
-    child.exited,
-    child.stdout.text(),
-    child.stderr.text(),
-  ]);
-  return { code, stdout, stderr };
+  return await ended(child);
 }
 
 const oneLine = (about: RegExp) => ({

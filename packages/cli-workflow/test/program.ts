@@ -38,6 +38,18 @@ export function newFolder(): string {
   return folder;
 }
 
+/** How a process ends whose output is read. */
+export async function ended(
+  child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">,
+): Promise<Ended> {
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
 /** A storage root of its own, and the program that works on it. */
 export class Store {
   readonly folder = newFolder();
@@ -63,13 +75,7 @@ export class Store {
   }
 
   async run(args: string[], options: RunOptions = {}): Promise<Ended> {
-    const child = this.start(args, options);
-    const [code, stdout, stderr] = await Promise.all([
-      child.exited,
-      child.stdout.text(),
-      child.stderr.text(),
-    ]);
-    return { code, stdout, stderr };
+    return await ended(this.start(args, options));
   }
 
   /** What a command prints when it is done; throws its output when it fails. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openSync } from "node:fs";
-import { playStore, programWords, removeFolders, type Store } from "./program.ts";
+import { ended, playStore, programWords, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 
@@ -21,12 +21,7 @@ async function shell(line: string, env: Record<string, string> = {}) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [code, stdout, stderr] = await Promise.all([
-    child.exited,
-    child.stdout.text(),
-    child.stderr.text(),
-  ]);
-  return { code, stdout, stderr };
+  return await ended(child);
 }
 
 test("a reader that goes away early ends the program quietly", async () => {
