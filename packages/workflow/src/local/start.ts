@@ -21,6 +21,7 @@ import { type Resolved, resolve } from "../registry/versions.ts";
 import {
   bundlePath,
   checkThreadId,
+  dataPath,
   type Root,
   runDir,
   socketName,
@@ -32,7 +33,7 @@ import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { Child } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { keptSteps, threadWithId } from "../thread/selection.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import { corruptError, type ThreadRef } from "../thread/thread.ts";
 import { askAgain, spawnWorker } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
@@ -224,7 +225,11 @@ async function keptOf(
     const start = startOf(root, ref);
     if (start) return { keep: { first: keep.atStep }, workflow: start.name };
   }
-  const { steps, workflow } = await readView(root, ref);
+  const view = await readView(root, ref);
+  const { steps, workflow } = view;
+  // Without its start record nothing of it can be kept.
+  if (view.status === "corrupt" && workflow === "")
+    throw corruptError(dataPath(root, ref.hash, ref.threadId), view.broken);
   const kept = keptSteps(steps, keep);
   const areFirst = kept.every((index, at) => index === at);
   return { keep: areFirst ? { first: kept.length } : kept, workflow };

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
@@ -37,4 +37,19 @@ test("a thread may begin with an answer", async () => {
   ]);
   const [, second] = readFileSync(dataPath(root, hash, id), "utf8").split("\n");
   expect(JSON.parse(unsealed(second ?? ""))).toEqual(steps[0]);
+});
+
+test("a fork names the damage to its source's start record", async () => {
+  const id = "01KQXKW1000000000000000002";
+  const input = { content: "go on" };
+  const source = { threadId: id, workflow: "w", prompt: "plan", env: {}, input };
+  await createLog(root, hash, source, durableWriting()).writer.close();
+  const sound = readFileSync(dataPath(root, hash, id), "utf8");
+  const fork = { hash, threadId: id, keep: { first: 1 } };
+  const request = { threadId: "01KQXKW1000000000000000003", workflow: "w", env: {}, fork };
+  for (const damaged of [sound.replace("plan", "plam"), sound.replace("{", "[")]) {
+    writeFileSync(dataPath(root, hash, id), damaged);
+    expect(() => createLog(root, hash, request, durableWriting())).toThrow(`${id}.data.jsonl:1: `);
+    expect(isCreated(root, hash, request.threadId)).toBe(false);
+  }
 });

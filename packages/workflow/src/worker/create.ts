@@ -12,7 +12,15 @@ import {
   type StartRequest,
 } from "../control/control.ts";
 import type { SchemaJudge } from "../engine/answer.ts";
-import { readLog, readStart, scanLog, type ThreadLog } from "../log/log.ts";
+import {
+  type LogOutline,
+  outlineLog,
+  readLog,
+  readStart,
+  scanLog,
+  type ThreadLog,
+  type Unreadable,
+} from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
 import { type RecordText, recordText } from "../log/sum.ts";
 import {
@@ -180,11 +188,14 @@ function readThread<T>(path: string, threadId: string, read: (path: string) => T
   }
 }
 
+const unreadable = (path: string, threadId: string, log: LogOutline | Unreadable) =>
+  log.kind === "headless" ? corruptError(path, log.broken) : notFound(threadId);
+
 function sourceOf(root: Root, { hash, threadId }: ForkRequest) {
   if (!isHash(hash)) throw notFound(threadId);
   const path = dataPath(root, hash, checkThreadId(threadId));
   const start = readThread(path, threadId, readStart);
-  if (!start) throw notFound(threadId);
+  if (!start) throw unreadable(path, threadId, readThread(path, threadId, outlineLog));
   return { path, start };
 }
 
@@ -208,7 +219,7 @@ function copySteps(
     return kept < count;
   };
   const log = readThread(path, threadId, (file) => scanLog(file, onStep));
-  if (log.kind !== "thread") throw notFound(threadId);
+  if (log.kind !== "thread") throw unreadable(path, threadId, log);
   if (kept === count) return;
   const needed = "first" in keep ? keep.first : (keep.at(-1) ?? 0) + 1;
   const message = `the thread ${threadId} has ${log.steps} steps, not ${needed}`;
