@@ -28,12 +28,15 @@ export {
   type Verification,
   type VersionRow,
   type VersionView,
+  type WakeOptions,
   type WorkerState,
   type WorkflowRow,
   type WorkflowView,
+  type Woken,
 } from "./host/host.ts";
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
-export { type Prewarmed, prewarmWorker } from "./local/start.ts";
+export { type PrewarmedWorker, prewarmWorker } from "./system/prewarm.ts";
+export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts
 export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
@@ -49,18 +52,26 @@ export {
 // What is computed from its records
 export { attemptJson } from "./attempt/attempt.ts";
 export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./host/rules.ts";
-export { endedStatus, isMoving } from "./thread/thread.ts";
+export { endedStatus, goesOn, isMoving } from "./thread/thread.ts";
 
-// The storage root
+// Projects and the storage root
+export { findProject, type Project } from "./project/project.ts";
+export { rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
+export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 
 // Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
-export { type BuiltBundle, buildSource } from "./local/workflows.ts";
+export { type BuiltBundle, buildSource, bundleHash, lockDevelopment } from "./local/workflows.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
+
+export { makeTemporary, temporaryProblem } from "./bundle/child.ts";
 
 // Records
 export { type Durability, defaultMaxRounds, mostRounds } from "./control/control.ts";
+export { sleepsUntil } from "./contract/wait.ts";
+export { isAnythingDue } from "./storage/due.ts";
+export { keepAwake } from "./local/keep-awake.ts";
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
 export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
@@ -71,6 +82,8 @@ export {
   type LiveRow,
   type Status,
   statuses,
+  failureOf,
+  type ThreadFailure,
   type ThreadJson,
   threadJson,
   type ThreadRef,

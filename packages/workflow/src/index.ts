@@ -2,9 +2,11 @@
 
 // Contract
 export type {
+  Blobs,
   Bundle,
   Descriptor,
   JsonSchema,
+  Pause,
   RoleOutput,
   Step,
   ThreadInput,
@@ -12,8 +14,17 @@ export type {
   WorkflowOptions,
   WorkflowResult,
 } from "./contract/contract.ts";
-export { END, INPUT, type InputMeta, START, WAIT, type WaitMeta } from "./contract/contract.ts";
-export type { Answer, WaitRequest } from "./contract/wait.ts";
+export {
+  drainsOnPause,
+  END,
+  INPUT,
+  type InputMeta,
+  START,
+  WAIT,
+  type WaitMeta,
+} from "./contract/contract.ts";
+export { type Answer, sleepsUntil, type WaitRequest } from "./contract/wait.ts";
+export { stepKey } from "./contract/key.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";
 
 // Moderator
@@ -35,6 +46,8 @@ export { type WaitResult, waitFor } from "./moderator/history.ts";
 export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durable/call.ts";
 export { type DurableProgram, durable } from "./durable/durable.ts";
 export { StepFailure } from "./durable/output.ts";
+export type { RetryPolicy, StepOptions } from "./durable/tries.ts";
+export type { Duration } from "./contract/duration.ts";
 
 // Scheduler
 export {
@@ -59,7 +72,13 @@ export {
   usesAttempt,
 } from "./contract/attempt.ts";
 export { attemptIds, attemptTime } from "./contract/attempt.ts";
-export type { Attempt, AttemptTurn, Retry } from "./attempt/attempt.ts";
+export {
+  type Attempt,
+  type AttemptTurn,
+  type ErrorPart,
+  errorParts,
+  type Retry,
+} from "./attempt/attempt.ts";
 export { AttemptLog } from "./attempt/attempt-log.ts";
 export { spendingOf } from "./attempt/spending.ts";
 export {
@@ -81,6 +100,7 @@ export {
   eventsChannel,
   type KnownEvent,
   knownEvent,
+  type Orphan,
   readEvent,
   type WorkflowEvent,
 } from "./contract/event.ts";

@@ -179,4 +179,4 @@ test("twelve bundles that are added at once are all registered", async () => {
   await Promise.all(files.map((file, i) => addWorkflow(root, `w${i}`, file)));
   expect(await listWorkflows(root)).toHaveLength(12);
   expect((await verifyStore(root)).problems).toEqual([]);
-}, 60_000);
+}, 180_000);

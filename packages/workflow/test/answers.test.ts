@@ -1,4 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { killThread, pauseThread, resumeThread } from "../src/local/control.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
@@ -20,6 +24,23 @@ async function asked(wait: Record<string, unknown> = {}, more: Record<string, un
   return { store, ref, answer };
 }
 
+type Asked = Awaited<ReturnType<typeof asked>>;
+
+/** A question whose answer has no effect before {@link open}. */
+async function gated(): Promise<Asked & { open: () => void }> {
+  const gate = join(tmpdir(), randomUUID());
+  return { ...(await asked({}, { gate })), open: () => writeFileSync(gate, "") };
+}
+
+/** A question whose worker is killed before its time is over, on a slow machine with more of it. */
+async function askedInVain(ms = 400): Promise<Asked & { expiresAt: number }> {
+  const expiresAt = Date.now() + ms;
+  const found = await asked({ expiresAt, onTimeout: "late" });
+  await found.store.signalWorkers("SIGKILL");
+  const isStillAsked = found.store.roles(found.ref).at(-1) === "__wait__";
+  return isStillAsked ? { ...found, expiresAt } : await askedInVain(ms * 2);
+}
+
 describe("an answer (F23)", () => {
   test("reaches the workflow, and a second one is refused", async () => {
     const { store, ref, answer } = await asked();
@@ -32,6 +53,19 @@ describe("an answer (F23)", () => {
       "heard yes",
     ]);
     expect(steps[2]?.meta).toEqual({ value: { ok: true } });
+  });
+
+  test("of a program has the value that its text is as JSON, or the one that it brings", async () => {
+    for (const [content, value, heard] of [
+      ['{"ok":true}', undefined, { ok: true }],
+      ["3", "three", "three"],
+      ["no JSON", undefined, null],
+    ] as const) {
+      const { store, ref, answer } = await asked(value === undefined ? {} : { schema: true });
+      await answer(content, value);
+      const { steps } = await store.whenStatus(ref, "completed");
+      expect(steps[2]?.meta).toEqual({ value: heard });
+    }
   });
 
   for (const alive of [true, false]) {
@@ -50,12 +84,13 @@ describe("an answer (F23)", () => {
 
   test("that was acknowledged survives kill -9", async () => {
     for (let n = 0; n < 3; n += 1) {
-      const { store, ref, answer } = await asked({}, { delayMs: 1_000 });
+      const { store, ref, answer, open } = await gated();
       await answer("yes");
       await store.signalWorkers("SIGKILL");
       expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__"]);
       expect((await store.read(ref)).status).toBe("interrupted");
       expect(await codeOf(answer("again"))).toBe("NOT_WAITING");
+      open();
       await resumeThread(store.root, ref, { env: {} });
       const { steps } = await store.whenStatus(ref, "completed");
       expect(steps.map(({ content }) => content)).toEqual(["may I?", "yes", "yes"]);
@@ -80,9 +115,7 @@ describe("an answer (F23)", () => {
   });
 
   test("after the time is over, when the worker was gone, is refused, and onTimeout is taken", async () => {
-    const expiresAt = Date.now() + 400;
-    const { store, ref, answer } = await asked({ expiresAt, onTimeout: "late" });
-    await store.signalWorkers("SIGKILL");
+    const { store, ref, answer, expiresAt } = await askedInVain();
     await until(() => Date.now() > expiresAt);
     expect(await codeOf(answer("yes"))).toMatch(/ANSWER_LATE|NOT_WAITING|THREAD_ENDED/);
     const { steps } = await store.whenStatus(ref, "completed");
@@ -154,7 +187,7 @@ describe("an answer with a token", () => {
   });
 
   test("to a thread that no worker drives and that asks nothing is an event too", async () => {
-    const { store, ref } = await asked({}, { delayMs: 1_000 });
+    const { store, ref } = await gated();
     const give = giver(store, ref);
     await give("yes", {});
     await store.signalWorkers("SIGKILL");
@@ -168,13 +201,14 @@ describe("an answer with a request id", () => {
   const input = { content: "yes", meta: { requestId: "r1" } };
 
   test("has one effect, however often it is given and whatever has become of the thread", async () => {
-    const { store, ref } = await asked({}, { delayMs: 300 });
+    const { store, ref, open } = await gated();
     const give = () => resumeThread(store.root, ref, { env: {}, input });
     const replies = await Promise.all([give(), give(), give()]);
     await store.signalWorkers("SIGKILL");
     expect((await store.read(ref)).status).toBe("interrupted");
     replies.push(await give());
     expect((await store.read(ref)).status).toBe("interrupted");
+    open();
     await resumeThread(store.root, ref, { env: {} });
     await store.whenStatus(ref, "completed");
     replies.push(await give());

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AttemptLog } from "../src/attempt/attempt-log.ts";
 import type { Attempt } from "../src/attempt/attempt.ts";
@@ -13,6 +13,7 @@ import { infoPath, type Root } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
 
 const retry = async (root: Root, ref: ThreadRef, options: Parameters<typeof retryOptions>[1]) =>
   forkThread(root, ref, retryOptions(await readView(root, ref), options));
@@ -116,17 +117,25 @@ describe("twenty of one role at once", () => {
 
   test("are distinguished after a kill and in the resumed thread: what was interrupted is lost", async () => {
     const store = new TestStore();
+    const gate = join(store.folder, "gate");
     const body = twenty.replace(
       'say("speaker", number)',
-      'say("speaker", number, number < 10 ? 5 : 400)',
+      `(async () => {
+        const said = await say("speaker", number, number < 10 ? 5 : 400);
+        const { existsSync } = process.getBuiltinModule("node:fs");
+        while (number >= 10 && !existsSync(${JSON.stringify(gate)})) await sleep(5);
+        return said;
+      })()`,
     );
     const ref = await store.start(await store.add(await built(body)));
     await store.whenSteps(ref, 10);
-    await Bun.sleep(100);
+    const isAtWork = (attempt: Attempt) => attempt.step === null && textOf(attempt) !== "";
+    await until(async () => (await attemptsOf(store, ref)).filter(isAtWork).length === 10);
     await store.signalWorkers("SIGKILL");
+    writeFileSync(gate, "");
     const before = await attemptsOf(store, ref);
     const lost = before.filter(({ status }) => status === "lost");
-    expect(lost.length).toBeGreaterThanOrEqual(5);
+    expect(lost).toHaveLength(10);
     for (const attempt of lost) expect(new Set(textOf(attempt).match(/\d+(?=\.)/g)).size).toBe(1);
     await resumeThread(store.root, ref, { env: store.env });
     const { steps } = await store.whenStatus(ref, "completed");
@@ -139,7 +148,7 @@ describe("twenty of one role at once", () => {
       const number = numberOf(steps[(attempt.step ?? 0) - 1] as Step);
       expect(textOf(attempt)).toBe(words(number, number < 10 ? 5 : 400));
     }
-  }, 120_000);
+  }, 180_000);
 
   test("keep their ids in a fork", async () => {
     const store = new TestStore();
@@ -198,12 +207,11 @@ describe("the attempts of", () => {
   test("a moderator's roles bear the role while it is at work", async () => {
     const store = new TestStore();
     const body = `export const run = createRoleModerator({
-      roles: { slow: async () => { await sleep(5000); return { content: "", meta: {} }; } },
+      roles: { slow: async () => { await sleep(1e6); return { content: "", meta: {} }; } },
       moderator: (ctx) => (ctx.steps.length === 0 ? "slow" : END),
     });`;
     const ref = await store.start(await store.add(await built(body)));
-    for (let n = 0; n < 100 && !store.notes(ref).includes("attempt_start"); n += 1)
-      await Bun.sleep(50);
+    await until(() => store.notes(ref).includes("attempt_start"));
     const running = eventsOf(store, ref).filter(({ type }) => type === "attempt_start");
     expect(running.map(({ payload }) => payload.role)).toEqual(["slow"]);
     await killThread(store.root, ref);

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { buildBundle } from "../src/bundle/build.ts";
+import { buildBundle, buildModule } from "../src/bundle/build.ts";
 import { checkBytes } from "../src/bundle/check.ts";
 import { hashOf } from "../src/bundle/hash.ts";
 import { SourceMap } from "../src/bundle/source-map.ts";
@@ -14,6 +14,21 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "build-test-"));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test("a program in a folder whose name has two dots builds the same bytes", async () => {
+  const codes = [];
+  for (const name of ["a..b", "ab"]) {
+    const own = join(folder, name, "own.ts");
+    await mkdir(dirname(own), { recursive: true });
+    await writeFile(own, 'export { one } from "./one.ts";');
+    await writeFile(join(folder, name, "one.ts"), "export const one = () => 'one';");
+    const code = `import { one } from "own"; ${exports_} console.log(one());`;
+    const built = await buildModule({ code, resolve: { own } }, "", join(folder, "flow.json"));
+    codes.push(new TextDecoder().decode(built.code));
+  }
+  expect(codes[0]).toContain("one");
+  expect(codes[0]).toBe(codes[1] as string);
+});
 
 const exports_ = `export const descriptor = { description: "x", roles: {} };
 export async function* run() { return { returnCode: 0, summary: "" }; }
@@ -125,6 +140,7 @@ describe("the same source gives the same hash", () => {
       "lib/late.ts",
       "lib/rows.ts",
       "node_modules/old/index.js",
+      "settings.json",
     ]);
   });
 
@@ -164,7 +180,7 @@ describe("what is built", () => {
     const column = lines[line]?.indexOf("throw") ?? -1;
     expect(line).toBeGreaterThan(0);
     const place = { line: line + 1, column: column + 1 };
-    const original = new SourceMap(map, "src").original(place);
+    const original = new SourceMap(map, "src").original(place)?.at;
     expect(original).toMatchObject({ file: "src/flow.ts", line: 6, column: 1 });
   });
 
@@ -227,12 +243,33 @@ describe("a build that can't be made is one error with its place", () => {
     );
     expect(message).toBe(`${at("flow.ts")}:1:15: Could not resolve: "./nope.ts" (and 1 more)`);
     expect(details).toHaveLength(2);
-    expect(details?.[1]).toStartWith(`${at("flow.ts")}:2:15: Could not resolve: "zod"`);
+    expect(details?.[1]).toBe(`${at("flow.ts")}:2:15: Could not resolve: "zod"`);
   });
 
   test("a name that a module does not export", async () => {
     const files = { "flow.ts": 'import { b } from "./a.ts"; b();', "a.ts": "export const a = 1;" };
-    expect((await errorOf(build(files))).message).toContain("flow.ts:1:10: No matching export");
+    const { message, hint } = await errorOf(build(files));
+    expect(message).toContain("flow.ts:1:10: No matching export");
+    expect(hint).toBe("see what that module exports");
+  });
+
+  test("a misspelt name, with the one that is meant", async () => {
+    const own = {
+      "flow.ts": 'import { createRoleModeratr } from "@uncaged/workflow"; createRoleModeratr();',
+    };
+    expect((await errorOf(build(own))).hint).toBe("did you mean createRoleModerator?");
+    const text = "export const reviewer = 1; export type Other = string;";
+    const files = { "flow.ts": 'import { reviewr } from "./a.ts"; reviewr();', "a.ts": text };
+    expect((await errorOf(build(files))).hint).toBe("did you mean reviewer?");
+  });
+
+  test.each([
+    ["zod/mini", "install it in the project of the source: npm install zod"],
+    ["@scope/one/part", "install it in the project of the source: npm install @scope/one"],
+    ["../nope", "correct the path: it counts from the file that imports it"],
+  ])("an import of %s that is not there, with what to do", async (name, hint) => {
+    const error = await errorOf(build({ "flow.ts": `import a from "${name}"; a();` }));
+    expect(error.hint).toBe(hint);
   });
 
   test("a module of Bun's own", async () => {
@@ -341,4 +378,23 @@ describe("a build runs no code of the source", () => {
     expect((await own()).filter((name) => !before.has(name))).toEqual([]);
     expect((await readdir(folder)).toSorted()).toEqual(["flow.ts"]);
   });
+});
+
+test("a .md or .txt file is imported as its text, whatever is in it, to the same hash everywhere", async () => {
+  const text = "# A prompt\r\n\n*Write* `code` for {name}: <b>ä</b> ${x} \\n\n";
+  const files = {
+    "flow.ts": `import prompt from "./prompts/plan.md"; import plain from "./a.txt";
+      import same from "./prompts/plan.md" with { type: "text" };
+      export const descriptor = { description: prompt + plain + String(prompt === same), roles: {} };
+      export async function* run() { return { returnCode: 0, summary: "" }; }`,
+    "prompts/plan.md": text,
+    "a.txt": "plain & simple",
+  };
+  const { code } = await build(files);
+  const path = join(folder, "built.esm.js");
+  await writeFile(path, code);
+  const { descriptor } = (await import(path)) as { descriptor: { description: string } };
+  expect(descriptor.description).toBe(`${text}plain & simpletrue`);
+  await write(join(folder, "elsewhere/deep"), files);
+  expect(await hashFrom(join(folder, "elsewhere/deep/flow.ts"))).toBe(await hashOf(code));
 });

@@ -62,7 +62,7 @@ describe("fork and retry", () => {
     );
     const short = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 4 });
     expect(short.steps).toHaveLength(4);
-    expect(short.result?.summary).toContain("maxRounds 4");
+    expect(short.result?.summary).toBe("stopped at 4 steps");
     const none = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 2 });
     expect(none.steps).toHaveLength(3);
     expect(await codeOf(forkThread(store.root, ref, { env: {}, keep: { atStep: 7 } }))).toBe(
@@ -75,7 +75,7 @@ describe("fork and retry", () => {
     const hash = await store.add(
       bundleOf(`yield step("a"); if (input.steps.length < 2) throw new Error("not yet");`),
     );
-    const ref = await store.start(hash);
+    const ref = await store.start(hash, "", { maxRounds: 100 });
     expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("not yet");
     const first = await retry(store.root, ref, { env: {} });
     await store.whenStatus(first, "failed");

@@ -4,7 +4,7 @@ import { killThread, resumeThread } from "../src/local/control.ts";
 import { listWorkers } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
-import { bundleOf } from "./fixtures/bundles.ts";
+import { blocking, bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";
 
@@ -120,13 +120,13 @@ describe("a bundle that blocks its worker", () => {
     expect(steps.map(({ content }) => content).slice(1)).toEqual(
       Array.from({ length: 60 }, (_, n) => String(n)),
     );
-  }, 60_000);
+  }, 180_000);
 
   test("in the finally of a thread that has ended is ended by kill --force too", async () => {
     const store = new TestStore();
     const aborted = 'await new Promise((done) => signal.addEventListener("abort", done));';
-    const blocking = `try { yield step("a"); ${aborted} await sleep(300); } finally { for (;;); }`;
-    const hash = await store.add(besides(blocking));
+    const body = `try { yield step("a"); ${aborted} await sleep(300); } finally { ${blocking} }`;
+    const hash = await store.add(besides(body));
     const bad = await store.start(hash, "evil");
     await until(() => store.roles(bad).includes("a"));
     const good = await store.start(hash, "good");
@@ -139,7 +139,7 @@ describe("a bundle that blocks its worker", () => {
     expect(store.lines(bad)).toEqual(before);
     await store.whenStatus(good, "completed");
     expect(await codeOf(killThread(store.root, bad, { force: true }))).toBe("THREAD_ENDED");
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a bundle that can't be loaded by its worker", () => {
@@ -176,15 +176,15 @@ describe("a bundle that can't be loaded by its worker", () => {
     expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
     expect(allThreads(store.root)).toEqual([]);
     await until(() => store.workers().length === 0);
-  }, 40_000);
+  }, 180_000);
 
-  test("because its top level is a loop is answered in time, and the worker is ended", async () => {
+  test("because its top level blocks is answered in time, and the worker is ended", async () => {
     const store = new TestStore();
-    const hash = await store.add(bundleOf("", "\nfor (;;);"));
+    const hash = await store.add(bundleOf("", `\n${blocking}`));
     expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
     expect(allThreads(store.root)).toEqual([]);
     await until(() => store.workers().length === 0);
-  }, 40_000);
+  }, 180_000);
 
   test("because it was changed or is gone says which file, and a repaired one runs", async () => {
     const store = new TestStore();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { inspectBundle } from "../src/bundle/inspect.ts";
 import { SourceMap } from "../src/bundle/source-map.ts";
 import { isWorkflowError } from "../src/contract/error.ts";
+import { until } from "./fixtures/until.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -44,11 +45,6 @@ const isAlive = (pid: number) => {
 const isRunning = (pid: number) =>
   isAlive(pid) &&
   !/^[ZX]/.test(Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]).stdout.toString());
-async function until(is: () => boolean | Promise<boolean>): Promise<void> {
-  for (const late = Date.now() + 5000; !(await is()); await Bun.sleep(10)) {
-    if (Date.now() > late) throw new Error("it never came true");
-  }
-}
 
 describe("a sound bundle", () => {
   test("gives its descriptor", async () => {

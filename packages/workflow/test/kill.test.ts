@@ -11,6 +11,15 @@ afterEach(removeStores);
 
 const ended = { role: "__end__", meta: { returnCode: 143, reason: "killed" } };
 
+/** Whether a process runs; of one that is dead and not waited for yet no command line is left. */
+function isRunning(pid: number | undefined): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "";
+  } catch {
+    return false;
+  }
+}
+
 describe("kill (F11)", () => {
   const kills: [string, string][] = [
     ["a sleep", "await sleep(1e6);"],
@@ -29,7 +38,8 @@ describe("kill (F11)", () => {
       await until(async () => (await listLive(store.root)).length === 1);
       const begin = performance.now();
       await killThread(store.root, ref);
-      expect(performance.now() - begin).toBeLessThan(3_000);
+      // Nothing of the above would end within minutes.
+      expect(performance.now() - begin).toBeLessThan(30_000);
       expect(store.lines(ref).at(-1)).toMatchObject(ended);
       expect((await store.read(ref)).status).toBe("killed");
       expect(store.roles(ref)).not.toContain("never");
@@ -56,14 +66,7 @@ describe("kill (F11)", () => {
     await until(() => existsSync(pids) && readFileSync(pids, "utf8").includes("\n"));
     const [grandchild, child] = readFileSync(pids, "utf8").trim().split(" ").map(Number);
     await killThread(store.root, ref);
-    await until(
-      () =>
-        ![child, grandchild].some(
-          (pid) =>
-            existsSync(`/proc/${pid}/cmdline`) &&
-            readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "",
-        ),
-    );
+    await until(() => ![child, grandchild].some(isRunning));
     expect(store.lines(ref).at(-1)).toMatchObject(ended);
   });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { killThread, pauseThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
 import { dataPath } from "../src/storage/paths.ts";
@@ -29,11 +30,13 @@ describe("pause", () => {
   test("during a role that takes its time waits for the role's step, and lets it be killed", async () => {
     const store = new TestStore();
     const hash = await store.add(
-      bundleOf('await sleep(200); yield step("slow"); yield step("late");'),
+      bundleOf('await opened(); yield step("slow"); yield step("late");'),
     );
-    const ref = await store.start(hash);
+    const gate = join(store.folder, "gate");
+    const ref = await store.start(hash, "", { options: { gate } });
     await pauseThread(store.root, ref);
     expect((await store.read(ref)).status).toBe("running");
+    writeFileSync(gate, "");
     expect((await store.whenStatus(ref, "paused")).steps.map(({ role }) => role)).toEqual(["slow"]);
     await killThread(store.root, ref);
     expect(store.roles(ref)).toEqual([undefined, "slow", "__end__"]);

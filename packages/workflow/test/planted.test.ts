@@ -70,8 +70,10 @@ for (const plant of plants) {
       const target = planted(store, plant, path);
       if (plant.name !== "a FIFO") writeFileSync(join(store.folder, "precious"), bytes);
       const before = plant.name === "a FIFO" ? "precious\n" : bytes.toString();
-      await codeOf(resumeThread(store.root, ref, { env: {} }));
-      await store.whenStatus(ref, "interrupted", "corrupt").catch(() => undefined);
+      const { steps } = await store.read(ref).catch(() => ({ steps: [] }));
+      const code = await codeOf(resumeThread(store.root, ref, { env: {} }));
+      // A log that has another name too is written anew, in a file of its own.
+      if (code.startsWith("no error")) await store.whenSteps(ref, steps.length + 2);
       expect(target()).toBe(before);
     });
 
@@ -100,7 +102,7 @@ for (const plant of plants) {
       const target = planted(store, plant, lockPath(store.root, hash));
       await codeOf(store.start(hash));
       expect(target()).toBe("precious\n");
-    }, 60_000);
+    }, 180_000);
 
     for (const [what, pathOf] of [
       ["socket", (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash))],

@@ -176,7 +176,9 @@ describe("a source whose bundle breaks the rules is reported with the author's o
       "flow.ts",
       `type A = string;\n${sound}\n\n  throw new Error("no key");`,
     );
-    expect((await refusal(file)).message).toMatch(/flow\.ts:6:\d+: no key$/);
+    expect((await refusal(file)).message).toMatch(
+      /flow\.ts:6:\d+: no key, thrown by: throw new Error\("no key"\);$/,
+    );
   });
 
   test("an export that is missing", async () => {

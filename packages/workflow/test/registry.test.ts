@@ -37,7 +37,7 @@ test("names that sixteen processes register at once all survive", async () => {
   }
   expect(await names()).toEqual(wanted.toSorted());
   expect((await verifyStore(root)).problems).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 test("fifty processes that add to one name at once all do, whoever is passed over", async () => {
   const processes = Array.from({ length: 50 }, (_, i) =>
@@ -45,7 +45,7 @@ test("fifty processes that add to one name at once all do, whoever is passed ove
   );
   for (const each of processes) expect(await new Response(each.stderr).text()).toBe("");
   expect(((await readRegistry(root)).get("w")?.history ?? []).length).toBe(49);
-}, 120_000);
+}, 180_000);
 
 test("a change that could not be synced is on the disk once it is made again", async () => {
   const bytes = new TextEncoder().encode("// one");
@@ -108,7 +108,7 @@ test("a process that is killed while it registers loses nothing that it has said
     const { problems } = await verifyStore(root);
     expect(problems).toEqual([]);
   }
-}, 60_000);
+}, 180_000);
 
 test("garbage that is collected while names are registered is never a bundle that they need", async () => {
   const collector = start("collect", root, "60");
@@ -121,7 +121,7 @@ test("garbage that is collected while names are registered is never a bundle tha
   const missing = [...registry.values()].filter(({ hash }) => !existsSync(bundlePath(root, hash)));
   expect(missing).toEqual([]);
   expect(readdirSync(bundlesDir(root)).filter((name) => name.endsWith(".esm.js"))).toHaveLength(80);
-}, 60_000);
+}, 180_000);
 
 test("a name is resolved without the YAML library and without the lock", async () => {
   const bytes = new TextEncoder().encode("// one");

@@ -42,7 +42,7 @@ describe("what a bundle makes of the built-ins does not reach the logs of its si
       const replaced = store.lines(evil).find(({ role }) => role === "vandal")?.meta?.replaced;
       expect(replaced).toBeGreaterThan(2500);
       await expectSound(store);
-    }, 60_000);
+    }, 180_000);
   }
 
   const groups = [
@@ -79,7 +79,7 @@ describe("what a bundle makes of the built-ins does not reach the logs of its si
       expect(store.roles(asks).slice(0, 3)).toEqual([undefined, "__wait__", "__input__"]);
       expect(store.lines(dying).at(-1)).toMatchObject({ meta: { reason: "killed" } });
       await expectSound(store);
-    }, 60_000);
+    }, 180_000);
   }
 });
 
@@ -92,4 +92,4 @@ test("a worker whose bundle has replaced everything is ended by kill --force", a
   await killThread(store.root, endless, { force: true, env: {} });
   expect((await store.read(endless)).status).toBe("killed");
   await expectSound(store);
-}, 60_000);
+}, 180_000);

@@ -17,6 +17,7 @@ import { killThread, resumeThread } from "../src/local/control.ts";
 import { listThreads } from "../src/local/list.ts";
 import { listLive } from "../src/local/live.ts";
 import { openLocalHost } from "../src/local/local.ts";
+import { spawnWorker } from "../src/local/worker-client.ts";
 import { dataPath, runDir, socketName, workerInfoPath } from "../src/storage/paths.ts";
 import { realSystem } from "../src/system/real.ts";
 import { readWorkerInfo } from "../src/worker/worker-info.ts";
@@ -28,7 +29,7 @@ afterEach(removeStores);
 
 async function running() {
   const store = new TestStore();
-  const ref = await store.start(await store.add(endless));
+  const ref = await store.start(await store.add(endless), "", { maxRounds: 100_000 });
   await store.whenSteps(ref, 1);
   return { store, ref, path: dataPath(store.root, ref.hash, ref.threadId) };
 }
@@ -125,7 +126,7 @@ test("threads that fail at once are never seen interrupted, however soon one loo
     const ended = await Promise.all(refs.map((ref) => settled(host, ref)));
     expect(ended.map(({ status }) => status)).toEqual(refs.map(() => "failed"));
   }
-}, 60_000);
+}, 180_000);
 
 describe("a log that a worker takes over", () => {
   for (const durability of ["step", "os"] as const) {
@@ -157,7 +158,7 @@ describe("a log that a worker takes over", () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(asker));
     const path = dataPath(store.root, ref.hash, ref.threadId);
-    await until(() => readFileSync(path, "utf8").includes("__wait__"));
+    await until(() => store.roles(ref).at(-1) === "__wait__");
     await until(() => store.workers().length === 0);
     const { ino } = statSync(path);
     await resumeThread(store.root, ref, { env: {}, input: { content: "yes" } });
@@ -237,7 +238,18 @@ describe("a frozen worker (F9)", () => {
     );
     expect(readFileSync(path, "utf8")).toBe(bytes);
     expect(store.lines(ref).filter(({ role }) => role === "__end__")).toHaveLength(1);
-  }, 40_000);
+  }, 180_000);
+
+  test("that has driven nothing yet is ended by kill --force, and the thread with it", async () => {
+    const { store, ref } = await running();
+    await store.signalWorkers("SIGKILL");
+    const child = spawnWorker(store.root, ref.hash);
+    await until(() => store.workers().length === 1);
+    await store.signalWorkers("SIGSTOP");
+    expect(await killThread(store.root, ref, { force: true })).toMatchObject({ resumed: [] });
+    expect(store.lines(ref).at(-1)).toMatchObject({ role: "__end__", meta: { reason: "killed" } });
+    await until(() => child.signalCode !== null);
+  }, 180_000);
 
   test("whose pid belongs to another process now is not signalled (F10)", async () => {
     const { store, ref } = await running();
@@ -253,5 +265,5 @@ describe("a frozen worker (F9)", () => {
     bystander.kill();
     writeFileSync(path, text);
     await store.signalWorkers("SIGCONT");
-  }, 40_000);
+  }, 180_000);
 });

@@ -10,11 +10,12 @@ import {
 } from "../contract/event.ts";
 import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
-import type { Attempt, AttemptTurn } from "./attempt.ts";
+import type { Attempt, AttemptTurn, Retry } from "./attempt.ts";
+import { recordedFailure, StepTries } from "./step-tries.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
-type Ending = { meta: { reason: string; error?: unknown } };
+type Ending = { content?: string; meta: { reason: string; error?: unknown } };
 
 /**
  * The one fold from a thread's records and events to its attempts. It is incremental: give it each record and
@@ -32,6 +33,7 @@ export class AttemptLog {
   readonly #entries = new Map<string, Entry>();
   readonly #open = new Set<Entry>();
   readonly #ended: Attempt[] = [];
+  readonly #tries = new StepTries();
 
   /** @param saved How many of the first steps a fork has copied. */
   constructor({ saved = 0 }: { saved?: number } = {}) {
@@ -58,6 +60,7 @@ export class AttemptLog {
     attempt.saved = number <= this.#saved;
     attempt.error ??= recordedFailure(meta);
     entry.committed ??= spendingOf(meta);
+    this.#tries.take(attempt, record);
     this.#end(entry, attempt.error === null ? "committed" : "failed", timestamp);
     attempt.endedAt = timestamp;
     return attempt;
@@ -81,6 +84,7 @@ export class AttemptLog {
     if (known?.type === "attempt_end")
       this.#end(entry, known.payload.outcome, event.timestamp, known);
     else if (known === null || !apply(entry, known)) attempt.notes.push(event);
+    if (known?.type === "attempt_start") attempt.retries.push(...this.#triesBefore(known.payload));
     return attempt;
   }
 
@@ -89,17 +93,34 @@ export class AttemptLog {
    * failed if the record names it; without, it was lost.
    */
   close(end: Ending | null): void {
-    const { attempt: failed, kept } = isRecord(end?.meta.error) ? end.meta.error : {};
+    const record = isRecord(end?.meta.error) ? end.meta.error : {};
+    const { attempt: failed, role, kept } = record;
     // The end record is synced, and what events reported may be missing.
     if (typeof failed === "string") {
       const entry = this.#entry(failed, attemptTime(failed));
       entry.report(kept);
-      entry.attempt.role ??= isRecord(kept) ? textOr(kept.role, null) : null;
+      entry.attempt.role ??=
+        textOr(role, null) ?? (isRecord(kept) ? textOr(kept.role, null) : null);
+      entry.attempt.error ??= failureIn(record, end?.content);
     }
     for (const entry of this.#open) {
       const uncommitted = entry.attempt.attempt === failed ? "failed" : "cancelled";
       this.#end(entry, end === null ? "lost" : uncommitted, entry.lastAt);
     }
+  }
+
+  /** The failed attempts before one that has no record yet. */
+  #triesBefore({ after }: EventPayloads["attempt_start"]): Retry[] {
+    const before = this.find(after?.attempt ?? "");
+    if (!after || !before) return [];
+    const earlier = before.retries.filter(({ attempt }) => attempt !== undefined);
+    const last = {
+      at: before.endedAt ?? 0,
+      delayMs: readAmount(after.delay_ms),
+      error: before.error?.message ?? "",
+      attempt: before.attempt,
+    };
+    return [...earlier, last];
   }
 
   #end(
@@ -169,6 +190,7 @@ class Entry {
       unknown: 0,
       retries: [],
       error: null,
+      warnings: [],
       session: null,
       input: null,
       output: null,
@@ -236,6 +258,9 @@ const handlers: Handlers = {
     entry.attempt.error = { name: "Error", message: shown(error) };
     entry.report(spent);
   },
+  step_warning({ attempt }, { problem }) {
+    attempt.warnings.push(problem);
+  },
   session({ attempt }, payload) {
     attempt.session = payload;
   },
@@ -282,7 +307,11 @@ const handlers: Handlers = {
     return turn !== undefined;
   },
   tool_done: ({ attempt }, { name, output }, at) => endTool(attempt, name, output, false, at),
-  tool_error: ({ attempt }, { name, error }, at) => endTool(attempt, name, error, true, at),
+  tool_error: ({ attempt }, { name, error, allowError }, at) => {
+    const turn = running(attempt, name);
+    if (turn && allowError === true) turn.continued = true;
+    return endTool(attempt, name, error, true, at);
+  },
 };
 
 function apply(entry: Entry, { type, payload, timestamp }: KnownEvent): boolean {
@@ -346,13 +375,11 @@ function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: num
   entry.isNewTurn = false;
 }
 
-/** The failure that a durable step records when the workflow has caught it. */
-function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
-  const mark = meta.__durable__;
-  const failure = isRecord(mark) ? mark.failure : undefined;
-  if (!isRecord(failure) || typeof failure.message !== "string") return null;
-  const { name, message, code } = failure;
-  return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
+/** What an end record has of the error that an attempt failed by. */
+function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
+  if (typeof record.name !== "string") return null;
+  const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;
+  return { ...(error as Omit<AttemptError, "message">), message };
 }
 
 const shown = (value: unknown): string =>

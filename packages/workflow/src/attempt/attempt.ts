@@ -14,14 +14,37 @@ export type AttemptTurn =
       /** Absent until the tool has returned. */
       output?: unknown;
       status: "running" | "done" | "failed";
+      /** Whether the step went on although the tool failed. */
+      continued?: true;
       /** What the tool reported while it ran. */
       messages: string[];
       at: number;
       endedAt: number | null;
     };
 
-/** A call of a model that was tried again. */
-export type Retry = { at: number; delayMs: number | null; error: string };
+/** What an error consists of: what was thrown, the chain of its causes, and the parts of one that has several. */
+export type ErrorPart = {
+  relation: "thrown" | "cause" | "part";
+  /** How many errors with parts it is within. */
+  depth: number;
+  error: AttemptError;
+};
+
+/** The parts of an error, in the order in which they are shown. */
+export function errorParts(
+  error: AttemptError,
+  relation: ErrorPart["relation"] = "thrown",
+  depth = 0,
+): ErrorPart[] {
+  return [
+    { relation, depth, error },
+    ...(error.errors ?? []).flatMap((part) => errorParts(part, "part", depth + 1)),
+    ...(error.cause ? errorParts(error.cause, "cause", depth) : []),
+  ];
+}
+
+/** What was tried again: a call of a model, or the step itself, then with the attempt that had failed. */
+export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**
  * One execution of a role, as log and events record it. Times are in milliseconds since the epoch.
@@ -56,6 +79,8 @@ export type Attempt = {
   unknown: number;
   retries: Retry[];
   error: AttemptError | null;
+  /** How its step breaks the bundle's descriptor. */
+  warnings: string[];
   session: { agent: string; session_id: string } | null;
   input: Record<string, unknown> | null;
   output: Record<string, unknown> | null;
@@ -66,7 +91,7 @@ export type Attempt = {
 
 /** The form in which an attempt is shown to other programs: without what can't be known, or is empty. */
 export function attemptJson(attempt: Attempt) {
-  const { parent, title, stepID, models, session, saved } = attempt;
+  const { parent, title, stepID, models, session, saved, warnings } = attempt;
   return {
     attempt: attempt.attempt,
     role: attempt.role,
@@ -84,6 +109,7 @@ export function attemptJson(attempt: Attempt) {
     ...(Object.keys(models).length > 0 && { models }),
     retries: attempt.retries,
     error: attempt.error,
+    ...(warnings.length > 0 && { warnings }),
     ...(session !== null && { session }),
     ...(saved && { saved }),
   };

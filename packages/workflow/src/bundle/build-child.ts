@@ -1,7 +1,8 @@
 // The process in which `build.ts` builds: Bun's bundler, away from the user's environment.
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join, resolve as resolvePath } from "node:path";
+import { dirname, join, relative, resolve as resolvePath } from "node:path";
 import {
   isWorkflowError,
   messageOf,
@@ -10,37 +11,51 @@ import {
 } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
-import { bunFlags, openChannel } from "./child.ts";
-import { finishBuild, ownName, ownPackages, portableNames } from "./finish.ts";
+import { nearestName } from "../document/nearest.ts";
+import { bunFlags } from "../system/programs.ts";
+import { openChannel } from "./child.ts";
+import { finishBuild, portableNames } from "./finish.ts";
+import { findOwnPackages, lend } from "./own-packages.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve, within } = request as BuildRequest;
+/** Prompts are often kept as Markdown, which Bun would make HTML of. */
+const loader = { ".md": "text" } as const;
 const define = {
   "process.env.NODE_ENV": '"production"',
   "import.meta.main": "false",
   ...portableNames,
 };
+const noExport = /No matching export in "(.*)" for import "(.*)"/;
+/** Our packages: what is thrown in them is not the author's line. */
+const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
+const runtimeFolders = new Map<string, boolean>();
+
+const isData = /\.(txt|md|json|jsonc|ya?ml|toml)$/i;
+
+const own = await findOwnPackages(join(out, "library"));
+const lent = [...own.names, ...Object.keys(resolve)];
 
 try {
   refuseMacros();
-  await build();
-  answer({ done: true } satisfies BuildAnswer);
+  answer({ inputs: await build() } satisfies BuildAnswer);
 } catch (error) {
   const known = isWorkflowError(error) ? error : buildFailed([`${source}: ${messageOf(error)}`]);
   answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
 }
 
 // A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
-// it builds first, to nowhere, and reports macros and every plain mistake.
+// it builds first, to nowhere, and reports macros and every plain mistake. A standalone binary is that command too.
 function refuseMacros(): void {
   const defines = Object.entries(define).map(([name, value]) => `--define=${name}:${value}`);
-  const external = [ownName, ...Object.keys(resolve)].map((name) => `--external=${name}`);
+  const external = lent.map((name) => `--external=${name}`);
+  const loaders = Object.entries(loader).map(([ending, kind]) => `--loader=${ending}:${kind}`);
   const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
   const paths = [`--tsconfig-override=${tsconfig}`, `--outdir=${join(out, "first")}`, source];
   const { status, stderr } = spawnSync(
     process.execPath,
-    ["build", ...bunFlags, ...options, ...external, ...defines, ...paths],
-    { encoding: "utf8", env: process.env, maxBuffer: 64 << 20 },
+    ["build", ...bunFlags, ...options, ...external, ...defines, ...loaders, ...paths],
+    { encoding: "utf8", env: { ...process.env, BUN_BE_BUN: "1" }, maxBuffer: 64 << 20 },
   );
   if (status === 0) return;
   const problems = problemsIn(stderr);
@@ -49,8 +64,25 @@ function refuseMacros(): void {
     problems.length > 0 ? problems : [`${source}: ${messageOf(stderr)}`],
     isMacro
       ? "a build runs no code: import the function as any other, without type macro"
-      : undefined,
+      : exportHint(problems[0] ?? ""),
   );
+}
+
+/** What may have been meant by an import of a name that a module does not export. */
+function exportHint(problem: string): string | undefined {
+  const [, file = "", name = ""] = noExport.exec(problem) ?? [];
+  if (name === "") return undefined;
+  const meant = nearestName(name, exportsOf(file));
+  return meant === null ? "see what that module exports" : `did you mean ${meant}?`;
+}
+
+function exportsOf(file: string): string[] {
+  try {
+    const language = /\.[cm]?ts$/.test(file) ? "ts" : "tsx";
+    return new Bun.Transpiler({ loader: language }).scan(readFileSync(file)).exports;
+  } catch {
+    return [];
+  }
 }
 
 /** `file:line:column: message` of each error that Bun's command printed. */
@@ -63,38 +95,83 @@ function problemsIn(printed: string): string[] {
 
 function inOurWords(message: string): string {
   const module = /^Browser build cannot import Bun builtin: (".*?")/.exec(message)?.[1];
-  return module ? `imports ${module}, which is Bun's own: a bundle imports Node's only` : message;
+  if (module) return `imports ${module}, which is Bun's own: a bundle imports Node's only`;
+  return message.replace(/\. Maybe you need to "bun install"\?$/, "");
 }
 
-async function build(): Promise<void> {
+async function build(): Promise<string[]> {
   const result = await Bun.build({
     entrypoints: [source],
     target: "node",
     format: "esm",
     minify: true,
     sourcemap: "external",
+    loader,
     env: "disable",
     tsconfig,
     define,
     throw: false,
-    metafile: within !== undefined,
-    plugins: [ownPackages(resolve)],
+    metafile: true,
+    plugins: [lend(own, resolve, out)],
   });
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");
-  if (!result.success || !map) throw buildFailed(result.logs.map(placed));
-  if (within !== undefined) checkInside(within, result.metafile?.inputs ?? {});
+  if (!result.success || !map) {
+    const problems = result.logs.map(placed);
+    throw buildFailed(problems, exportHint(problems[0] ?? ""));
+  }
+  const inputs = result.metafile?.inputs ?? {};
+  if (within !== undefined) checkInside(within, inputs);
   const [code, second] = files;
   if (!code || second) throw notOneFile(second?.path ?? "none");
-  const whole = finishBuild(await code.text(), await map.text());
+  const texts = await withTexts(await map.text(), Object.keys(inputs));
+  const whole = finishBuild(await code.text(), texts, isRuntime);
   await writeFile(join(out, "code.js"), whole.code);
   await writeFile(join(out, "code.map"), whole.map);
+  return Object.keys(inputs).map((path) => resolvePath(path));
+}
+
+/** Whether a file belongs to one of our packages, by the nearest `package.json`. */
+function isOwnFile(path: string): boolean {
+  const folder = dirname(path);
+  const known = runtimeFolders.get(folder);
+  if (known !== undefined) return known;
+  const name = packageName(join(folder, "package.json"));
+  const isOwn = name === null ? folder !== path && isOwnFile(folder) : runtimeName.test(name);
+  runtimeFolders.set(folder, isOwn);
+  return isOwn;
+}
+
+function packageName(path: string): string | null {
+  try {
+    const { name } = JSON.parse(readFileSync(path, "utf8")) as { name?: unknown };
+    return typeof name === "string" ? name : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a source of the map is not the author's: a file of ours, or a module that was made of another file. */
+function isRuntime(name: string): boolean {
+  const path = resolvePath(dirname(source), name);
+  return (path === source && dirname(source) === out) || isOwnFile(path);
+}
+
+/** A source map that also has the author's files which the code holds as data: a prompt, a table. */
+async function withTexts(map: string, inputs: string[]): Promise<string> {
+  const parsed = JSON.parse(map) as { sources: string[]; sourcesContent: (string | null)[] };
+  const data = inputs.filter((path) => isData.test(path) && !/(^|\/)node_modules\//.test(path));
+  for (const path of data.toSorted()) {
+    parsed.sources.push(relative(process.cwd(), resolvePath(path)));
+    parsed.sourcesContent.push(await Bun.file(path).text());
+  }
+  return JSON.stringify(parsed);
 }
 
 /** Refuses what a file of the folder imports from outside of it. */
 function checkInside(folder: string, inputs: Bun.BuildMetafile["inputs"]): void {
   const isInside = (path: string) => resolvePath(path).startsWith(join(folder, "/"));
-  const ours = new Set([ownName, ...Object.keys(resolve)]);
+  const ours = new Set(lent);
   const problems = Object.entries(inputs)
     .filter(([path]) => isInside(path))
     .flatMap(([path, { imports }]) =>
@@ -110,7 +187,7 @@ function checkInside(folder: string, inputs: Bun.BuildMetafile["inputs"]): void 
 function notOneFile(second: string): WorkflowError {
   return buildFailed(
     [`${source}: the build gave a second file (${second}), and a bundle is one file`],
-    "import no .wasm, .node, .html, .css or other file that can't stand in the code; .json, .yaml, .toml and .txt can",
+    "import no .wasm, .node, .html, .css or other file that can't stand in the code; .json, .yaml, .toml, .txt and .md can",
   );
 }
 

@@ -1,13 +1,17 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join, resolve as resolvePath } from "node:path";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
+import { type RolePositions, SourceMap } from "./source-map.ts";
 
-/** A built bundle: `map` is its source map; its sources are named from the source's folder. */
-export type Built = { code: Uint8Array; map: string };
+/**
+ * A built bundle: `map` is its source map; its sources are named from the source's folder. `inputs` are the paths of
+ * all files that it was built from.
+ */
+export type Built = { code: Uint8Array; map: string; inputs: string[] };
 
 /**
  * What `build-child` is asked. It writes `code.js` and `code.map` into the folder `out`. `resolve` has
@@ -23,7 +27,7 @@ export type BuildRequest = {
 };
 
 /** What `build-child` answers. */
-export type BuildAnswer = { done: true } | { refused: ErrorRecord };
+export type BuildAnswer = { inputs: string[] } | { refused: ErrorRecord };
 
 const timeoutMs = 120_000;
 const maxMemory = 4 * 2 ** 30;
@@ -50,15 +54,22 @@ export async function buildBundle(file: string, within?: string): Promise<Built>
 /**
  * Builds a module that was made from another kind of source, as {@link buildBundle} builds a file.
  *
- * @param file the source as the user named it, for messages
+ * @param text the source itself
+ * @param file its name as the user gave it, for messages
  * @throws WorkflowError `BUILD_FAILED`.
  */
-export async function buildModule({ code, resolve }: SourceModule, file: string): Promise<Built> {
+export async function buildModule(
+  { code, resolve, inputs = [], roles }: SourceModule,
+  text: string,
+  file: string,
+): Promise<Built> {
   return await inTemporary("uncaged-build-", async (out) => {
     const source = join(out, "module.ts");
     await writeFile(source, code);
-    const shown = (text: string) => text.replaceAll(source, file);
-    return await buildIn(out, { source, tsconfig: null, resolve }, shown);
+    const shown = (message: string) => message.replaceAll(source, file);
+    const built = await buildIn(out, { source, tsconfig: null, resolve }, shown);
+    const map = roles ? SourceMap.withRoles(built.map, basename(file), text, roles) : built.map;
+    return { ...built, map, inputs: [file, ...inputs].map((path) => resolvePath(path)) };
   });
 }
 
@@ -75,7 +86,7 @@ async function buildIn(
   const request: BuildRequest = { source, resolve, out, within, tsconfig: tsconfig ?? empty };
   const cwd = dirname(source);
   const env = { NODE_ENV: "production", NO_COLOR: "1" };
-  const end = await runChild({ entry: "build-child", request, cwd, env, timeoutMs, maxMemory });
+  const end = await runChild({ program: "build-child", request, cwd, env, timeoutMs, maxMemory });
   if (end.by !== "answer") {
     const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
     throw buildFailed([shown(`${source}: the build ${how}`)]);
@@ -86,7 +97,8 @@ async function buildIn(
     throw new WorkflowError({ ...rest, message: shown(message), details: details?.map(shown) });
   }
   const code = new Uint8Array(await readFile(join(out, "code.js")));
-  return { code, map: await readFile(join(out, "code.map"), "utf8") };
+  const inputs = tsconfig === null ? answer.inputs : [...answer.inputs, tsconfig];
+  return { code, map: await readFile(join(out, "code.map"), "utf8"), inputs };
 }
 
 /** The error of a build that found these problems, each `file:line:column: message`. */
@@ -96,9 +108,17 @@ export function buildFailed(problems: string[], hint?: string): WorkflowError {
   return new WorkflowError({
     code: "BUILD_FAILED",
     message: `${first}${more}`,
-    hint: hint ?? "fix the source; what it imports must be installed beside it",
+    hint: hint ?? hintFor(first),
     ...(problems.length > 1 && { details: problems }),
   });
+}
+
+function hintFor(problem: string): string {
+  const [, wanted = ""] = /Could not resolve: "(.*?)"/.exec(problem) ?? [];
+  const [, name] = /^((?:@[^/]+\/)?[^./@][^/]*)/.exec(wanted) ?? [];
+  if (name !== undefined) return `install it in the project of the source: npm install ${name}`;
+  if (wanted !== "") return "correct the path: it counts from the file that imports it";
+  return "fix the source";
 }
 
 /**
@@ -121,18 +141,27 @@ const firstConfig = (folders: string[]): string | null =>
 
 /**
  * A source's text as a module that can be built. `resolve` maps the packages that it imports to files of
- * the program that is running, for the source's own folder need have none.
+ * the program that is running, for the source's own folder need have none. `roles` says where in the text each
+ * role is described: an error of that role shows it.
  */
-export type SourceModule = { code: string; resolve: Readonly<Record<string, string>> };
+export type SourceModule = {
+  code: string;
+  resolve: Readonly<Record<string, string>>;
+  /** The paths of other files whose text is in the module. */
+  inputs?: readonly string[];
+  roles?: RolePositions;
+};
 
 /**
- * A kind of source beside TypeScript, brought by the program that adds it. `module` must depend on the text
- * alone: the same source then gives the same hash everywhere. What is wrong it throws, with its position.
+ * A kind of source beside TypeScript, brought by the program that adds it: by the file's name, and by its text where
+ * several kinds have such names. `module` must depend on the text alone: the same source then gives the same hash
+ * everywhere. What is wrong it throws, with its position.
  *
  * @example const sources = [{ matches: (file) => file.endsWith(".json"), module: toModule }];
  */
 export type SourceKind = {
   matches(file: string): boolean;
+  recognizes?(text: string, file: string): boolean;
   module(text: string, file: string): Promise<SourceModule>;
 };
 

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeSync } from "node:fs";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { devNull, tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeSync } from "node:fs";
+import { realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { WorkflowError } from "../contract/error.ts";
+import { commandOf, type Program } from "../system/programs.ts";
 
 /** A program of ours to run apart, and its bounds. */
 export type ChildTask = {
-  /** The name of a file of this folder, without its ending. */
-  entry: "inspect-child" | "build-child";
+  program: Exclude<Program, "worker">;
   request: object;
   cwd: string;
   env?: Record<string, string>;
@@ -23,15 +23,29 @@ export type ChildEnd =
   | { by: "exit"; how: string }
   | { by: "time" | "memory" };
 
-/** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
-export const bunFlags = ["--no-env-file", "--no-install", `--config=${devNull}`];
+/** What is wrong where nothing can be written for a while. */
+export const temporaryProblem = (folder = tmpdir()) => ({
+  code: "TMPDIR_UNUSABLE",
+  message: `the temporary folder ${folder} can't be read and written: nothing can be built or added`,
+  hint: "set TMPDIR to a folder that can be",
+});
+
+/** Makes a temporary folder; who makes it removes it. @throws WorkflowError `TMPDIR_UNUSABLE` */
+export function makeTemporary(prefix: string): string {
+  try {
+    return mkdtempSync(join(tmpdir(), prefix));
+  } catch (error) {
+    const { code, message, hint } = temporaryProblem();
+    throw WorkflowError.failed(code, message, hint, error);
+  }
+}
 
 /** Has something done in a temporary folder, which is then removed. Its path has no link in it. */
 export async function inTemporary<T>(
   prefix: string,
   act: (folder: string) => Promise<T>,
 ): Promise<T> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
+  const folder = await realpath(makeTemporary(prefix));
   try {
     return await act(folder);
   } finally {
@@ -47,10 +61,9 @@ const maxAnswer = 8 << 20;
  * whole group is killed. Bun ends it also when this process dies.
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
-  const suffix = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const entry = fileURLToPath(new URL(`./${task.entry}.${suffix}`, import.meta.url));
   const token = crypto.randomUUID();
-  const child = spawn(process.execPath, [...bunFlags, entry, token, JSON.stringify(task.request)], {
+  const [program, ...args] = commandOf(task.program, [token, JSON.stringify(task.request)]);
+  const child = spawn(program, args, {
     cwd: task.cwd,
     env: { ...task.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
     detached: true,

@@ -31,10 +31,11 @@ async function checkSchema(schema: JsonSchema, path: JsonPath): Promise<void> {
 export function toDescriptor(value: unknown): Descriptor {
   const descriptor = toData(value) as Descriptor;
   demand("an object", descriptor, []);
-  const { description, maxRounds, input, roles } = descriptor;
+  const { description, maxRounds, strict, input, roles } = descriptor;
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
     throw bad(["maxRounds"], `must be a whole number from 1 to ${mostRounds}`);
   }
+  if (strict !== undefined) demand("a boolean", strict, ["strict"]);
   if (input !== undefined) demand("a JSON Schema (an object or a boolean)", input, ["input"]);
   demand("a string", description, ["description"]);
   demand("an object", roles, ["roles"]);
@@ -50,6 +51,7 @@ export function toDescriptor(value: unknown): Descriptor {
 
 const kinds = {
   "an object": isPlainObject,
+  "a boolean": (value: unknown) => typeof value === "boolean",
   "a string": (value: unknown) => typeof value === "string",
   "a JSON Schema (an object or a boolean)": (value: unknown) =>
     typeof value === "boolean" || isPlainObject(value),

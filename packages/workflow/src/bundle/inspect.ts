@@ -30,7 +30,7 @@ export async function inspectBundle(
   const { timeoutMs = 10_000, maxMemory = 1 << 30, file = path, map } = options;
   const request: InspectRequest = { path: resolve(path) };
   const end = await inTemporary("uncaged-inspect-", (cwd) =>
-    runChild({ entry: "inspect-child", request, cwd, timeoutMs, maxMemory }),
+    runChild({ program: "inspect-child", request, cwd, timeoutMs, maxMemory }),
   );
   if (end.by !== "answer") {
     const message = describe(end, timeoutMs, maxMemory);

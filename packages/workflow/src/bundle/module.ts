@@ -1,7 +1,6 @@
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { isRecord, kindOf } from "../contract/show.ts";
-import type { SourceMap } from "./source-map.ts";
-import type { SourcePosition } from "./syntax.ts";
+import type { SourcePosition, SourceMap } from "./source-map.ts";
 import type { Bundle } from "../contract/contract.ts";
 
 /** What was thrown while a module was loaded, and where in that module if that is known. */
@@ -24,9 +23,11 @@ export function loadFailed(
   file: string,
   map?: SourceMap | null,
 ): WorkflowError {
+  const { text } = (position && map?.original(position)?.at) ?? {};
+  const line = text === undefined ? "" : `, thrown by: ${text}`;
   return WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",
-    `${positionIn(file, position, map)}: ${message}`,
+    `${positionIn(file, position, map)}: ${message}${line}`,
     "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
   );
 }
@@ -38,7 +39,7 @@ export function positionIn(
   map?: SourceMap | null,
 ): string {
   if (!position) return file;
-  const at = map?.original(position) ?? { file, ...position };
+  const at = map?.original(position)?.at ?? { file, ...position };
   return `${at.file}:${at.line}:${at.column}`;
 }
 

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -27,10 +27,12 @@ const maxDetails = 1000;
 export type PrepareOptions = {
   /** The path of a `.d.ts` file to keep beside the bundle. */
   types?: string;
-  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
+  /** Other kinds of sources than TypeScript; the first that it is one of makes the module. */
   sources?: readonly SourceKind[];
   /** A folder: a TypeScript source in it imports no file of any other. */
   within?: string;
+  /** Is given the paths of the files that the bundle was built from, once they are known. */
+  onInputs?: (files: string[]) => void;
 };
 
 /**
@@ -43,14 +45,15 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  { types, ...options }: PrepareOptions = {},
+  { types, onInputs, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
   const built = file.endsWith(".esm.js") ? null : await build(file, options);
+  onInputs?.(built?.inputs ?? [resolve(file)]);
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
-  const map = built ? new SourceMap(built.map, dirname(file)) : undefined;
-  checkSound(bytes, file, map);
+  const map = built ? new SourceMap(built.map, dirname(file)) : await mapBeside(file, bytes);
+  checkSound(bytes, file, built ? map : undefined);
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
@@ -64,24 +67,70 @@ export async function prepareBundle(
   };
 }
 
-async function build(file: string, { sources = [], within }: PrepareOptions): Promise<Built> {
+const mapComment = "sourceMappingURL=";
+
+/**
+ * The source map that a bundle brings along: in itself, or in a file of the same folder, by its comment or its
+ * name. What can't be read is none: it is a convenience.
+ */
+async function mapBeside(file: string, bytes: Uint8Array): Promise<SourceMap | undefined> {
+  const code = new TextDecoder().decode(bytes);
+  const comment = code.lastIndexOf(mapComment);
+  const [url = ""] = comment < 0 ? [] : code.slice(comment + mapComment.length).split(/\s/, 1);
+  const name = basename(file).replace(/\.esm\.js$/, "");
+  const names = [url, `${basename(file)}.map`, `${name}.map`];
+  for (const one of names) {
+    const text = one.startsWith("data:") ? inlineText(one) : await fileText(dirname(file), one);
+    if (text !== null && SourceMap.isMap(text)) return new SourceMap(text, dirname(file));
+  }
+  return undefined;
+}
+
+function inlineText(url: string): string | null {
+  const [, encoding, data = ""] = /^data:application\/json[^,]*?(;base64)?,(.*)$/.exec(url) ?? [];
+  try {
+    return encoding ? Buffer.from(data, "base64").toString("utf8") : decodeURIComponent(data);
+  } catch {
+    return null;
+  }
+}
+
+async function fileText(folder: string, name: string): Promise<string | null> {
+  // A stranger's comment may name any file of this machine: it is looked for beside the bundle alone.
+  if (name === "" || name !== basename(name)) return null;
+  try {
+    return new TextDecoder().decode(await readSource(join(folder, name), maxBundleSize));
+  } catch {
+    return null;
+  }
+}
+
+async function build(
+  file: string,
+  { sources = [], within }: Omit<PrepareOptions, "onInputs">,
+): Promise<Built> {
   await statSource(file);
   if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) {
     return await buildBundle(file, within);
   }
-  const kind = sources.find((each) => each.matches(file));
-  if (kind) {
+  const kinds = sources.filter((each) => each.matches(file));
+  if (kinds.length > 0) {
     const text = await readText(file, "NOT_UTF8", "write the source as UTF-8");
-    return await buildModule(await kind.module(text, file), file);
+    const kind = kinds.find((each) => each.recognizes?.(text, file) ?? true);
+    if (kind) return await buildModule(await kind.module(text, file), text, file);
   }
   const data = /\.(json|ya?ml)$/.test(file);
   const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
   throw WorkflowError.usage(
     "NOT_A_BUNDLE",
     `${show(file)} is no bundle and no TypeScript source${unknown}`,
-    "give an .esm.js file, or a .ts, .mts or .tsx file to build",
+    /\.[cm]?jsx?$/.test(file)
+      ? `rename it to ${plainName(file)}.ts to have it built, or to ${plainName(file)}.esm.js if it is a bundle already`
+      : "give an .esm.js file, or a .ts, .mts or .tsx file to build",
   );
 }
+
+const plainName = (file: string): string => basename(file).replace(/\.\w+$/, "");
 
 async function readText(path: string, code: string, hint: string): Promise<string> {
   const bytes = await readSource(path, maxTextSize);

@@ -33,12 +33,13 @@ const loaded = new Map<string, Promise<Ajv>>();
 
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
- * `all` it gives each reason why a value does not fit, else the first; `name` is what a reason calls it.
+ * `all` it gives each reason why a value does not fit, else the first; `name` is what a reason calls it, and `of`
+ * what it calls the schema, to name the path in it that the value breaks.
  * Every `$ref` must lead to a path in the schema itself: nothing is fetched.
  */
 export async function compileSchema(
   schema: JsonSchema,
-  { all = false, name = "value" }: { all?: boolean; name?: string } = {},
+  { all = false, name = "value", of }: { all?: boolean; name?: string; of?: string } = {},
 ): Promise<CompiledSchema> {
   const named = typeof schema === "boolean" ? undefined : schema.$schema;
   const draft = draftOf(named);
@@ -58,17 +59,21 @@ export async function compileSchema(
     );
     return {
       validate: (value) =>
-        check(value) ? null : (check.errors ?? []).map((error) => reason(error, name)).join("; "),
+        check(value)
+          ? null
+          : (check.errors ?? []).map((error) => reason(error, name, of)).join("; "),
     };
   } catch (error) {
     return problemOf(ajv, error);
   }
 }
 
-function reason({ instancePath, message = "", params }: ErrorObject, name: string): string {
+function reason(error: ErrorObject, name: string, of: string | undefined): string {
+  const { instancePath, schemaPath, message = "", params } = error;
   const { additionalProperty: extra } = params as { additionalProperty?: string };
   const text = `${name}${instancePath} ${message}`;
-  return extra === undefined ? text : `${text}: ${show(extra)}`;
+  const which = extra === undefined ? text : `${text}: ${show(extra)}`;
+  return of === undefined ? which : `${which} (${of}${schemaPath})`;
 }
 
 function draftOf(named: unknown): Draft | null {

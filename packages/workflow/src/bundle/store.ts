@@ -11,7 +11,7 @@ import {
 } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
-import { hashOf } from "./hash.ts";
+import { hashOf, storedHashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
 
@@ -62,7 +62,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
       "add the same file again, or bring it back from a backup",
     );
   }
-  const now = await hashOf(bytes);
+  const now = storedHashOf(bytes);
   if (now === hash) return bytes;
   throw WorkflowError.failed(
     "BUNDLE_CHANGED",
@@ -74,16 +74,23 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 /**
- * Loads a stored bundle into this process, after its bytes were hashed again: its top level runs.
+ * Loads a stored bundle into this process, after its bytes were hashed again: its top level runs. `prepare` is called
+ * before that, while the file is being read.
  *
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED`.
  */
-export async function loadBundle(root: Root, hash: string): Promise<Bundle> {
+export async function loadBundle(
+  root: Root,
+  hash: string,
+  prepare: () => void = () => undefined,
+): Promise<Bundle> {
   await readBundle(root, hash);
   const path = bundlePath(root, hash);
   let module: object;
   try {
-    module = await system.load(path);
+    const loading = system.load(path);
+    prepare();
+    module = await loading;
   } catch (thrown) {
     throw loadFailed(loadProblem(thrown, path), path, SourceMap.at(mapPath(root, hash)));
   }

@@ -1,8 +1,6 @@
 import { type AnyNode, type Identifier, type Program, getLineInfo, parse } from "acorn";
 import { type Reference, type Variable, analyze } from "eslint-scope";
-
-/** A position in a source text; both count from 1, columns in UTF-16 code units. */
-export type SourcePosition = { line: number; column: number };
+import type { SourcePosition } from "./source-map.ts";
 
 /** An ES module taken apart: its tree, who is whose parent, and what each name refers to. */
 export type Syntax = {

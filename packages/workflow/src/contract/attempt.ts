@@ -11,8 +11,14 @@ export type PathPart =
 /** Where a task runs, outermost construct first. Empty at the top of a workflow. */
 export type Path = readonly PathPart[];
 
-/** What an attempt executes: a role, where, and how people call it when not by its role. */
-export type AttemptSpec = { role: string; path?: Path; title?: string };
+/** The failed attempt at the same step that an attempt follows, and how long it has waited. */
+export type AfterAttempt = { attempt: string; delay_ms: number };
+
+/**
+ * What an attempt executes: a role, where, and how people call it when not by its role; `after` is the one that it
+ * tries again.
+ */
+export type AttemptSpec = { role: string; path?: Path; title?: string; after?: AfterAttempt };
 
 /**
  * How an attempt ended. One that ends with a step of its own is committed by that step, which carries its id;
@@ -66,7 +72,8 @@ export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttem
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
 const timeDigits = 9;
-const randomRange = 32 ** 4;
+const randomDigits = 4;
+const randomRange = 32 ** randomDigits;
 
 const latest = 32 ** timeDigits - 1;
 
@@ -75,9 +82,6 @@ const whole = (number: number): number => number - (number % 1);
 /** A moment that the digits of an id can hold, whatever the clock is set to. */
 const boundedTime = (now: number): number =>
   now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;
-
-/** All pairs of digits: an id is made for every step, so it is put together from these. */
-const pairs = /* @__PURE__ */ Array.from({ length: 1024 }, (_, n) => toBase32(n, 2));
 
 /**
  * Makes the ids of attempts: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin
@@ -98,7 +102,7 @@ export function attemptIds(
       prefix = toBase32(time, timeDigits);
       last = whole((random() * randomRange) / 2);
     } else last = (last + 1) % randomRange;
-    return prefix + pairs[last >> 10] + pairs[last & 1023];
+    return prefix + toBase32(last, randomDigits);
   };
 }
 

@@ -99,7 +99,7 @@ function problemOfRole(role: unknown): string | null {
   return null;
 }
 
-function problemOfWait({ for: what, schema, expiresAt }: RoleOutput["meta"]): string | null {
+function problemOfWait({ for: what, schema, expiresAt, sleep }: RoleOutput["meta"]): string | null {
   if (typeof what !== "string") return `meta.for is ${kindOf(what)}, not a string`;
   if (what === "") return "meta.for is empty";
   if (schema !== undefined && typeof schema !== "boolean" && !isRecord(schema)) {
@@ -108,5 +108,6 @@ function problemOfWait({ for: what, schema, expiresAt }: RoleOutput["meta"]): st
   if (expiresAt !== undefined && typeof expiresAt !== "number") {
     return `meta.expiresAt is ${kindOf(expiresAt)}, not milliseconds since the epoch`;
   }
+  if (sleep === true && expiresAt === undefined) return "meta.sleep needs a meta.expiresAt";
   return null;
 }

@@ -31,13 +31,26 @@ export type ThreadInput = {
 };
 
 /**
+ * Bytes that a thread keeps beside its log, each under the hash of what they are. They go with the thread, and a fork
+ * gets those that the steps it copies name.
+ */
+export type Blobs = {
+  /** Keeps bytes: they are on the disk when it resolves with their id, or with null when the thread has too many. */
+  put(bytes: Uint8Array): Promise<string | null>;
+  /** What was kept under an id; null when nothing was. */
+  get(id: string): Promise<Uint8Array | null>;
+  /** The ids of all that is kept, in no order. */
+  ids(): Promise<string[]>;
+};
+
+/**
  * The second argument of `run`.
  *
  * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
  * those of the command that started the thread: one process runs many threads, so a workflow must
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
- * `steps` steps of a fork were copied from. `attempts` records which events belong to which of several
- * roles that run concurrently. Whatever else the starter gave in `parameters.options` is here under
+ * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
+ * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `pause` is for a `run` that drains. Whatever else the starter gave in `parameters.options` is here under
  * its own name.
  */
 export type WorkflowOptions = {
@@ -46,10 +59,21 @@ export type WorkflowOptions = {
   signal?: AbortSignal;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  forkFrom?: { threadId: string; steps: number };
+  forkFrom?: { threadId: string; steps: number; origin?: string };
   attempts?: Attempts;
+  blobs?: Blobs;
+  pause?: Pause;
   [option: string]: unknown;
 };
+
+/**
+ * What a `run` with the property {@link drainsOnPause} gets as `options.pause`. A pause does not stop it at its next
+ * yield: while one `isWanted` it begins nothing, yields what is in flight, and then awaits that the pause is `over`.
+ */
+export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
+
+/** A `run` with this property finishes what is in flight before it pauses. */
+export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsOnPause") as never;
 
 /** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
 export type WorkflowFn = (
@@ -62,11 +86,14 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
  * How a bundle describes itself. `maxRounds` is that of its threads when their starter does not say, 100
- * without it. `input` is what `params` must be: a form asks for it, and other params are refused.
+ * without it. `input` is what `params` must be: a form asks for it, and other params are refused. A step of a role that
+ * is not in `roles`, or whose meta does not fit the role's schema, gets a warning; with `strict` it fails the thread, and
+ * with `strict: false` steps are not checked.
  */
 export type Descriptor = {
   description: string;
   maxRounds?: number;
+  strict?: boolean;
   input?: JsonSchema;
   roles: Record<string, { description: string; schema: JsonSchema }>;
 };
@@ -89,12 +116,14 @@ export type END = typeof END;
 /**
  * Meta of a `__wait__` step. `for` names what is waited for; an answer's value must fit `schema`;
  * after `expiresAt` (milliseconds since the epoch) no answer is taken and the thread continues with
- * `onTimeout` as the value. An answer that brings a token must bring this `token`. Further keys are kept.
+ * `onTimeout` as the value. With `sleep` nothing is asked: the thread continues at `expiresAt`. An answer
+ * that brings a token must bring this `token`. Further keys are kept.
  */
 export type WaitMeta = {
   for: string;
   schema?: JsonSchema;
   expiresAt?: number;
+  sleep?: unknown;
   onTimeout?: unknown;
   token?: unknown;
   [key: string]: unknown;
@@ -102,13 +131,14 @@ export type WaitMeta = {
 
 /**
  * Meta of an `__input__` step. `value` is the answer as JSON when it is JSON; `timedOut` is true when
- * nobody answered in time; `requestId` is the sender's own, by which the same answer is known again.
+ * nobody answered in time, and with `sleep` nobody was asked; `requestId` is the sender's own, by which the same answer is known again.
  * Further keys are kept.
  */
 export type InputMeta = {
   for?: string;
   value?: unknown;
   timedOut?: boolean;
+  sleep?: unknown;
   requestId?: unknown;
   [key: string]: unknown;
 };

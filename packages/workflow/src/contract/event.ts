@@ -1,10 +1,13 @@
-import type { AttemptOutcome, Path } from "./attempt.ts";
+import type { AfterAttempt, AttemptOutcome, Path } from "./attempt.ts";
 import { isRecord } from "./show.ts";
 
 /** The name of the `node:diagnostics_channel` on which a workflow publishes what happens inside a step. */
 export const eventsChannel = "uncaged.workflow";
 
 type Json = Record<string, unknown>;
+
+/** A process that a killed worker had left running, and the signal that has ended it; null when it runs on. */
+export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL" | null };
 
 /**
  * The payload of each event type that the command line and the console show. Values that may be long are
@@ -13,8 +16,14 @@ type Json = Record<string, unknown>;
  */
 export type EventPayloads = {
   /** A worker begins to drive the thread, after `steps` committed ones: attempts open before it are lost. */
-  worker_start: { pid: number; steps: number };
-  attempt_start: { role: string | null; path?: Path; title?: string; parent?: string };
+  worker_start: { pid: number; steps: number; orphans?: Orphan[] };
+  attempt_start: {
+    role: string | null;
+    path?: Path;
+    title?: string;
+    parent?: string;
+    after?: AfterAttempt;
+  };
   attempt_end: { outcome: AttemptOutcome; error?: AttemptError };
   workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
   workflow_done: { duration_ms: number; stop_id?: string };
@@ -26,6 +35,8 @@ export type EventPayloads = {
   step_error: { error: unknown; spent?: unknown };
   step_skipped: { condition?: unknown };
   step_print: { value: unknown };
+  /** A committed step breaks its bundle's descriptor. */
+  step_warning: { role: string; problem: string };
   llm_start: { call_id: string; model: string };
   llm_usage: {
     call_id: string;
@@ -52,7 +63,7 @@ export type EventPayloads = {
   tool_start: { name: string; input: unknown };
   tool_message: { name: string; level?: string; message: unknown; data?: unknown };
   tool_done: { name: string; output: unknown };
-  tool_error: { name: string; error: unknown; output?: unknown };
+  tool_error: { name: string; error: unknown; allowError?: boolean; output?: unknown };
   file_start: { path: string };
   file_done: { path: string; size_bytes?: number };
   pause_start: { nodeId: string; waitToken?: string; reason?: unknown; expireAt?: unknown };
@@ -64,16 +75,30 @@ export type EventPayloads = {
 
 export type EventType = keyof EventPayloads;
 
-/** A position in an author's source, counted from 1, and the text of that line. */
-export type ErrorPosition = { file: string; line: number; column: number; text?: string };
+/**
+ * A position in an author's source, counted from 1, and the text of that line. `frame` has that line and those around
+ * it as they are in the file, from the line `from` on.
+ */
+export type ErrorPosition = {
+  file: string;
+  line: number;
+  column: number;
+  text?: string;
+  frame?: { from: number; lines: string[] };
+};
 
-/** Why an attempt failed. With a source map, `stack` and `at`, the line that threw, are of the author's sources. */
+/**
+ * What was thrown. Where a source map has it, `stack` and `at`, the author's line that threw, are of the sources.
+ * `cause` is what it was caused by, and `errors` has those that an `AggregateError` is made of.
+ */
 export type AttemptError = {
   name: string;
   message: string;
   code?: string;
   stack?: string;
   at?: ErrorPosition;
+  cause?: AttemptError;
+  errors?: AttemptError[];
 };
 
 /**
@@ -123,6 +148,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   step_error: { error: "any" },
   step_skipped: {},
   step_print: { value: "any" },
+  step_warning: { problem: "string" },
   llm_start: { call_id: "string" },
   llm_usage: { call_id: "string", state: "string" },
   llm_token: { delta: "string" },

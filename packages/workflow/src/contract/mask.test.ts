@@ -4,8 +4,9 @@ import { maskOf } from "./mask.ts";
 
 const value = "s3cret/value+1";
 const secrets = `ANTHROPIC_API_KEY OPENAI_APIKEY GITHUB_TOKEN npm_config__authToken PGPASSWORD MYSQL_PWD
-  AWS_SECRET_ACCESS_KEY HTTP_AUTHORIZATION BASIC_AUTH my_credentials`;
-const none = "HOME PWD OLDPWD GIT_AUTHOR_NAME SSH_AUTH_SOCK XAUTHORITY LANG";
+  AWS_SECRET_ACCESS_KEY HTTP_AUTHORIZATION BASIC_AUTH my_credentials SMTP_PASS
+  AZURE_STORAGE_CONNECTION_STRING`;
+const none = "HOME PWD OLDPWD COMPASS_MODE GIT_AUTHOR_NAME SSH_AUTH_SOCK XAUTHORITY LANG";
 
 test.each(secrets.split(/\s+/))("%s says that it is a secret", (name) => {
   expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe("it is ***.");
@@ -21,6 +22,19 @@ test("the password in an address is a secret, the address is not", () => {
     "connecting to postgres://ada:***@db.local:5432/app",
   );
   expect(mask("no user has hunter2/hunter2")).toBe("no user has ***");
+});
+
+test("each password in a list of addresses is a secret", () => {
+  const mask = maskOf({ BROKERS: "amqp://:first-secret@a,amqp://u:other-secret@b x://c:80/d@e" });
+  expect(mask("first-secret other-secret 80/d")).toBe("*** *** 80/d");
+});
+
+test("all variables that are named are secrets, but for a model's name", () => {
+  const env = { GREETING: "hello there", PIN: "1234", CODE: "s3cret", OPENAI_MODEL: "gpt-large" };
+  expect(maskOf(env, Object.keys(env))("hello there 1234 s3cret gpt-large")).toBe(
+    "*** 1234 *** gpt-large",
+  );
+  expect(maskOf(env, ["__proto__", "NONE"])("hello there s3cret")).toBe("hello there s3cret");
 });
 
 test("headers are secrets by their own names", () => {

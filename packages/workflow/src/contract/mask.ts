@@ -1,7 +1,7 @@
 /**
- * Takes the secrets of an environment out of a text: `mask(text)`. `value` masks the texts of a JSON value. `pending` counts the characters at the end of a text with
- * which a secret may have begun, and `stream` holds those back: it masks a text that comes in pieces,
- * also a secret that lies in two of them.
+ * Takes the secrets of an environment out of a text: `mask(text)`. `value` masks the texts of a JSON value.
+ * `pending` counts the characters at the end of a text with which a secret may have begun, and `stream` holds those
+ * back: it masks a text that comes in pieces, also a secret that lies in two of them.
  */
 export type Mask = {
   (text: string): string;
@@ -11,25 +11,53 @@ export type Mask = {
 };
 
 const secretName =
-  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PWD|AUTH(?!OR(?!IZ)|_SOCK)/i;
-const urlPassword = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i;
+  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD|(^|_)PASS(_|$)|AUTH(?!OR(?!IZ)|_SOCK)/i;
+const urlPassword = /[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]*?:([^/?#\s]+)@/gi;
 const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
+/** Of what somebody has put apart from the environment. */
+const shortestNamed = 6;
+/** What a model costs is found by its name, which the events of its calls have. */
+const modelName = /(^|_)MODEL$/i;
 
 /**
  * Masks the values of variables whose names say that they are secrets (`…_KEY`, `…TOKEN…`, `…_PWD`),
  * whole and line by line, passwords in addresses (`postgres://me:password@host`) and the headers of
- * `…_HEADERS` whose names say so (`Authorization: Bearer …`), from 8 characters on.
+ * `…_HEADERS` whose names say so (`Authorization: Bearer …`), from 8 characters on; and those of the variables that
+ * `secrets` names, but for a model's name, from 6 characters on. What was found is replaced by `***`, and each value of
+ * `named`, from 6 characters on, by `[secret:NAME]`.
  */
-export function maskOf(env: Readonly<Record<string, string>>): Mask {
+export function maskOf(
+  env: Readonly<Record<string, string>>,
+  secrets: readonly string[] = [],
+  named: Readonly<Record<string, string>> = {},
+): Mask {
+  const listed = Object.entries(env)
+    .filter(([name]) => secrets.includes(name) && !modelName.test(name))
+    .flatMap(([, text]) => linesOf(text))
+    .filter((secret) => secret.length >= shortestNamed);
   const found = Object.entries(env)
     .flatMap(secretsOf)
     .filter((secret) => secret.length >= shortestSecret)
-    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-  const secrets = [...new Set(found)].sort((a, b) => b.length - a.length);
+    .concat(listed)
+    .map((secret): [string, string] => [secret, "***"]);
+  const known = Object.entries(named).flatMap(([name, text]) =>
+    linesOf(text)
+      .filter((secret) => secret.length >= shortestNamed)
+      .map((secret): [string, string] => [secret, `[secret:${name}]`]),
+  );
+  const marks = new Map(
+    [...found, ...known].flatMap(([secret, mark]) => [
+      [secret, mark],
+      [JSON.stringify(secret).slice(1, -1), mark],
+    ]),
+  );
+  const masked = [...marks.keys()].sort((a, b) => b.length - a.length);
+  // In one pass: what stands in place of one secret may look like another one.
+  const pattern = new RegExp(masked.map(escaped).join("|") || "(?!)", "g");
   const mask = (text: string): string =>
-    secrets.reduce((masked, secret) => masked.replaceAll(secret, "***"), text);
+    text.replace(pattern, (secret) => marks.get(secret) ?? "***");
   const value = (plain: unknown): unknown => {
     if (typeof plain === "string") return mask(plain);
     if (typeof plain !== "object" || plain === null) return plain;
@@ -37,7 +65,7 @@ export function maskOf(env: Readonly<Record<string, string>>): Mask {
     return Object.fromEntries(Object.entries(plain).map(([key, one]) => [mask(key), value(one)]));
   };
   const pending = (text: string): number =>
-    secrets.reduce((most, secret) => Math.max(most, begunOf(secret, text)), 0);
+    masked.reduce((most, secret) => Math.max(most, begunOf(secret, text)), 0);
   const stream = () => {
     let held = "";
     return {
@@ -57,15 +85,24 @@ export function maskOf(env: Readonly<Record<string, string>>): Mask {
   return Object.assign(mask, { value, pending, stream });
 }
 
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
 /** Masks nothing. */
 export const noMask: Mask = maskOf({});
 
 function secretsOf([name, value]: [string, string]): string[] {
-  if (secretName.test(name)) return [value, ...value.split("\n")];
+  if (secretName.test(name)) return linesOf(value);
   if (name.endsWith("_HEADERS")) return [...value.matchAll(headerLine)].flatMap(headerSecrets);
-  const [, password] = urlPassword.exec(value) ?? [];
-  return password === undefined ? [] : [password, decoded(password)];
+  if (!value.includes("://")) return [];
+  return [...value.matchAll(urlPassword)].flatMap(([, password = ""]) => [
+    password,
+    decoded(password),
+  ]);
 }
+
+const linesOf = (value: string): string[] => [value, ...value.split("\n")];
 
 function headerSecrets([, name = "", value = ""]: RegExpMatchArray): string[] {
   return secretName.test(name) || secretHeader.test(name) ? [value, ...value.split(/\s+/)] : [];

@@ -31,6 +31,25 @@ export function waitOutput(what: string, request: WaitRequest): RoleOutput {
   return { role: WAIT, content, meta: { ...meta, for: what } };
 }
 
+/** The `__wait__` step that sleeps until a moment, in milliseconds since the epoch. */
+export const sleepOutput = (what: string, until: number, why = ""): RoleOutput => ({
+  role: WAIT,
+  content: `${why === "" ? "" : `${why}; `}sleeping until ${new Date(until).toISOString()}`,
+  meta: { for: what, sleep: true, expiresAt: until },
+});
+
+/** Until when a step sleeps, in milliseconds since the epoch; null for a question, and for any other step. */
+export function sleepsUntil(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
+  if (step?.role !== WAIT || step.meta.sleep !== true) return null;
+  return wakesAt(step);
+}
+
+/** When a thread continues that nobody answers, in milliseconds since the epoch; null when it never does. */
+export function wakesAt(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
+  const at = step?.role === WAIT ? step.meta.expiresAt : undefined;
+  return typeof at === "number" ? at : null;
+}
+
 /** The answer that an `__input__` step is. */
 export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer<T> {
   const { content, meta } = input;

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../contract/error.ts";
+import type { Orphan } from "../contract/event.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
@@ -12,6 +13,7 @@ import type { ErrorRecord } from "../contract/error.ts";
  *     POST   /threads/:id/input   AnswerRequest -> Controlled
  *     POST   /threads/:id/kill    -> Controlled
  *     DELETE /threads/:id         RemoveRequest -> Controlled
+ *     POST   /wake                WakeRequest   -> WokenHere
  */
 export const controlTimeoutMs = 10_000;
 
@@ -38,8 +40,12 @@ export const engineOptions: ReadonlySet<string> = new Set([
 /** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
 export type Durability = "step" | "os";
 
-/** What the process that drives a thread gives it and no log may hold. */
-export type Surroundings = { env: Record<string, string>; durability?: Durability };
+/** What the process that drives a thread gives it and no log may hold. `secrets` are variables of `env`. */
+export type Surroundings = {
+  env: Record<string, string>;
+  secrets?: readonly string[];
+  durability?: Durability;
+};
 
 /** Which steps a fork takes from where, and what it puts after them. */
 export type ForkRequest = {
@@ -72,7 +78,7 @@ export type StartRequest = Surroundings & {
 export type ResumeRequest = Surroundings;
 
 /**
- * An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON. A
+ * An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON, if it is JSON. A
  * `meta.token` must be that of the question; an answer whose `meta.requestId` was taken before gets the
  * same reply and does nothing more.
  */
@@ -83,6 +89,29 @@ export type InputRequest = {
 };
 
 export type AnswerRequest = Surroundings & { input: InputRequest };
+
+/** An answer with the value that its text is as JSON, unless it brings another. */
+export function withValue(input: InputRequest): InputRequest {
+  if (input.value !== undefined) return input;
+  try {
+    return { ...input, value: JSON.parse(input.content) };
+  } catch {
+    return input;
+  }
+}
+
+/** What the threads of a folder have beneath the environment that they are woken with, or why they can't have it. */
+export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord };
+
+/** Wakes the threads that are due, of the folders that are named or of none. */
+export type WakeRequest = Surroundings & { folders: Record<string, FolderEnv> };
+
+/** The threads that this request has woken; those that could not be; whether more are due. */
+export type WokenHere = {
+  woken: string[];
+  failed: { threadId: string; error: ErrorRecord }[];
+  more: boolean;
+};
 
 export type RemoveRequest = { force: boolean };
 
@@ -100,10 +129,13 @@ export type LiveThread = {
   workflow: string;
   /** How long this worker has driven it, in milliseconds. */
   elapsedMs: number;
+  /** Until when it sleeps, in milliseconds since the epoch. */
+  sleepingUntil?: number;
 };
 
 export type LiveThreads = { pid: number; threads: LiveThread[] };
 
-export type Controlled = { threadId: string };
+/** `orphans` are the processes that were found running when a worker was killed before. */
+export type Controlled = { threadId: string; orphans?: Orphan[] };
 
 export type Failure = { error: ErrorRecord };

@@ -9,6 +9,7 @@ import {
   type RemoveRequest,
   type ResumeRequest,
   type StartRequest,
+  type WakeRequest,
 } from "./control.ts";
 
 // A bundle shares this process: what it does to JSON later must not reach a request.
@@ -36,13 +37,22 @@ const areOptions = (value: unknown): boolean =>
     name === "cwd" ? isText(value.cwd) : !engineOptions.has(name),
   );
 
+const areTexts = (value: unknown): boolean => {
+  if (!Array.isArray(value)) return false;
+  const list: unknown[] = value;
+  return list.every(isText);
+};
+
 const aThreadId = [(value: unknown) => isText(value) && isThreadId(value), "a thread id"] as const;
 const aText = [isText, "a text"] as const;
 const textOrNone = [orNone(isText), "a text"] as const;
 const objectOrNone = [orNone(isRecord), "an object"] as const;
 
+const areVariables = (env: unknown): boolean => isRecord(env) && Object.values(env).every(isText);
+
 const surroundings: Shape = {
-  env: [(env) => isRecord(env) && Object.values(env).every(isText), "an object of texts"],
+  env: [areVariables, "an object of texts"],
+  secrets: [orNone(areTexts), "an array of texts"],
   durability: [orNone((given) => given === "step" || given === "os"), '"step" or "os"'],
 };
 const start: Shape = {
@@ -61,6 +71,15 @@ const fork: Shape = {
   keep: [isKeep, "the ascending numbers of steps, or how many"],
 };
 const edit: Shape = { content: textOrNone, meta: objectOrNone };
+const isFolderEnv = (value: unknown): boolean =>
+  isRecord(value) && (isRecord(value.error) || areVariables(value.env));
+const waking: Shape = {
+  ...surroundings,
+  folders: [
+    (folders) => isRecord(folders) && Object.values(folders).every(isFolderEnv),
+    "an object of the environments of folders",
+  ],
+};
 const removal: Shape = { force: [(force) => typeof force === "boolean", "true or false"] };
 
 /** The body of a request to start a thread. @throws WorkflowError `BAD_REQUEST` (usage), as each of these. */
@@ -79,6 +98,8 @@ function checkFork(request: ForkRequest): void {
 
 export const resumeRequest = (body: string): ResumeRequest =>
   shaped(body, surroundings) as ResumeRequest;
+
+export const wakeRequest = (body: string): WakeRequest => shaped(body, waking) as WakeRequest;
 
 export function answerRequest(body: string): AnswerRequest {
   const request = shaped(body, surroundings) as AnswerRequest;

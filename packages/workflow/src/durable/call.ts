@@ -1,5 +1,7 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { RoleOutput, Step } from "../contract/contract.ts";
+import type { Duration } from "../contract/duration.ts";
+import type { StepOptions } from "./tries.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
 /** What a step's function is given: the thread's, never that of the process that it runs in. */
@@ -11,6 +13,11 @@ export type StepContext = {
   attempt: OpenAttempt;
   /** Opens attempts for several roles that this work runs concurrently. */
   attempts: Attempts | undefined;
+  /**
+   * An idempotency key: the same for all tries of this step, after a resume, and in retries and forks of the thread.
+   * Give it to whatever must not happen twice, such as a payment.
+   */
+  key: string;
   /** The log before this step; of `step.all` before all of them. It is to be read only. */
   steps: readonly Step[];
 };
@@ -42,6 +49,9 @@ type Results<F> = {
  * every other JSON value is its content as JSON; `undefined` leaves the content empty. The value of
  * the `yield*` is what was returned, as JSON keeps it, on the first run and on a replay alike.
  *
+ * With `{retry: {attempts: 5}, timeout: "30s"}` a `work` that throws is tried again: see {@link StepOptions}. Each try
+ * is an attempt, and a failed one a step of the log.
+ *
  * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in
  * parallel and commits each as it finishes. A replay runs only those that are not in the log. When one
  * fails, the others finish and are committed before its error is thrown. A list may also hold a
@@ -50,16 +60,20 @@ type Results<F> = {
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}`
  * as the only argument is the same.
  *
+ * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues then: no process need live
+ * meanwhile. A moment that has passed continues at once.
+ *
  * A `work` that throws is thrown into the workflow as a {@link StepFailure}. When the workflow
  * catches it and goes on to a further step, the failure is committed too, so that a replay takes the
  * same way; when it does not, nothing is recorded and the step is run again by a retry.
  */
 export type DurableStep = {
-  <T>(role: string, work: StepFn<T>): StepCall<T>;
+  <T>(role: string, work: StepFn<T>, options?: StepOptions): StepCall<T>;
   all<C extends readonly StepCall<unknown>[]>(
     calls: readonly [...C],
   ): StepCall<{ [K in keyof C]: Result<C[K]> }>;
   all<F extends Record<string, StepFn<unknown> | StepCall<unknown>>>(work: F): StepCall<Results<F>>;
   wait<T = unknown>(what: string, request?: WaitRequest): StepCall<Answer<T>>;
   wait<T = unknown>(request: WaitRequest & { for: string }): StepCall<Answer<T>>;
+  sleep(time: Duration | Date): StepCall<void>;
 };

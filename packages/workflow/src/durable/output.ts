@@ -6,14 +6,19 @@ import { isPlainObject, show } from "../contract/show.ts";
 /**
  * The one key of a step's meta that is ours, where role, content and meta are not all: `returned` is what
  * kind of value the work returned (without it: the text, when meta is empty, and else content and meta),
- * `member` which of several steps of one name in a `step.all` this is, from 0, `failure` what was thrown.
+ * `member` which of several steps of one name in a `step.all` this is, from 0, `failure` what was thrown,
+ * `retry` that the work is tried again after it: the how manieth try of how many it was, and when the next may begin.
  */
 const mark = "__durable__";
 type Mark = {
   returned?: "json" | "nothing" | "output";
   member?: number;
   failure?: StepFailureRecord;
+  retry?: FailedTry;
 };
+
+/** A try that has failed and is followed by another one, at a moment in milliseconds since the epoch. */
+export type FailedTry = { try: number; of: number; delayMs: number; at: number };
 
 /** The step that records what the work of a role returned. Throws `BAD_STEP_VALUE`. */
 export function outputOf(role: string, member: number | null, returned: unknown): RoleOutput {
@@ -29,11 +34,20 @@ export function outputOf(role: string, member: number | null, returned: unknown)
 }
 
 /** The step that records that the work of a role threw. */
-export function failureOutput(failure: StepFailure, member: number | null): RoleOutput {
+export function failureOutput(
+  failure: StepFailure,
+  member: number | null,
+  retry: FailedTry | null,
+): RoleOutput {
   const { role, name, message, code } = failure;
   const record = code === undefined ? { name, message } : { name, message, code };
-  return marked(role, message, {}, { failure: record }, member);
+  const note: Mark = { failure: record, ...(retry !== null && { retry }) };
+  return marked(role, message, {}, note, member);
 }
+
+/** What the record of a failed try says of the next one; null for any other record. */
+export const tryOf = ({ meta }: RoleOutput): FailedTry | null =>
+  (meta[mark] as Mark | undefined)?.retry ?? null;
 
 /** What the work returned, from the step that records it; throws when it is recorded as failed. */
 export function valueOf({ role, content, meta: recorded }: RoleOutput): unknown {

@@ -5,11 +5,15 @@ import { type ThreadOutcome, run } from "../testing/run-thread.ts";
 import type { DurableStep, StepCall, Steps } from "./call.ts";
 import type { DurableProgram } from "./durable.ts";
 
+/** How often it is tried; after an hour, or at once. */
+type Retry = { attempts: number; isLong: boolean };
+
 /** A random program, as data: it can be run again and again. */
 type Part =
-  | { do: "step"; role: string; returns: unknown; fails: boolean }
+  | { do: "step"; role: string; returns: unknown; fails: boolean; retry: Retry }
   | { do: "all"; members: { role: string; ticks: number; fails: boolean }[]; named: boolean }
   | { do: "wait"; what: string }
+  | { do: "sleep"; ms: number }
   | { do: "loop"; times: number; body: Part[] }
   | { do: "caught"; body: Part[] };
 
@@ -19,7 +23,14 @@ const { part } = fc.letrec<{ part: Part; body: Part[] }>((tie) => ({
   body: fc.array(tie("part"), { maxLength: 4, depthIdentifier: "body" }),
   part: fc.oneof(
     { depthIdentifier: "body", maxDepth: 3 },
-    fc.record({ do: fc.constant("step"), role, returns: fc.jsonValue({ maxDepth: 1 }), fails }),
+    fc.record({
+      do: fc.constant("step"),
+      role,
+      returns: fc.jsonValue({ maxDepth: 1 }),
+      fails,
+      retry: fc.record({ attempts: fc.integer({ min: 1, max: 3 }), isLong: fc.boolean() }),
+    }),
+    fc.record({ do: fc.constant("sleep"), ms: fc.integer({ min: -5, max: 1e9 }) }),
     fc.record({
       do: fc.constant("all"),
       members: fc.array(fc.record({ role, ticks: fc.nat(5), fails }), { maxLength: 4 }),
@@ -52,7 +63,12 @@ class Interpreter {
 
   async *part(step: DurableStep, each: Part): Steps<void> {
     if (each.do === "step") {
-      this.seen.push(yield* step(each.role, () => this.work(each.returns, 0, each.fails)));
+      const { attempts, isLong } = each.retry;
+      const retry = { attempts, backoff: isLong ? "1h" : 0 };
+      const work = () => this.work(each.returns, 0, each.fails);
+      this.seen.push(yield* step(each.role, work, { retry }));
+    } else if (each.do === "sleep") {
+      yield* step.sleep(each.ms);
     } else if (each.do === "wait") {
       this.seen.push((yield* step.wait(each.what)).value);
     } else if (each.do === "loop") {
@@ -71,7 +87,10 @@ class Interpreter {
   all(step: DurableStep, { members, named }: Part & { do: "all" }): StepCall<unknown> {
     const work = (i: number) => (): Promise<unknown> =>
       this.work(i, members[i]?.ticks ?? 0, members[i]?.fails ?? false);
-    if (!named) return step.all(members.map((member, i) => step(member.role, work(i))));
+    const retry = { attempts: 2, backoff: 0 };
+    if (!named) {
+      return step.all(members.map((member, i) => step(member.role, work(i), { retry })));
+    }
     return step.all(Object.fromEntries(members.map((member, i) => [member.role, work(i)])));
   }
 

@@ -8,9 +8,12 @@ import {
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { openAttempt } from "../contract/attempt.ts";
+import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
+import { stepKey } from "../contract/key.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import type { StepContext, StepFn } from "./call.ts";
-import { StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
+import { type FailedTry, StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
+import { type Policy, Tries, withTimeout } from "./tries.ts";
 
 /**
  * The recorded steps, taken in the order of the log. A workflow that has taken another way has diverged for
@@ -61,8 +64,24 @@ export class Replay {
     this.history.push({ timestamp: Date.now(), ...step });
   }
 
+  /** How many steps of the log were taken. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes a recorded sleep of this name, when it is next in the log. Gives until when it was, if it is over. */
+  takeSleep(what: string): number | null {
+    const next = this.peek();
+    const until = next === undefined ? null : sleepsUntil(next);
+    if (next?.meta.for !== what || until === null) return null;
+    this.accept();
+    if (this.peek()?.role !== INPUT) return null;
+    this.accept();
+    return until;
+  }
+
   /** Takes the recorded answer to a question, also one given before it; a question without one is asked again. */
-  takeAnswer(what: string): RoleOutput | undefined {
+  takeAnswer(what: string, onWait?: (wait: RoleOutput) => void): RoleOutput | undefined {
     const waits = `waits for ${show(what)}`;
     for (let next = this.peek(); next !== undefined; next = this.peek()) {
       const isWait = next.role === WAIT;
@@ -70,6 +89,7 @@ export class Replay {
       if ((isWait || next.meta.for !== undefined) && next.meta.for !== what) this.diverge(waits);
       this.accept();
       if (!isWait) return next;
+      onWait?.(next);
     }
     return undefined;
   }
@@ -99,15 +119,30 @@ function described({ role, meta }: RoleOutput): string {
   return typeof what === "string" ? `${show(role)} for ${show(what)}` : show(role);
 }
 
-/** What the work of a step came to, and the step that records it. */
+/** What the work of a step came to, and the step that records it; `isTry` when it is tried again after its failure. */
 export type Outcome =
-  | { output: RoleOutput; value: unknown; failure: null }
-  | { output: RoleOutput; failure: StepFailure };
+  | { output: RoleOutput; value: unknown; failure: null; isTry: false }
+  | { output: RoleOutput; failure: StepFailure; isTry: boolean };
+
+/** The work of a step as it was described. */
+export type StepWork = { role: string; fn: StepFn<unknown>; policy: Policy };
+
+/** The work of one step: which of several of its name in a `step.all` it is, its key, and its tries. */
+export type Work = {
+  role: string;
+  member: number | null;
+  fn: StepFn<unknown>;
+  key: string;
+  policy: Policy;
+  tries: Tries;
+};
 
 /** How far one run of a durable workflow has come. */
 export class Progress {
   readonly replay: Replay;
-  readonly #context: Omit<StepContext, "attempt" | "steps">;
+  readonly #context: Omit<StepContext, "attempt" | "steps" | "key">;
+  readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
+  readonly #counts = new Map<string, number>();
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
@@ -116,27 +151,68 @@ export class Progress {
     this.replay = new Replay(input.steps);
     const { signal = new AbortController().signal, cwd, env = {}, attempts } = options;
     this.#context = { signal, cwd, env, attempts };
+    this.#thread = options;
+  }
+
+  /** Aborted when the thread is killed, and when its worker shuts down. */
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+
+  /** The work of a step, which has been come to. */
+  work({ role, fn, policy }: StepWork, member: number | null): Work {
+    const n = (this.#counts.get(role) ?? 0) + 1;
+    this.#counts.set(role, n);
+    const key = stepKey(this.#thread, role, n);
+    return { role, member, fn, key, policy, tries: new Tries(role, policy) };
+  }
+
+  /** Whether a record that was just taken is one of a failed try, which it then adds to the tries. */
+  isTry({ tries }: Work, record: RoleOutput): boolean {
+    return tries.take(record, this.replay.taken <= (this.#thread.forkFrom?.steps ?? 0));
   }
 
   /** Does the work of a step. Never throws. */
-  async attempt(
-    role: string,
-    member: number | null,
-    work: StepFn<unknown>,
-    steps: readonly Step[],
-  ): Promise<Outcome> {
+  async attempt(work: Work, steps: readonly Step[]): Promise<Outcome> {
+    const { role, member, tries } = work;
     const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
-    const attempt = openAttempt(this.#context, { role, path });
+    const { after } = tries;
+    const attempt = openAttempt(this.#context, { role, path, ...(after && { after }) });
     const { id } = attempt;
     try {
-      const context = Object.freeze({ ...this.#context, attempt, steps });
-      const output = outputOf(role, member, await attempt.run(() => work(context)));
-      return { output: { ...output, attempt: id }, value: valueOf(output), failure: null };
+      const output = outputOf(
+        role,
+        member,
+        await attempt.run(() => this.#do(work, attempt, steps)),
+      );
+      const value = valueOf(output);
+      return { output: { ...output, attempt: id }, value, failure: null, isTry: false };
     } catch (thrown) {
       attempt.end("failed", thrown);
-      const failure = StepFailure.of(role, thrown);
-      return { output: { ...failureOutput(failure, member), attempt: id }, failure };
+      return this.#failed(work, thrown, id);
     }
+  }
+
+  async #do({ role, fn, key, policy }: Work, attempt: OpenAttempt, steps: readonly Step[]) {
+    const { timeoutMs } = policy;
+    const context = { ...this.#context, attempt, steps, key };
+    if (timeoutMs === null) return await fn(Object.freeze(context));
+    return await withTimeout(role, timeoutMs, context.signal, (signal) =>
+      fn(Object.freeze({ ...context, signal })),
+    );
+  }
+
+  #failed({ role, member, tries }: Work, thrown: unknown, attempt: string | undefined): Outcome {
+    let failure = StepFailure.of(role, thrown);
+    let retry: FailedTry | null = null;
+    try {
+      // What was aborted with its thread is done again by a resume.
+      if (!this.signal.aborted) retry = tries.failed(failure, attempt);
+    } catch (error) {
+      failure = StepFailure.of(role, error);
+    }
+    const output = { ...failureOutput(failure, member, retry), attempt };
+    return { output, failure, isTry: retry !== null };
   }
 
   /** Keeps a failure until the workflow goes on after it. */

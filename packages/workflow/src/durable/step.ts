@@ -1,16 +1,26 @@
 import type { RoleOutput } from "../contract/contract.ts";
 import { show } from "../contract/show.ts";
-import { answerOf, sentInput, type WaitRequest, waitOutput } from "../contract/wait.ts";
+import type { Duration } from "../contract/duration.ts";
+import {
+  answerOf,
+  sentInput,
+  sleepOutput,
+  type WaitRequest,
+  waitOutput,
+  wakesAt,
+} from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberOf, valueOf } from "./output.ts";
-import type { Outcome, Progress } from "./replay.ts";
+import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
+import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
+import { pause, policyOf, type StepOptions, type Tries } from "./tries.ts";
 
 /** A part that has a name: its work, as a step of that name, or a step that was described. */
 type Named = StepFn<unknown> | StepCall<unknown>;
 
 /** One of several that run concurrently: work to do, or a question to ask when all work is done. */
-type Member = { role: string; work: StepFn<unknown> } | { ask: () => Steps<unknown> };
+type Member = StepWork | { ask: () => Steps<unknown> };
 
 /** A call of `step`, `step.all` or `step.wait`; `member` is what it is within a `step.all`. */
 class Call implements StepCall<unknown> {
@@ -33,8 +43,10 @@ class Call implements StepCall<unknown> {
 
 /** The `step` of one run of a durable workflow. */
 export function stepFor(progress: Progress): DurableStep {
-  const step = (role: string, work: StepFn<unknown>): Call =>
-    new Call(progress, role, { role, work }, () => runStep(progress, role, work));
+  const step = (role: string, fn: StepFn<unknown>, options?: StepOptions): Call => {
+    const work = { role, fn, policy: policyOf(role, options) };
+    return new Call(progress, role, work, () => runStep(progress, work));
+  };
 
   const all = (given: readonly StepCall<unknown>[] | Record<string, Named>): Call => {
     if (Array.isArray(given)) {
@@ -43,7 +55,7 @@ export function stepFor(progress: Progress): DurableStep {
     }
     const named = Object.entries(given).map(([role, one]): [string, Member] => [
       role,
-      typeof one === "function" ? { role, work: one } : memberIn(progress, one),
+      typeof one === "function" ? workOf(role, one) : memberIn(progress, one),
     ]);
     return new Call(progress, "all", null, () => runNamed(progress, named));
   };
@@ -54,20 +66,54 @@ export function stepFor(progress: Progress): DurableStep {
     return new Call(progress, what, { ask }, ask);
   };
 
-  return Object.assign(step, { all, wait }) as unknown as DurableStep;
+  const sleep = (time: Duration | Date): Call => {
+    const untilOf = sleepTime(time);
+    const ask = (): Steps<unknown> => runSleep(progress, "sleep", untilOf);
+    return new Call(progress, "sleep", { ask }, ask);
+  };
+
+  return Object.assign(step, { all, wait, sleep }) as unknown as DurableStep;
 }
 
-async function* runStep(progress: Progress, role: string, work: StepFn<unknown>): Steps<unknown> {
+const workOf = (role: string, fn: StepFn<unknown>): StepWork => ({
+  role,
+  fn,
+  policy: policyOf(role, undefined),
+});
+
+async function* runStep(progress: Progress, described: StepWork): Steps<unknown> {
   yield* progress.settle();
-  const found = progress.replay.take(role);
-  if (found !== undefined) return valueOf(found);
-  const outcome = await progress.attempt(role, null, work, progress.replay.history);
-  if (outcome.failure !== null) {
-    progress.remember(outcome.output);
-    throw outcome.failure;
+  const { replay } = progress;
+  const { role } = described;
+  const work = progress.work(described, null);
+  const { tries } = work;
+  const before = replay.history.length;
+  for (let found = replay.take(role); found !== undefined; found = replay.take(role)) {
+    if (!progress.isTry(work, found)) return valueOf(found);
+    tries.wake(replay.takeSleep(role));
   }
-  yield progress.offer(outcome.output);
-  return outcome.value;
+  for (;;) {
+    if (tries.mustSleep) yield* sleepFor(progress, role, tries);
+    else if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
+    const steps = tries.any ? replay.history.slice(0, before) : replay.history;
+    const outcome = await progress.attempt(work, steps);
+    if (outcome.failure === null) {
+      yield progress.offer(outcome.output);
+      return outcome.value;
+    }
+    if (!outcome.isTry) {
+      progress.remember(outcome.output);
+      throw outcome.failure;
+    }
+    yield progress.offer(outcome.output);
+  }
+}
+
+/** Sleeps through a long backoff. */
+async function* sleepFor(progress: Progress, what: string, tries: Tries): Steps<void> {
+  const until = tries.at;
+  yield* runSleep(progress, what, () => until, tries.next);
+  tries.wake(until);
 }
 
 async function* runWait(progress: Progress, what: string, request: WaitRequest): Steps<unknown> {
@@ -76,6 +122,21 @@ async function* runWait(progress: Progress, what: string, request: WaitRequest):
   if (found !== undefined) return answerOf(found);
   const sent = yield progress.offer(waitOutput(what, request));
   return answerOf(sentInput(sent, what));
+}
+
+/** Sleeps until a moment, which is computed once and then stands in the log. */
+async function* runSleep(
+  progress: Progress,
+  what: string,
+  untilOf: () => number,
+  content = "",
+): Steps<undefined> {
+  yield* progress.settle();
+  let until: number | null = null;
+  const found = progress.replay.takeAnswer(what, (wait) => (until = wakesAt(wait)));
+  if (found !== undefined) return;
+  const sent = yield progress.offer(sleepOutput(what, until ?? untilOf(), content));
+  sentInput(sent, what);
 }
 
 async function* runNamed(progress: Progress, named: [string, Member][]): Steps<unknown> {
@@ -92,38 +153,40 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   return call.member;
 }
 
-/** A member that is work. `number` is null unless others have the same role. */
-type Open = { index: number; role: string; number: number | null; work: StepFn<unknown> };
+/** A member that is work, and its place among all. */
+type Open = Work & { index: number };
+
+/** What a group waits for when all that is left of it waits for its next try. */
+const groupSleep = "step.all";
 
 /**
  * Runs members concurrently: first it takes from the log what this group has there, in whatever order it
  * finished; then it runs the rest at once and commits each when it finishes; then it throws what failed
- * first, or asks the questions, one after the other. So nothing is in flight when it throws or asks.
+ * first, or asks the questions, one after the other. So nothing is in flight when it throws, asks or sleeps.
  */
 async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
   yield* progress.settle();
   const values: unknown[] = members.map(() => undefined);
   const before = progress.replay.history.length;
-  const open = openOf(members);
-  let failure: Error | null = null;
-  const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
-  for (const { commit, task } of recorded(open, progress.replay.rest(), keyed)) {
-    if (task === undefined) progress.replay.diverge(`came to ${listed([...open.values()])}`);
-    progress.replay.accept();
-    try {
-      values[task.index] = valueOf(commit);
-    } catch (thrown) {
-      failure ??= thrown as Error;
+  const open = openOf(progress, members);
+  let failure = takeAll(progress, open, values);
+  while (open.size > 0) {
+    for await (const { member, outcome } of runOpen(progress, [...open.values()], before)) {
+      if (outcome.isTry) {
+        yield progress.offer(outcome.output);
+        continue;
+      }
+      open.delete(keyOf(member.role, member.member));
+      if (outcome.failure === null) {
+        values[member.index] = outcome.value;
+        yield progress.offer(outcome.output);
+      } else {
+        failure ??= outcome.failure;
+        progress.remember(outcome.output);
+      }
     }
-  }
-  for await (const { member, outcome } of runOpen(progress, [...open.values()], before)) {
-    if (outcome.failure === null) {
-      values[member.index] = outcome.value;
-      yield progress.offer(outcome.output);
-    } else {
-      failure ??= outcome.failure;
-      progress.remember(outcome.output);
-    }
+    const [first] = [...open.values()].sort((a, b) => a.tries.at - b.tries.at);
+    if (first?.tries.mustSleep) yield* sleepFor(progress, groupSleep, first.tries);
   }
   if (failure !== null) throw failure;
   for (const [index, member] of members.entries()) {
@@ -132,30 +195,64 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
   return values;
 }
 
+/** Takes from the log what a group has there, off what is open. Gives the first failure. */
+function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[]): Error | null {
+  const { replay } = progress;
+  let failure: Error | null = null;
+  const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
+  for (const { commit, task } of recorded(open, replay.rest(), keyed)) {
+    if (task === undefined) {
+      const until = replay.takeSleep(groupSleep);
+      if (replay.peek() === commit) replay.diverge(`came to ${listed([...open.values()])}`);
+      for (const { tries } of open.values()) tries.wake(until);
+      continue;
+    }
+    replay.accept();
+    if (progress.isTry(task, commit)) {
+      open.set(keyed(commit), task);
+      continue;
+    }
+    try {
+      values[task.index] = valueOf(commit);
+    } catch (thrown) {
+      failure ??= thrown as Error;
+    }
+  }
+  return failure;
+}
+
 const keyOf = (role: string, number: number | null): string => `${number ?? ""} ${role}`;
 
-function openOf(members: readonly Member[]): Map<string, Open> {
+/** The members that are work, by their keys. Each has a number when others have the same role. */
+function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
+  const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
   const counts = new Map<string, number>();
-  const works = members.flatMap((member, index) => {
-    if (!("work" in member)) return [];
-    const number = counts.get(member.role) ?? 0;
-    counts.set(member.role, number + 1);
-    return [{ ...member, index, number }];
+  const numbers = works.map(({ member: { role } }) => {
+    const number = counts.get(role) ?? 0;
+    counts.set(role, number + 1);
+    return number;
   });
   return new Map(
-    works.map((work) => {
-      const number = counts.get(work.role) === 1 ? null : work.number;
-      return [keyOf(work.role, number), { ...work, number }];
+    works.map(({ member, index }, at): [string, Open] => {
+      const { role } = member;
+      const number = counts.get(role) === 1 ? null : (numbers[at] as number);
+      return [keyOf(role, number), { ...progress.work(member, number), index }];
     }),
   );
 }
 
+/** Runs what is open, and tries it again; what would have to wait for long stays open. */
 function runOpen(progress: Progress, open: readonly Open[], before: number) {
   const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
   const history = progress.replay.history.slice(0, before);
   const tasks = open.map(async (member) => {
-    const outcome = await progress.attempt(member.role, member.number, member.work, history);
-    scheduler.publish({ member, outcome });
+    const { tries } = member;
+    while (!tries.mustSleep) {
+      if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
+      const outcome = await progress.attempt(member, history);
+      if (!outcome.isTry) return scheduler.publish({ member, outcome });
+      await scheduler.commit({ member, outcome });
+    }
   });
   void Promise.all(tasks).then(
     () => scheduler.close(),

@@ -1,7 +1,63 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
+import { replayEverywhere } from "../testing/replay-everywhere.ts";
 import { run, summary } from "../testing/run-thread.ts";
+
+describe("step.sleep", () => {
+  const napping = (time: number | string | Date): DurableProgram =>
+    async function* (step) {
+      yield* step("a", () => "a");
+      yield* step.sleep(time);
+      return yield* step("b", () => "b");
+    };
+
+  test("is a wait that asks nothing, and names the moment", async () => {
+    const begin = Date.now();
+    const { steps } = await run(napping("1h 30m"));
+    expect(steps.map(({ role }) => role)).toEqual(["a", WAIT, INPUT, "b"]);
+    const { content, meta } = steps[1] as RoleOutput;
+    expect(meta).toEqual({ for: "sleep", sleep: true, expiresAt: expect.any(Number) });
+    const at = meta.expiresAt as number;
+    expect(Math.abs(at - begin - 5_400_000)).toBeLessThan(60_000);
+    expect(content).toBe(`sleeping until ${new Date(at).toISOString()}`);
+    expect(steps[2]).toMatchObject({ meta: { for: "sleep", timedOut: true, sleep: true } });
+  });
+
+  test("is not slept again after a restart, and lasts until the moment in the log", async () => {
+    await replayEverywhere(durable(napping(60_000)));
+    const { steps } = await run(napping(60_000));
+    const thread = durable(napping(60_000))(
+      { prompt: "", steps: steps.slice(0, 2) },
+      { threadId: "t", maxRounds: 9 },
+    );
+    expect((await thread.next()).value).toMatchObject({ meta: steps[1]?.meta });
+  });
+
+  test("takes a Date, a moment that has passed too, and no time that is none", async () => {
+    const at = async (time: number | string | Date) => {
+      const { steps } = await run(napping(time));
+      return steps[1]?.meta.expiresAt;
+    };
+    expect(await at(new Date(5))).toBe(5);
+    expect(await at(-86_400_000)).toBeLessThan(Date.now());
+    const bad = ["", "soon", "5", "-1s", "1y", Number.NaN, Infinity, 1e300, new Date(Number.NaN)];
+    for (const time of bad) {
+      const outcome = await run(napping(time));
+      expect(outcome).toMatchObject({ status: "failed", error: { code: "BAD_SLEEP" } });
+      expect(outcome.steps).toHaveLength(1);
+    }
+  });
+
+  test("in a step.all begins when all work is done", async () => {
+    const program: DurableProgram = async function* (step) {
+      yield* step.all([step.sleep("1d"), step("a", () => Bun.sleep(5)), step.sleep("2d")]);
+      return "";
+    };
+    const { steps } = await run(program);
+    expect(steps.map(({ role }) => role)).toEqual(["a", WAIT, INPUT, WAIT, INPUT]);
+  });
+});
 
 describe("step.wait", () => {
   const asking: DurableProgram = async function* (step) {

@@ -141,15 +141,29 @@ export class Answers {
       const left = wait.expiresAt - this.#parts.now();
       await sleep(Math.min(left, longestTimer), over.signal);
     }
-    if (over.signal.aborted || this.#isTaking) return;
-    this.#parts.note("M3T8KD0V", `nobody answered ${wait.for} in time`);
+    if (!over.signal.aborted) await this.wake();
+  }
+
+  /**
+   * Continues a thread whose time has come; its step is durable when this resolves. Gives false when its time
+   * has not come, when it waits for nothing any more, and when somebody is just continuing it.
+   */
+  async wake(): Promise<boolean> {
+    const question = this.#question;
+    if (!question || this.#isTaking || !isOver(question.wait, this.#parts.now())) return false;
+    const { wait } = question;
+    const what = wait.sleep === true ? "it has slept" : `nobody answered ${wait.for} in time`;
+    this.#parts.note("M3T8KD0V", what);
     const meta: InputMeta = { for: wait.for, timedOut: true };
+    if (wait.sleep === true) meta.sleep = true;
     if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
     const step = { role: INPUT, content: "", meta };
     try {
       await this.#alone(() => this.#commit(question, step));
+      return true;
     } catch (error) {
       this.#engine.onBroken(error);
+      return false;
     }
   }
 
@@ -174,12 +188,13 @@ export class Answers {
    */
   async #stepOf(wait: WaitMeta, input: InputRequest): Promise<RoleOutput> {
     const { threadId } = this.#engine;
+    if (wait.sleep === true) throw sleeping(threadId, wait);
     const token = input.meta?.token;
     if (token !== undefined && token !== wait.token) {
       throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
     }
     if (isOver(wait, this.#parts.now())) {
-      const late = new Date(wait.expiresAt as number).toISOString();
+      const late = isoTime(wait.expiresAt);
       const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
       throw refused("ANSWER_LATE", threadId, message);
     }
@@ -210,6 +225,19 @@ export const notLive = (threadId: string) =>
 /** The error that there is no question, or no longer one. */
 export const notWaiting = (threadId: string) =>
   refused("NOT_WAITING", threadId, "the thread waits for no answer, or has got one");
+
+/** The error that a thread sleeps and can neither be answered nor resumed. */
+export const sleeping = (threadId: string, { expiresAt }: WaitMeta) =>
+  WorkflowError.failed(
+    "SLEEPING",
+    `${threadId} is sleeping until ${isoTime(expiresAt)}, and asks nothing`,
+    `it goes on then; see what it did: uncaged-workflow thread ${threadId}`,
+  );
+
+const isoTime = (at: number | undefined): string => {
+  const date = new Date(at ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? `${at} ms since 1970` : date.toISOString();
+};
 
 const refused = (code: string, threadId: string, message: string) =>
   WorkflowError.failed(

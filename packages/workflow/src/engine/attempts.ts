@@ -5,11 +5,10 @@ import {
   attemptIds,
   type OpenAttempt,
 } from "../contract/attempt.ts";
-import { messageOf } from "../contract/error.ts";
-import { OwnSet } from "../contract/own-collections.ts";
+import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
 import { system } from "../system/system.ts";
-import { nameOf } from "./ending.ts";
+import { errorOf } from "./failure.ts";
 
 /** What the attempts of a thread need of the worker: its debug log, and its async contexts. */
 export type AttemptParts = {
@@ -23,10 +22,15 @@ export type AttemptParts = {
   enter: <T>(id: string, fn: () => T) => T;
   /** The attempt in whose context the running code is. */
   current: () => string | null;
+  /** An error with the positions of the author's sources, by its stacks; else by the role that failed. */
+  rewrite: (error: AttemptError, role: string | null) => AttemptError;
   now: () => number;
 };
 
-const longestStack = 4000;
+/** Which attempt failed, as far as it is known, and by what. */
+export type Failure = { attempt?: string; role?: string; error: AttemptError };
+
+const mostFailures = 20;
 // Which role a plain bundle executes is known when it yields.
 const unknownRole = { role: null };
 
@@ -40,14 +44,16 @@ export class ThreadAttempts {
   readonly forWorkflow: Attempts;
   /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */
   pulled: string | null = null;
-  /** The attempt that failed last. */
-  failed: string | undefined;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
-  readonly #open = new OwnSet<string>();
+  /** Those that have not ended, each with its role. */
+  readonly #open = new OwnMap<string, string>();
   /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
   readonly #ended = new OwnSet<string>();
   #opensOwn: boolean;
+  /** What attempts failed by; those since the last commit may be what the workflow then throws. */
+  readonly #failures: (Failure & { thrown: unknown })[] = [];
+  #latest: Failure | null = null;
 
   /** @param opensOwn Whether the workflow is known to open its attempts itself. */
   constructor(parts: AttemptParts, opensOwn: boolean) {
@@ -85,6 +91,7 @@ export class ThreadAttempts {
 
   /** The step of an attempt is in the log. */
   committed(id: string): void {
+    this.#latest = null;
     if (this.pulled === id) this.pulled = null;
     else if (!this.#open.delete(id)) this.#ended.delete(id);
     this.#parts.takeBack(id);
@@ -102,22 +109,49 @@ export class ThreadAttempts {
     this.pulled = null;
   }
 
+  /** Something was thrown that nobody caught, where it was thrown in the async context of an attempt. */
+  crashed(thrown: unknown): void {
+    const id = this.#parts.current();
+    if (id !== null) this.#end(id, "failed", thrown);
+  }
+
+  /** The step of an attempt was refused. */
+  refused(id: string, role: string, error: unknown): void {
+    this.#end(id, "failed", error, role);
+  }
+
+  /** What a thread fails by: the attempt that threw it, as it was or as a cause, else the one that failed last. */
+  failureOf(thrown: unknown): Failure {
+    const isOf = (failure: { thrown: unknown }) =>
+      failure.thrown === thrown || (isError(thrown) && thrown.cause === failure.thrown);
+    const known = this.#failures.find(isOf);
+    const { attempt, role } = known ?? this.#latest ?? {};
+    const isSame = known !== undefined && known.thrown === thrown;
+    const error = isSame ? known.error : this.#errorOf(thrown, role ?? null);
+    return { error, ...(attempt && { attempt }), ...(role && { role }) };
+  }
+
+  #errorOf(thrown: unknown, role: string | null): AttemptError {
+    return errorOf(thrown, (error) => this.#parts.rewrite(error, role));
+  }
+
   /** The thread has ended: whatever is still open was cancelled with it. */
   close(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
-    this.#open.forEach((id) => this.#drop(id, "cancelled"));
+    this.#open.forEach((_role, id) => this.#drop(id, "cancelled"));
     this.pulled = null;
   }
 
-  #openOne({ role, path = [], title }: AttemptSpec): OpenAttempt {
+  #openOne({ role, path = [], title, after }: AttemptSpec): OpenAttempt {
     const parent = this.#parts.current();
     const id = this.#nextId();
-    this.#open.add(id);
+    this.#open.set(id, role);
     this.#parts.onStart(id, {
       role,
       ...(path.length > 0 && { path }),
       ...(title !== undefined && { title }),
       ...(parent !== null && { parent }),
+      ...(after !== undefined && { after }),
     });
     return {
       id,
@@ -132,26 +166,28 @@ export class ThreadAttempts {
     else this.#end(id, outcome);
   }
 
-  #end(id: string, outcome: AttemptOutcome, error?: unknown): void {
+  #end(id: string, outcome: AttemptOutcome, thrown?: unknown, role = this.#open.get(id)): void {
     if (!this.#open.delete(id) && id !== this.pulled) return;
-    if (outcome === "failed") this.failed = id;
     if (outcome !== "committed") this.#ended.add(id);
-    this.#parts.onEnd(id, {
-      outcome,
-      ...(error !== undefined && { error: errorOf(error) }),
-    });
+    const error = thrown === undefined ? undefined : this.#errorOf(thrown, role ?? null);
+    if (outcome === "failed") this.#failed(id, role, thrown, error);
+    this.#parts.onEnd(id, { outcome, ...(error && { error }) });
+  }
+
+  #failed(attempt: string, role: string | undefined, thrown: unknown, error?: AttemptError): void {
+    const failure = { attempt, ...(role && { role }), error: error ?? noError };
+    this.#latest = failure;
+    const { length } = this.#failures;
+    this.#failures[length % mostFailures] = { ...failure, thrown };
   }
 }
 
-/** A thrown value as an attempt's error. Never throws, whatever a bundle throws. */
-function errorOf(thrown: unknown): AttemptError {
-  const record: AttemptError = { name: nameOf(thrown), message: messageOf(thrown) };
+const noError: AttemptError = { name: "Error", message: "no message" };
+
+function isError(thrown: unknown): thrown is Error {
   try {
-    if (!(thrown instanceof Error)) return record;
-    if ("code" in thrown && typeof thrown.code === "string") record.code = thrown.code;
-    if (typeof thrown.stack === "string") record.stack = thrown.stack.slice(0, longestStack);
+    return thrown instanceof Error;
   } catch {
-    // A stranger's error may throw when it is looked at; its message is known.
+    return false;
   }
-  return record;
 }

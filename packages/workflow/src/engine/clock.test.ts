@@ -40,6 +40,7 @@ function drive(wait: Record<string, unknown> | null, synced?: Promise<void>) {
         return { validate: () => "it never fits" };
       },
       onWait: () => undefined,
+      due: { add: () => undefined, remove: () => undefined },
       mask: (text) => text,
       now: () => clock.now,
       closingMs: 50,

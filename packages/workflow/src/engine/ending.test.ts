@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { failed } from "./ending.ts";
+import { errorOf } from "./failure.ts";
 
-const endOf = (thrown: unknown) => failed(thrown, { step: 3 }, 1, (text) => text);
+const endOf = (thrown: unknown) =>
+  failed(thrown, { error: errorOf(thrown, (error) => error) }, 3, 1, (text) => text);
 
 test("a thrown error's name and message stand in the end record", () => {
   expect(endOf(new TypeError("boom"))).toMatchObject({

@@ -1,8 +1,11 @@
 import { END, type WorkflowResult } from "../contract/contract.ts";
+import type { AttemptError } from "../contract/event.ts";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
+import { parseJson, stringifyJson } from "../contract/intrinsics.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord } from "../contract/show.ts";
 import type { EndRecord, FailureRecord } from "../log/record.ts";
+import type { Failure } from "./attempts.ts";
 
 /**
  * How the driving of a thread ended: with an end record; released with its log as it is (the worker
@@ -29,8 +32,11 @@ const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): End
 export const returned = ({ returnCode, summary }: WorkflowResult, now: number): EndRecord =>
   endOf(summary, { returnCode, reason: "returned" }, now);
 
-export const outOfRounds = (maxRounds: number, now: number): EndRecord =>
-  endOf(`stopped after maxRounds ${maxRounds}`, { returnCode: 0, reason: "maxRounds" }, now);
+export const outOfRounds = (steps: number, now: number): EndRecord =>
+  endOf(stoppedAt(steps), { returnCode: 0, reason: "maxRounds" }, now);
+
+const stoppedAt = (steps: number): string =>
+  `stopped at ${steps} ${steps === 1 ? "step" : "steps"}`;
 
 export const killed = (now: number): EndRecord =>
   endOf("killed", { returnCode: killedCode, reason: "killed" }, now);
@@ -38,48 +44,42 @@ export const killed = (now: number): EndRecord =>
 const longestKept = 1024 * 1024;
 
 /**
- * The end of a thread that failed at a step, from 1, and at an attempt. Of what was thrown it has, beside
- * the message, the name, a `WorkflowError`'s code and hint, and `kept`: what the error brings in a property
- * of that name, a plain object of JSON values, as a role keeps the text that it could not understand. That
- * is left out when it is no JSON or longer than 1 Mi characters. Never throws.
+ * The end of a thread that failed at a step, from 1. Beside the message it has what was thrown as the attempt's
+ * error has it, a `WorkflowError`'s hint, and `kept`: what the error brings in a property of that name, a plain
+ * object of JSON values, as a role keeps the text that it could not understand. That is left out when it is no JSON
+ * or longer than 1 Mi characters. Never throws.
  */
 export function failed(
   thrown: unknown,
-  { step, attempt }: { step: number; attempt?: string },
+  { error: record, attempt, role }: Failure,
+  step: number,
   now: number,
   mask: Mask,
 ): EndRecord {
-  const error: FailureRecord = { name: mask(nameOf(thrown)), step, ...(attempt && { attempt }) };
+  const place = { step, ...(attempt && { attempt }), ...(role && { role: mask(role) }) };
+  let error: FailureRecord = { name: mask(record.name), ...place };
   try {
-    if (isWorkflowError(thrown)) {
-      const { code, hint } = thrown;
-      if (typeof code === "string") error.code = code;
-      if (typeof hint === "string") error.hint = mask(hint);
-    }
+    const { message: _, ...rest } = masked(record, mask);
+    error = { ...rest, ...place };
+    if (isWorkflowError(thrown) && typeof thrown.hint === "string") error.hint = mask(thrown.hint);
     const kept = keptOf(thrown, mask);
     if (kept !== null) error.kept = kept;
   } catch {
     // What a stranger's error does when it is looked at is no reason to lose the record.
   }
-  return endOf(mask(messageOf(thrown)), { returnCode: 1, reason: "failed", error }, now);
+  return endOf(mask(record.message), { returnCode: 1, reason: "failed", error }, now);
 }
+
+const masked = (error: AttemptError, mask: Mask): AttemptError =>
+  parseJson(stringifyJson(error), (_key, value: unknown) =>
+    typeof value === "string" ? mask(value) : value,
+  ) as AttemptError;
 
 function keptOf(thrown: unknown, mask: Mask): Record<string, unknown> | null {
   if (!isRecord(thrown) || !isPlainObject(thrown.kept)) return null;
   const text = toJson(thrown.kept, "kept");
   if (!text.ok || text.json.length > longestKept) return null;
   return JSON.parse(mask(text.json)) as Record<string, unknown>;
-}
-
-/** The name of what was thrown, which may be anything: a Proxy that throws at each touch, a name that is no string. */
-export function nameOf(thrown: unknown): string {
-  try {
-    if (!(thrown instanceof Error)) return typeof thrown;
-    const { name }: { name: unknown } = thrown;
-    return String(name).slice(0, 200);
-  } catch {
-    return "unknown";
-  }
 }
 
 /** How the driving of a thread ended, in words. */

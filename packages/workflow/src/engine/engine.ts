@@ -15,6 +15,7 @@
 import { opensAttempts } from "../contract/attempt.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import {
+  drainsOnPause,
   type RoleOutput,
   type Step,
   WAIT,
@@ -23,13 +24,16 @@ import {
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
+import { sleepsUntil, wakesAt } from "../contract/wait.ts";
 import { abort, withResolvers } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../log/record.ts";
 import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
+import { type DescriptorCheck, stepRefused } from "./descriptor-check.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
+import { errorLine } from "./failure.ts";
 import {
   beginGenerator,
   type ClosingParts,
@@ -41,14 +45,25 @@ import {
 } from "./generator.ts";
 
 /** What the engine needs of its surroundings. */
-export type EngineParts = ClosingParts &
+export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
     log: { append(record: string): Promise<void> };
     attempts: AttemptParts;
+    /** Without it nothing is checked. */
+    check?: DescriptorCheck;
     mask: (text: string) => string;
+    due: DueParts;
     /** Called when the thread begins to wait for an answer. */
     onWait: () => void;
   };
+
+/** What is due: which moment the thread continues at. */
+export type DueParts = {
+  /** Called before a step that waits until a moment is committed, and for one that is. Done on return. */
+  add: (at: number) => void;
+  /** Called when the thread has been continued, or has ended. Never rejects. */
+  remove: (at: number) => void | Promise<void>;
+};
 
 /** The thread as its log has it, and what `run` gets. */
 export type EngineThread = {
@@ -74,6 +89,7 @@ export class ThreadEngine {
   readonly #answers: Answers;
   readonly #attempts: ThreadAttempts;
   readonly #halt = new Halt();
+  readonly #drains: boolean;
   readonly #settled = withResolvers<Outcome>();
   #generator: Generator | null = null;
   #paused: PromiseWithResolvers<void> | null = null;
@@ -91,6 +107,7 @@ export class ThreadEngine {
       onBroken: (error) => !this.over && this.#breakOff(error),
     });
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
+    this.#drains = drainsOnPause in thread.run;
     this.steps = thread.steps.length;
     this.last = thread.steps.at(-1) ?? null;
     if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta);
@@ -111,9 +128,14 @@ export class ThreadEngine {
     return this.#parked ? "paused" : "running";
   }
 
-  /** Whether it waits for an answer that must come in time: someone has to see when that is over. */
-  get timed(): boolean {
-    return this.#answers.wait?.expiresAt !== undefined;
+  /** When it continues without an answer, in milliseconds since the epoch; null when it never does. */
+  get wakesAt(): number | null {
+    return this.#answers.wait?.expiresAt ?? null;
+  }
+
+  /** Until when it sleeps; null when it does not. */
+  get sleepsUntil(): number | null {
+    return sleepsUntil(this.#answers.wait ? this.last : null);
   }
 
   /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
@@ -151,6 +173,7 @@ export class ThreadEngine {
 
   /** Ends the thread as failed, for something that was thrown outside its generator. */
   async fail(thrown: unknown): Promise<void> {
+    this.#attempts.crashed(thrown);
     await this.#interrupt(this.#failure(thrown));
   }
 
@@ -169,6 +192,11 @@ export class ThreadEngine {
     return this.#answers.give(input);
   }
 
+  /** Continues a thread that waits and whose time has come. Gives whether it was this call that did. */
+  wake(): Promise<boolean> {
+    return this.#answers.wake();
+  }
+
   async #driveOrBreakOff(): Promise<void> {
     try {
       await this.#drive();
@@ -181,13 +209,17 @@ export class ThreadEngine {
     const { maxRounds } = this.#thread.options;
     // Whoever starts it can still pause it before anything runs.
     await soon;
-    if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
+    if (this.#answers.wait) {
+      if (this.wakesAt !== null) this.#parts.due.add(this.wakesAt);
+      if ((await this.#awaitAnswer()) === stopped) return;
+    }
     let answer: Step | undefined;
     for (;;) {
       if (this.steps >= maxRounds) {
-        return await this.#end(outOfRounds(maxRounds, this.#parts.now()));
+        await this.#parts.check?.settled();
+        return await this.#end(outOfRounds(this.steps, this.#parts.now()));
       }
-      if (this.#paused && (await this.#gate()) === stopped) return;
+      if (this.#paused && !this.#drains && (await this.#gate()) === stopped) return;
       if (this.over) return;
       const pulled = await this.#pull(answer);
       if (pulled === stopped) return;
@@ -226,9 +258,10 @@ export class ThreadEngine {
   #begin(): Generator {
     const { run, prompt, steps, params, options } = this.#thread;
     const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
-    const { signal } = this.#abort;
-    const attempts = this.#attempts.forWorkflow;
-    return beginGenerator(run, input, { ...options, signal, attempts });
+    const over = async () => void (await this.#gate());
+    const pause = this.#drains && { pause: { isWanted: () => this.#paused !== null, over } };
+    const own = { signal: this.#abort.signal, attempts: this.#attempts.forWorkflow, ...pause };
+    return beginGenerator(run, input, { ...options, ...own });
   }
 
   async #commit(yielded: unknown): Promise<Step | null> {
@@ -242,10 +275,15 @@ export class ThreadEngine {
       return null;
     }
     if (this.over) return null;
+    const attempt = this.#attempts.of(checked.attempt);
+    const refusal = this.#parts.check?.refusal(checked.step) ?? null;
+    if (refusal !== null) return await this.#refuse(checked.step.role, attempt, refusal);
     try {
-      const attempt = this.#attempts.of(checked.attempt);
+      const wakes = wakesAt(checked.step);
+      if (wakes !== null) this.#parts.due.add(wakes);
       const step = await this.#append(checked.step, checked.json, attempt);
       if (attempt !== undefined) this.#attempts.committed(attempt);
+      this.#parts.check?.committed(step, attempt);
       return step;
     } catch (error) {
       // The workflow's error and not the disk's: nothing was written, and the end can be.
@@ -253,6 +291,13 @@ export class ThreadEngine {
       await this.#fail(error);
       return null;
     }
+  }
+
+  async #refuse(role: string, attempt: string | undefined, problem: string): Promise<null> {
+    const error = stepRefused(this.steps + 1, problem);
+    if (attempt !== undefined) this.#attempts.refused(attempt, role, error);
+    await this.#fail(error);
+    return null;
   }
 
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
@@ -270,6 +315,7 @@ export class ThreadEngine {
     if (this.over) return;
     const checked = checkResult(value);
     if (!checked.ok) return this.#fail(new Error(`the return value: ${checked.reason}`));
+    await this.#parts.check?.settled();
     this.#attempts.returned();
     await this.#end(returned(checked.result, this.#parts.now()));
   }
@@ -286,7 +332,9 @@ export class ThreadEngine {
   async #commitAnswer({ role, content, meta }: RoleOutput): Promise<Step> {
     if (this.over) throw notWaiting(this.#thread.options.threadId);
     const output = { role, content, meta };
+    const wakes = this.wakesAt;
     const step = await this.#append(output, jsonText(output));
+    if (wakes !== null) void this.#parts.due.remove(wakes);
     const { steps } = this.#thread;
     if (!this.#generator) steps[steps.length] = step;
     return step;
@@ -299,8 +347,7 @@ export class ThreadEngine {
 
   #failure(thrown: unknown): EndRecord {
     const { now, mask } = this.#parts;
-    const at = { step: this.steps + 1, attempt: this.#attempts.failed };
-    return failed(thrown, at, now(), mask);
+    return failed(thrown, this.#attempts.failureOf(thrown), this.steps + 1, now(), mask);
   }
 
   #stop(): void {
@@ -330,6 +377,7 @@ export class ThreadEngine {
       throw error;
     }
     this.#isEnded = true;
+    if (this.wakesAt !== null) void this.#parts.due.remove(this.wakesAt);
     void this.#closeWith({ kind: "ended", end });
   }
 
@@ -346,6 +394,7 @@ export class ThreadEngine {
 
   async #close(): Promise<void> {
     abort(this.#abort);
-    if (this.#generator) await closeGenerator(this.#generator, this.#parts);
+    const describe = (thrown: unknown) => errorLine(this.#attempts.failureOf(thrown).error);
+    if (this.#generator) await closeGenerator(this.#generator, { ...this.#parts, describe });
   }
 }

@@ -1,5 +1,5 @@
 import type { Step, ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import {
   asyncIterator,
   getPrototypeOf,
@@ -18,6 +18,8 @@ export type ClosingParts = {
   scope: <T>(fn: () => T) => T;
   /** Adds a line to the thread's debug log, which masks secrets. */
   note: (tag: string, content: string) => void;
+  /** Something thrown on one line, with the author's line. */
+  describe: (thrown: unknown) => string;
   /** How long a generator may take to close, in milliseconds. */
   closingMs: number;
 };
@@ -55,7 +57,7 @@ export const nextOf = (generator: Generator, answer: Step | undefined) =>
  */
 export async function closeGenerator(
   generator: Generator,
-  { scope, note, closingMs }: ClosingParts,
+  { scope, note, describe, closingMs }: ClosingParts,
 ): Promise<void> {
   const { promise, resolve } = withResolvers<"closed" | "late">();
   const cancel = system.clock.after(closingMs, () => resolve("late"));
@@ -66,7 +68,7 @@ export async function closeGenerator(
         isNative(generator) ? nativeReturn(generator, result) : generator.return(result),
       );
     } catch (thrown) {
-      note("C6N4ZR1H", `closing the generator threw: ${messageOf(thrown)}`);
+      note("C6N4ZR1H", `closing the generator threw: ${describe(thrown)}`);
     }
     resolve("closed");
   };

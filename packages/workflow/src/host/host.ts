@@ -1,8 +1,9 @@
 import type { Attempt } from "../attempt/attempt.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
-import type { EventRecord } from "../contract/event.ts";
-import type { Durability, InputRequest } from "../control/control.ts";
+import type { ErrorRecord } from "../contract/error.ts";
+import type { EventRecord, Orphan } from "../contract/event.ts";
+import type { Controlled, Durability, InputRequest } from "../control/control.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
 import type { Version } from "../registry/registry.ts";
 import type { Resolved } from "../registry/versions.ts";
@@ -33,7 +34,7 @@ export interface Host {
   /** Checks a bundle, or builds it from a source, stores it and makes it the name's current version. */
   register(name: string, file: string, options?: RegisterOptions): Promise<Added>;
   /** Checks and stores a bundle as {@link register} does; no name points to it. */
-  store(file: string, options?: RegisterOptions): Promise<{ hash: string }>;
+  store(file: string, options?: PrepareOptions): Promise<{ hash: string }>;
   /** What is run by a text: a name, `name@hash`, a hash or its unique prefix. */
   resolve(workflow: string): Promise<Resolved>;
   workflows(): Promise<WorkflowRow[]>;
@@ -47,6 +48,11 @@ export interface Host {
   version(workflow: string): Promise<VersionView>;
   /** The text of a version's bundle; with `file`, of one of the files that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
+  /** Which of these roles do something else in the second version than in the first, as far as their sources show. */
+  changedRoles(
+    versions: readonly [before: string, after: string],
+    roles: readonly string[],
+  ): Promise<string[]>;
   /** The descriptor of a stored bundle; null when it can't be read. */
   descriptor(hash: string): Promise<Descriptor | null>;
 
@@ -90,17 +96,29 @@ export interface Host {
   /** What changes among all threads and workflows, until `signal` is aborted. */
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
+  /**
+   * Wakes the threads that are due: those that sleep, and those that waited for an answer which did not come in
+   * time. Each is woken once, whoever asks. Where nothing is due it costs next to nothing.
+   */
+  wake(options: WakeOptions): Promise<Woken>;
+
   // Upkeep
 
   /** Reads everything that is stored, changes nothing, and names each violation. */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Takes away what nothing needs. */
   collect(options?: CollectOptions): Promise<Garbage>;
+  /** @throws WorkflowError `NO_LOCKS` where none can run. */
   workers(): Promise<WorkerState[]>;
   close(): Promise<void>;
 }
 
-export type RegisterOptions = PrepareOptions;
+export type RegisterOptions = PrepareOptions & {
+  /** Registers under the name's own name for development, `<name>@dev`, which keeps no history. */
+  dev?: boolean;
+  /** The hash that must be the current version, null for a name that must be new; else `VERSION_CONFLICT`. */
+  expected?: string | null;
+};
 
 /** What `add --json` prints. `unchanged` is true when it was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
@@ -136,12 +154,16 @@ export type VersionView = {
   descriptor: Descriptor | null;
   /** The names of the files that it was built from, where its source map holds their text. */
   sources: string[];
+  /** Which of them is data that a module was made of, as a graph or a step workflow; null where none is. */
+  document: string | null;
 };
 
 /** What starts a thread. `env` reaches its workflow and is never written. */
 export type StartOptions = {
   /** A name, `name@hash`, or a hash. */
   workflow: string;
+  /** What the thread names as its workflow, without it the name that `workflow` has. */
+  name?: string;
   prompt?: string;
   /** What the bundle's descriptor has when it is left out, else 100. */
   maxRounds?: number;
@@ -161,6 +183,19 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type StartedThread = { threadId: string; workflow: string; hash: string };
 
+/** What the woken threads continue with; `env` reaches their workflows and is never written. */
+export type WakeOptions = { env: Environment; durability?: Durability };
+
+/**
+ * The threads that this call has woken; those that are due and could not be, which are tried again in a minute;
+ * and when the next is due, in milliseconds since the epoch, null when none sleeps.
+ */
+export type Woken = {
+  woken: ThreadRef[];
+  failed: (ThreadRef & { error: ErrorRecord })[];
+  next: number | null;
+};
+
 /** How a fork differs from the thread that it comes from; what is not given stays as it was. */
 export type ForkOptions = {
   env: Environment;
@@ -174,6 +209,8 @@ export type ForkOptions = {
   edit?: { content?: string; meta?: Record<string, unknown> };
   /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
   on?: string;
+  /** What the new thread names as its workflow, without it the name that `on` has. */
+  name?: string;
   /** An `__input__` step to put after the kept ones. */
   input?: InputRequest;
   threadId?: string;
@@ -255,10 +292,13 @@ export type ThreadCommand =
   /** `force` ends a worker that does not answer; its other threads are resumed with `env`. */
   | { kind: "kill"; force?: boolean; env?: Environment };
 
-/** What a command did; `resumed` names the other threads that a forced kill has resumed. */
+/**
+ * What a command did; `resumed` names the other threads that a forced kill has resumed, `orphans` the processes that
+ * a killed worker had left running, which are ended first.
+ */
 export type ControlResult<Command extends ThreadCommand> = Command["kind"] extends "kill"
-  ? { threadId: string; resumed: string[] }
-  : { threadId: string };
+  ? Controlled & { resumed: string[] }
+  : Controlled;
 
 /**
  * A change of a host: first `ready`, from which on nothing is missed; then a thread's row, new or with
@@ -308,6 +348,12 @@ export type Garbage = {
 
 /**
  * The worker behind a control socket: it `answers`, is `silent` (it has the connection and does not
- * answer: a role may block it), or is `gone` and has left its socket behind.
+ * answer: a role may block it), is `stuck` (its process `pid` runs and no longer listens), or is `gone` and has left its
+ * socket behind, and perhaps `orphans`: processes that it had started.
  */
-export type WorkerState = { hash: string; state: "answers" | "silent" | "gone" };
+export type WorkerState = {
+  hash: string;
+  state: "answers" | "silent" | "stuck" | "gone";
+  pid: number | null;
+  orphans: Orphan[];
+};

@@ -1,11 +1,11 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isMoving, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import { goesOn, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
  * Observes a thread for as long as it goes on without anyone's doing: until it has ended, waits for an
- * answer, is corrupt or removed, or its worker is gone. A paused thread is waited for.
+ * answer, is corrupt or removed, or its worker is gone. A thread that is paused or sleeps is waited for.
  */
 export async function* follow(
   host: Host,
@@ -14,7 +14,7 @@ export async function* follow(
 ): AsyncGenerator<Observed> {
   for await (const item of host.observe(ref, undefined, options)) {
     yield item;
-    if (item.kind === "status" && !isMoving(item.state.status)) return;
+    if (item.kind === "status" && !goesOn(item.state)) return;
   }
 }
 
@@ -45,7 +45,9 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     }),
     interrupted: `take it up: uncaged-workflow resume ${threadId}`,
     paused: `let it go on: uncaged-workflow resume ${threadId}`,
-    waiting: `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+    waiting: goesOn(source)
+      ? "it sleeps, and goes on when it is due"
+      : `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
   throw WorkflowError.failed(

@@ -7,6 +7,7 @@ import type {
   RemoveRequest,
   ResumeRequest,
 } from "../control/control.ts";
+import { withValue } from "../control/control.ts";
 import type { Environment, ThreadCommand } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
@@ -15,7 +16,7 @@ import { corruptError, endedError, type ThreadRef, type ThreadView } from "../th
 import { system } from "../system/system.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";
-import { definedEnv } from "./start.ts";
+import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "./threads.ts";
 import {
   ask,
@@ -32,7 +33,7 @@ export async function control(
   root: Root,
   ref: ThreadRef,
   command: ThreadCommand,
-): Promise<Controlled & { resumed?: string[] }> {
+): Promise<Controlled & Partial<Killed>> {
   switch (command.kind) {
     case "pause":
       return await pauseThread(root, ref);
@@ -66,9 +67,15 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
 export async function resumeThread(
   root: Root,
   ref: ThreadRef,
-  { env, durability, input }: { env: Environment; durability?: Durability; input?: InputRequest },
+  {
+    env,
+    durability,
+    input: given,
+  }: { env: Environment; durability?: Durability; input?: InputRequest },
 ): Promise<Controlled> {
-  const body = { env: definedEnv(env), durability, input } satisfies Partial<AnswerRequest>;
+  const surroundings = await surroundingsOf(root, ref, env);
+  const input = given && withValue(given);
+  const body = { ...surroundings, durability, input } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
   const { threadId, hash } = ref;
   // A live worker reads the log itself, and one is started only for a thread that can go on.
@@ -145,11 +152,17 @@ export async function killThread(
     refusal === "THREAD_ENDED" && (await readView(root, ref)).status === "killed"
       ? { threadId: ref.threadId }
       : null;
-  try {
+  const send = async () => {
     const done = await askAgain<Controlled>(root, ref.hash, request, { done: isKilled });
     return { ...done, resumed: [] };
+  };
+  try {
+    return await send();
   } catch (error) {
-    if (!force || !isWorkflowError(error) || error.code !== "WORKER_SILENT") throw error;
+    const code = force && isWorkflowError(error) ? error.code : null;
+    // One that was frozen before it drove anything has been ended by now; its successor needs no bundle for this.
+    if (code === "BUNDLE_LOAD_FAILED") return await send();
+    if (code !== "WORKER_SILENT") throw error;
   }
   return await endStuck(root, view, env);
 }
@@ -176,15 +189,23 @@ async function endStuck(root: Root, view: ThreadView, env: Environment): Promise
   const { hash, threadId } = view;
   const siblings = await endWorker(root, hash);
   const isOpen = !("result" in view) && view.status !== "corrupt";
-  if (isOpen) await askAgain(root, hash, toThread("POST", view, "kill"));
-  const body: ResumeRequest = { env: definedEnv(env) };
+  const killed = isOpen
+    ? await askAgain<Controlled>(root, hash, toThread("POST", view, "kill"))
+    : { threadId };
   const resumed: string[] = [];
   for (const sibling of siblings) {
     if (sibling === threadId) continue;
-    const request = { ...toThread("POST", { hash, threadId: sibling }, "resume"), body };
-    if (await askAgain(root, hash, request).catch(() => null)) resumed.push(sibling);
+    const ref = { hash, threadId: sibling };
+    const isResumed = await resumeSibling(root, ref, env).catch(() => false);
+    if (isResumed) resumed.push(sibling);
   }
-  return { threadId, resumed };
+  return { ...killed, resumed };
+}
+
+async function resumeSibling(root: Root, ref: ThreadRef, env: Environment): Promise<true> {
+  const body: ResumeRequest = await surroundingsOf(root, ref, env);
+  await askAgain(root, ref.hash, { ...toThread("POST", ref, "resume"), body });
+  return true;
 }
 
 /** Ends the process that has a hash's lock and gives the threads that it was driving. */

@@ -1,6 +1,6 @@
 import type { Relative } from "../host/host.ts";
 import type { Root } from "../storage/paths.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import { forkFromIn, type ThreadRef } from "../thread/thread.ts";
 import { readRow } from "./list.ts";
 import { LiveWorkers } from "./live.ts";
 import { allThreads, findThread, startOf } from "./threads.ts";
@@ -45,7 +45,7 @@ export class Families {
     for (const ref of allThreads(this.#root)) {
       const before = this.#known.get(ref.threadId);
       const start = before ? null : startOf(this.#root, ref);
-      const now = before ?? (start && { ref, forkFrom: start.forkFrom ?? null });
+      const now = before ?? (start && { ref, forkFrom: forkFromIn(start) });
       if (now) known.set(ref.threadId, now);
     }
     this.#known = known;

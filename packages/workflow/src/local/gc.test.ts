@@ -17,8 +17,10 @@ import { putBundle, readBundle } from "../bundle/store.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
+import { threadBlobs } from "../storage/blobs.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
+  blobsDir,
   bundleFiles,
   bundlePath,
   bundlesDir,
@@ -181,6 +183,33 @@ test("what crashes left behind is cleared after an hour, and no sooner", async (
   expect(old.filter(existsSync)).toEqual([]);
   expect(fresh.filter(existsSync)).toEqual(fresh);
 });
+
+test("the blobs of a thread that is gone are cleared after an hour, those of one that is there never", async () => {
+  const hash = await add("w", "a");
+  write(dataPath(root, hash, one), "{}\n", twoHoursAgo);
+  for (const threadId of [one, two, three]) {
+    const [id] = await keep(hash, threadId);
+    const folder = blobsDir(root, hash, threadId);
+    write(join(folder, `.${id}.0123abcd.tmp`), "half", twoHoursAgo);
+    if (threadId !== three) utimesSync(folder, twoHoursAgo, twoHoursAgo);
+  }
+  const { leftovers } = await collectGarbage(root, { dryRun: true });
+  const [id] = await keep(hash, one);
+  const left = blobsDir(root, hash, one);
+  expect(leftovers).toContain(join(left, `.${id}.0123abcd.tmp`));
+  expect(leftovers).toContain(blobsDir(root, hash, two));
+  expect(leftovers).not.toContain(blobsDir(root, hash, three));
+  await collectGarbage(root);
+  expect(readdirSync(left)).toEqual([String(id)]);
+  expect(existsSync(blobsDir(root, hash, two))).toBe(false);
+  expect(existsSync(blobsDir(root, hash, three))).toBe(true);
+});
+
+async function keep(hash: string, threadId: string): Promise<string[]> {
+  const blobs = threadBlobs(root, hash, threadId);
+  await blobs.put(new TextEncoder().encode("old"));
+  return await blobs.ids();
+}
 
 test("the log of a thread that never began keeps no bundle, unless its worker lives", async () => {
   const hash = await store("a");

@@ -7,6 +7,7 @@ import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
 import {
+  blobFolders,
   bundleFiles,
   bundlesDir,
   isThreadId,
@@ -106,7 +107,8 @@ function withHash(root: Root, hash: string, act: boolean, work: () => boolean): 
 
 function clear(root: Root, { path, hash }: Leftover): boolean {
   const remove = () => {
-    system.files.remove(path);
+    if (stat(path)?.isDirectory()) system.files.removeTree(path);
+    else system.files.remove(path);
     return true;
   };
   return hash === null ? remove() : withHash(root, hash, true, remove);
@@ -160,7 +162,7 @@ function emptyTrash(root: Root, before: number, act: boolean): string[] {
   return old;
 }
 
-/** A file that a crash left behind and nothing will ever read; with `hash`, that hash's lock is needed. */
+/** A file that a crash left behind and nothing will ever read, or the blobs of a thread that is gone; with `hash`, that hash's lock is needed. */
 type Leftover = { path: string; bytes: number; hash: string | null };
 
 /** The name that `writeFileAtomic` gives a file until it is whole. */
@@ -176,6 +178,7 @@ function findLeftovers(root: Root, before: number): Leftover[] {
     ...folders.flatMap((folder) => asideFiles(folder, null, before)),
     ...loggedHashes(root).flatMap((hash) => [
       ...asideFiles(threadsDir(root, hash), hash, before),
+      ...blobFolders(root, hash).flatMap((folder) => asideFiles(folder, hash, before)),
       ...deadLogs(threadsDir(root, hash), hash, before),
     ]),
   ];
@@ -200,8 +203,11 @@ function deadLogs(folder: string, hash: string, before: number): Leftover[] {
 
 function leftover(path: string, hash: string | null, before: number): Leftover[] {
   const found = stat(path);
-  if (!found?.isFile() || found.mtimeMs >= before) return [];
-  return [{ path, bytes: found.size, hash }];
+  if (!found || found.mtimeMs >= before) return [];
+  if (found.isFile()) return [{ path, bytes: found.size, hash }];
+  if (!found.isDirectory()) return [];
+  const sizes = namesIn(path).map((name) => stat(join(path, name))?.size ?? 0);
+  return [{ path, bytes: sizes.reduce((sum, size) => sum + size, 0), hash }];
 }
 
 const stat = (path: string) => system.files.statLink(path);

@@ -1,3 +1,4 @@
+import { sleepsUntil } from "../contract/wait.ts";
 import { ulidTime } from "../contract/base32.ts";
 import type { ThreadPage, ThreadQuery } from "../host/host.ts";
 import { type LogOutline, outlineLog, readLast, readStart } from "../log/log.ts";
@@ -8,6 +9,7 @@ import { ambiguousHash, hashesOf, versionsOf } from "../registry/versions.ts";
 import { systemCode } from "../storage/disk-error.ts";
 import {
   dataPath,
+  isDevName,
   isHash,
   isHashPrefix,
   loggedHashes,
@@ -21,6 +23,7 @@ import {
   statusOf,
   type ThreadRef,
   type ThreadRow,
+  type ThreadStatus,
 } from "../thread/thread.ts";
 import { LiveWorkers, listLive } from "./live.ts";
 import { hasWords, searchText, wordsOf } from "./search.ts";
@@ -176,8 +179,7 @@ async function indexedPage(
       if (isMore && (isCounted || !paged)) break;
       const driven = !entry.isOver && (await live.find(entry)) !== null;
       const isStored = !driven && index.isFresh(entry);
-      const stored = entry.isEmpty ? null : rowIn(entry);
-      const row = isStored ? stored : await readRow(root, entry, live);
+      const row = isStored ? entry.row : await readRow(root, entry, live);
       isMore = false;
       if (!row || !matches(row, filter)) continue;
       isMore = rows.length >= limit;
@@ -199,18 +201,14 @@ export const worthIndexing = 1_000;
 /** So many logs are read for a list that does not search: of more the list itself is sooner made. */
 const mostAtOnce = 200;
 
-const rowIn = ({ threadId, workflow, hash, status, steps, createdAt, updatedAt }: ThreadRow) => ({
-  ...{ threadId, workflow, hash, status, steps, createdAt, updatedAt },
-});
-
 /** A thread as the index keeps it: as it is while nobody drives it. */
 export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
   try {
     const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
     if (log.kind === "empty") return null;
     if (log.kind === "headless") return { ...unknownRow(ref), isOver: false };
-    const { status } = statusOf(log, null);
-    return { ...rowFrom(ref, log, status), isOver: log.end !== null && status !== "corrupt" };
+    const state = statusOf(log, null);
+    return { ...rowFrom(ref, log, state), isOver: log.end !== null && state.status !== "corrupt" };
   } catch {
     return { ...unknownRow(ref), isOver: false };
   }
@@ -223,19 +221,26 @@ function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
   return { threadId, hash, status: "corrupt", ...unknown };
 }
 
-const rowFrom = (
+function rowFrom(
   { threadId, hash }: ThreadRef,
   { start, end, last, steps }: LogOutline,
-  status: Status,
-): ThreadRow => ({
-  threadId,
-  workflow: start.name,
-  hash,
-  status,
-  steps,
-  createdAt: start.timestamp,
-  updatedAt: (end ?? last ?? start).timestamp,
-});
+  state: ThreadStatus,
+): ThreadRow {
+  const { status } = state;
+  const until = status === "waiting" ? sleepsUntil(last) : null;
+  const reason = "result" in state ? state.result.reason : undefined;
+  return {
+    threadId,
+    workflow: start.name,
+    hash,
+    status,
+    ...(reason !== undefined && { reason }),
+    steps,
+    createdAt: start.timestamp,
+    updatedAt: (end ?? last ?? start).timestamp,
+    ...(until !== null && { sleepingUntil: until }),
+  };
+}
 
 /** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */
 async function prefilter(
@@ -276,8 +281,7 @@ export async function readRow(
   try {
     const { log, driver } = await readDriven(root, ref, outlineLog, live);
     if (log.kind === "empty") return null;
-    if (log.kind === "thread")
-      return rowFrom({ threadId, hash }, log, statusOf(log, driver).status);
+    if (log.kind === "thread") return rowFrom({ threadId, hash }, log, statusOf(log, driver));
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
   }
@@ -292,6 +296,7 @@ async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
   // Threads are listed also where the registry can't be read.
   const registry: Registry = await readRegistry(root).catch(() => new Map());
   const at = text.indexOf("@");
+  if (isDevName(text)) return [{ name: text }];
   if (at > 0) return versionSelectors(root, registry, text.slice(0, at), text.slice(at + 1));
   const digits = text.toUpperCase();
   if (registry.has(text) || !isHashPrefix(digits)) return [{ name: text }];

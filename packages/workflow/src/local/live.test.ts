@@ -71,7 +71,7 @@ test("lists a worker that was lost with its socket, and none that is ending", as
     },
   });
   try {
-    expect(await listWorkers(root)).toEqual([{ hash, state: "gone" }]);
+    expect(await listWorkers(root)).toEqual([{ hash, state: "gone", pid: null, orphans: [] }]);
     takesAway = true;
     expect(await listWorkers(root)).toEqual([]);
   } finally {

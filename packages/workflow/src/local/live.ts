@@ -4,7 +4,8 @@ import { outlineLog } from "../log/log.ts";
 import { dataPath, isHash, namesIn, type Root, runDir, workerInfoPath } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
-import { readWorkerInfo } from "../worker/worker-info.ts";
+import { findOrphans } from "../worker/orphans.ts";
+import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { ask, type Reply } from "./worker-client.ts";
 
 /** Asks a hash's worker for its threads; null when its answer can't be read. */
@@ -94,23 +95,44 @@ export async function listLive(root: Root): Promise<LiveRow[]> {
   return rows.flat().sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
 }
 
-const hashesWithSocket = (root: Root): string[] =>
+const hashesWith = (root: Root, ending: ".sock" | ".holder"): string[] =>
   namesIn(runDir(root))
-    .filter((name) => name.endsWith(".sock"))
-    .map((name) => name.slice(0, -".sock".length))
+    .filter((name) => name.endsWith(ending))
+    .map((name) => name.slice(0, -ending.length))
     .filter(isHash);
 
-const states = { reply: "answers", silent: "silent", nobody: "gone" } as const;
+const hashesWithSocket = (root: Root): string[] => hashesWith(root, ".sock");
 
-/** The workers that have, or were lost with, a control socket in this storage root. It changes nothing. */
+const states = { reply: "answers", silent: "silent" } as const;
+/** A worker that begins, or has let everything go, listens or is gone after so many milliseconds. */
+const passingMs = 1_500;
+
+/**
+ * The workers that have a control socket in this storage root, were lost with one, or are stuck. It changes nothing.
+ * @throws WorkflowError `NO_LOCKS` where there can be none.
+ */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
-  const found = await Promise.all(
-    hashesWithSocket(root).map(async (hash) => {
-      const reply = await probe(root, hash);
-      return { hash, state: states[reply?.kind ?? "nobody"] };
-    }),
-  );
+  const { requireLocks } = await import("../storage/lock.ts");
+  if (system.files.exists(root)) requireLocks(root);
+  const hashes = new Set([...hashesWithSocket(root), ...hashesWith(root, ".holder")]);
+  const found = await Promise.all([...hashes].map((hash) => workerState(root, hash)));
   // One that was ending has taken its socket away meanwhile.
   const left = new Set(hashesWithSocket(root));
   return found.filter(({ hash, state }) => state !== "gone" || left.has(hash));
+}
+
+async function workerState(root: Root, hash: string): Promise<WorkerState> {
+  const late = system.clock.elapsed() + passingMs;
+  for (;;) {
+    const reply = await probe(root, hash);
+    const info = readWorkerInfo(workerInfoPath(root, hash));
+    const runs = info !== null && isAlive(info.identity);
+    const pid = runs ? info.identity.pid : null;
+    if (reply?.kind !== "nobody") {
+      return { hash, state: states[reply?.kind ?? "silent"], pid, orphans: [] };
+    }
+    if (!runs) return { hash, state: "gone", pid, orphans: findOrphans(info?.marks ?? []) };
+    if (system.clock.elapsed() >= late) return { hash, state: "stuck", pid, orphans: [] };
+    await system.clock.sleep(50);
+  }
 }

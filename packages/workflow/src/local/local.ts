@@ -1,9 +1,9 @@
-import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
+import type { ControlResult, Host, StartedThread, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
+import type { PrewarmedWorker } from "../system/prewarm.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
-import type { Prewarmed } from "./start.ts";
 import type { ThreadIndex } from "./thread-index.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
@@ -19,8 +19,13 @@ const start = () => import("./start.ts");
 const threads = () => import("./threads.ts");
 const workflows = () => import("./workflows.ts");
 
-/** How a local host is opened: where, and with the worker that {@link prewarmWorker} has started. */
-export type LocalHostOptions = RootOptions & { prewarmed?: Prewarmed | null };
+/** How a local host is opened: where, and what was begun for its first `start`. */
+export type LocalHostOptions = RootOptions & {
+  /** The process that becomes the worker of the thread. */
+  prewarmed?: PrewarmedWorker | null;
+  /** The thread itself, which another host of this root has been asked for. */
+  started?: Promise<StartedThread> | null;
+};
 
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
@@ -29,12 +34,13 @@ export type LocalHostOptions = RootOptions & { prewarmed?: Prewarmed | null };
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
-export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): Host {
+export function openLocalHost({ prewarmed, started, ...where }: LocalHostOptions = {}): Host {
   const root = openRoot(where);
   let workers: LiveWorkers | null = null;
   let families: Families | null = null;
   let index: ThreadIndex | null = null;
   let lists = 0;
+  let begun: Pick<LocalHostOptions, "prewarmed" | "started"> = { prewarmed, started };
   const indexed = async () => {
     const { readIndexed } = await list();
     const { ThreadIndex } = await import("./thread-index.ts");
@@ -55,12 +61,16 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
     unregister: async (name) => (await workflows()).removeWorkflow(root, name),
     version: async (workflow) => (await workflows()).showVersion(root, workflow),
     source: async (...given) => (await workflows()).readVersionText(root, ...given),
+    changedRoles: async (...given) => (await workflows()).compareRoles(root, ...given),
     descriptor: async (hash) => (await workflows()).descriptorOf(root, hash),
 
     async start(given) {
-      const started = await (await start()).startThread(root, given, prewarmed);
-      workers?.forget(started.hash);
-      return started;
+      const first = begun;
+      begun = {};
+      const thread = await (first.started ??
+        (await start()).startThread(root, given, first.prewarmed));
+      workers?.forget(thread.hash);
+      return thread;
     },
     find: async (text) => (await threads()).findThread(root, text),
     async threads(query) {
@@ -104,6 +114,7 @@ export function openLocalHost({ prewarmed, ...where }: LocalHostOptions = {}): H
       await (await indexed()).forget(ref);
       return removed;
     },
+    wake: async (given) => (await import("./wake.ts")).wakeThreads(root, given),
     async *changes(signal) {
       yield* (await import("./changes.ts")).changes(root, signal);
     },

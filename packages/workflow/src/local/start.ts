@@ -8,14 +8,9 @@ import {
   mostRounds,
   type Started,
   type StartRequest,
+  withValue,
 } from "../control/control.ts";
-import type {
-  Environment,
-  Forked,
-  ForkOptions,
-  StartedThread,
-  StartOptions,
-} from "../host/host.ts";
+import type { Forked, ForkOptions, StartedThread, StartOptions } from "../host/host.ts";
 import { readRegistry } from "../registry/read.ts";
 import { type Resolved, resolve } from "../registry/versions.ts";
 import {
@@ -29,16 +24,16 @@ import {
   threadsDir,
 } from "../storage/paths.ts";
 import { syncFolder } from "../storage/files.ts";
-import { openRoot, type RootOptions } from "../storage/root.ts";
-import type { Child } from "../system/port.ts";
+import type { PrewarmedWorker } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { keptSteps, threadWithId } from "../thread/selection.ts";
 import { corruptError, type ThreadRef } from "../thread/thread.ts";
-import { askAgain, spawnWorker } from "./worker-client.ts";
+import { surroundingsIn, surroundingsOf } from "./surroundings.ts";
+import { askAgain, beginWorker } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
-  const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root));
+  const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root), root);
   checkStored(root, found.name, found.hash);
   return found;
 }
@@ -54,51 +49,32 @@ export function checkStored(root: Root, name: string, hash: string): void {
   );
 }
 
-/** A worker that was started before its first thread was. */
-export type Prewarmed = { root: Root; hash: string; candidate: Child };
-
 /**
- * Starts the worker of a workflow, or gives null when one listens: it boots while the caller is still at
- * work on the rest, and is then given to `openLocalHost`. It exits should no thread come.
- * @throws WorkflowError those of `openRoot` and of `resolveWorkflow`; nothing is then written.
- */
-export async function prewarmWorker(
-  where: RootOptions,
-  workflow: string,
-): Promise<Prewarmed | null> {
-  const root = openRoot(where);
-  const { hash } = await resolveWorkflow(root, workflow);
-  const candidate = newCandidate(root, hash);
-  return candidate && { root, hash, candidate };
-}
-
-const newCandidate = (root: Root, hash: string): Child | null =>
-  system.files.exists(join(runDir(root), socketName(hash))) ? null : spawnWorker(root, hash);
-
-/**
- * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, and whatever keeps the
- * bundle from being loaded; then nothing is written.
+ * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, those of `surroundingsIn`, and
+ * whatever keeps the bundle from being loaded; then nothing is written.
  * @see Host.start
  */
 export async function startThread(
   root: Root,
-  { threadId, cwd, env, ...given }: StartOptions,
-  prewarmed?: Prewarmed | null,
+  { threadId, cwd, env, name, ...given }: StartOptions,
+  prewarmed?: PrewarmedWorker | null,
 ): Promise<StartedThread> {
   checkGiven(given);
-  const { name, hash } = await resolveWorkflow(root, given.workflow);
+  const { name: resolved, hash } = await resolveWorkflow(root, given.workflow);
   const options = { ...given.options, cwd };
-  const request = { ...given, workflow: name, options, env: definedEnv(env) };
+  const surroundings = await surroundingsIn(cwd, env);
+  const input = given.input && withValue(given.input);
+  const request = { ...given, input, workflow: name ?? resolved, options, ...surroundings };
   return await sendStart(root, hash, threadId, request, prewarmed);
 }
 
-/** Hands a new thread to the worker of its hash: the prewarmed one, or a new one where none listens. */
+/** Hands a new thread to the worker of its hash: the one that listens, the prewarmed one, or a new one. */
 async function sendStart(
   root: Root,
   hash: string,
   given: string | undefined,
   request: Omit<StartRequest, "threadId">,
-  prewarmed?: Prewarmed | null,
+  prewarmed?: PrewarmedWorker | null,
 ): Promise<StartedThread> {
   if (given === undefined) {
     const threadId = await newThreadId();
@@ -152,12 +128,15 @@ async function startNew(
   root: Root,
   hash: string,
   body: StartRequest,
-  prewarmed?: Prewarmed | null,
+  prewarmed?: PrewarmedWorker | null,
 ): Promise<StartedThread> {
-  const isPrewarmed = prewarmed?.root === root && prewarmed.hash === hash;
-  const first = isPrewarmed ? prewarmed.candidate : newCandidate(root, hash);
+  const request = { method: "POST", path: "/threads", body } as const;
+  const isServed = system.files.exists(join(runDir(root), socketName(hash)));
+  if (isServed) prewarmed?.drop();
+  const begun =
+    prewarmed && !isServed ? await beginWorker<Started>(root, hash, prewarmed, request) : null;
   // By its id a thread starts once, however often it is asked for.
-  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body }, { first });
+  if (!begun) await askAgain<Started>(root, hash, request);
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
@@ -179,12 +158,6 @@ function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" 
   );
 }
 
-/** An environment without what is not set. */
-export const definedEnv = (env: Environment): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-
 /**
  * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and those of
  * `startThread`; then nothing is written.
@@ -193,7 +166,7 @@ export const definedEnv = (env: Environment): Record<string, string> =>
 export async function forkThread(
   root: Root,
   ref: ThreadRef,
-  { keep: chosen, edit, input, on, threadId, env, ...given }: ForkOptions,
+  { keep: chosen, edit, input, on, name, threadId, env, ...given }: ForkOptions,
 ): Promise<Forked> {
   const { keep, workflow } = await keptOf(root, ref, chosen);
   checkGiven(given);
@@ -205,10 +178,22 @@ export async function forkThread(
       "keep at least one step: --from-role R or --at-step N",
     );
   }
-  const { name, hash } =
+  const resolved =
     on === undefined ? { name: workflow, hash: ref.hash } : await resolveWorkflow(root, on);
-  const fork: ForkRequest = { hash: ref.hash, threadId: ref.threadId, keep, edit, input };
-  const request = { ...given, workflow: name, env: definedEnv(env), fork };
+  const { hash } = resolved;
+  const fork: ForkRequest = {
+    hash: ref.hash,
+    threadId: ref.threadId,
+    keep,
+    edit,
+    input: input && withValue(input),
+  };
+  const request = {
+    ...given,
+    workflow: name ?? resolved.name,
+    ...(await surroundingsOf(root, ref, env)),
+    fork,
+  };
   const started = await sendStart(root, hash, threadId, request);
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }

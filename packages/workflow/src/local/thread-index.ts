@@ -20,7 +20,7 @@ import { system } from "../system/system.ts";
 import type { Status, ThreadRef, ThreadRow } from "../thread/thread.ts";
 import { hasWords, searchText } from "./search.ts";
 
-const format = 1;
+const format = 3;
 /** What has changed less than this ago may change again without another time. */
 const unclearMs = 1_000;
 const atOnceMs = 8;
@@ -32,7 +32,7 @@ const schema = `
   CREATE TABLE folders (hash TEXT PRIMARY KEY, changed REAL, logs INTEGER);
   CREATE TABLE threads (
     number INTEGER PRIMARY KEY, threadId TEXT, hash TEXT, size INTEGER, changed REAL, isOver INTEGER,
-    isEmpty INTEGER, status TEXT, workflow TEXT, steps INTEGER, createdAt REAL, updatedAt REAL
+    status TEXT, workflow TEXT, row TEXT
   );
   CREATE UNIQUE INDEX newest ON threads (threadId, hash);
   CREATE INDEX byHash ON threads (hash, threadId);
@@ -46,10 +46,16 @@ const schema = `
 /** A thread as the index has it. Of one that is not over a worker may have more to report. */
 export type IndexedRow = ThreadRow & { isOver: boolean };
 
-/** What the index has of a log, with the size and the time of change that its file had. */
-type Entry = IndexedRow & { number: number; size: number; changed: number; isEmpty: boolean };
+/** What the index has of a log, with the size and the time of change that its file had; `row` is null for no thread. */
+type IndexEntry = ThreadRef & {
+  number: number;
+  size: number;
+  changed: number;
+  isOver: boolean;
+  row: ThreadRow | null;
+};
 
-type Stored = Omit<Entry, "isOver" | "isEmpty"> & { isOver: number; isEmpty: number };
+type Stored = Omit<IndexEntry, "isOver" | "row"> & { isOver: number; row: string | null };
 
 /** Which threads are wanted: whether one that is not over has a status is for the caller to find out. */
 export type IndexQuery = {
@@ -128,7 +134,7 @@ export class ThreadIndex {
   }
 
   /** The threads that may be wanted, newest first. */
-  *candidates(query: IndexQuery): Generator<Entry> {
+  *candidates(query: IndexQuery): Generator<IndexEntry> {
     const { words, before = "~" } = query;
     const few = words.length > 0 ? this.#few(words) : null;
     for (const entry of few ?? this.#newest(query)) {
@@ -136,7 +142,7 @@ export class ThreadIndex {
     }
   }
 
-  *#newest({ statuses, selectors, before = "~" }: IndexQuery): Generator<Entry> {
+  *#newest({ statuses, selectors, before = "~" }: IndexQuery): Generator<IndexEntry> {
     let key = [before, ""];
     for (;;) {
       const found = this.#page(statuses && [...statuses], selectors, key);
@@ -148,7 +154,7 @@ export class ThreadIndex {
   }
 
   /** Whether a log is still as it was read. */
-  isFresh({ threadId, hash, size, changed }: Entry): boolean {
+  isFresh({ threadId, hash, size, changed }: IndexEntry): boolean {
     const stat = system.files.stat(dataPath(this.#root, hash, threadId));
     return stat?.size === size && stat.mtimeMs === changed;
   }
@@ -166,7 +172,7 @@ export class ThreadIndex {
     statuses: readonly Status[] | null,
     selectors: IndexQuery["selectors"],
     key: readonly string[],
-  ): Entry[] {
+  ): IndexEntry[] {
     const kinds = (statuses ?? []).map((one): Condition[] => [
       ["isOver", 1],
       ["status", one],
@@ -189,7 +195,7 @@ export class ThreadIndex {
   }
 
   /** The threads with some words, newest first; null when they are many. */
-  #few(words: readonly string[]): Entry[] | null {
+  #few(words: readonly string[]): IndexEntry[] | null {
     const patterns = words.map((word) => `%${word.replace(/[%_]/g, "_")}%`);
     const like = patterns.map(() => "text LIKE ?").join(" AND ");
     const found = this.#rows<{ rowid: number }>(
@@ -205,17 +211,17 @@ export class ThreadIndex {
     );
   }
 
-  #hasWords({ number }: Entry, words: readonly string[]): boolean {
+  #hasWords({ number }: IndexEntry, words: readonly string[]): boolean {
     if (words.length === 0) return true;
     const [row] = this.#rows<{ text: string }>("SELECT text FROM texts WHERE rowid = ?", [number]);
     return hasWords(row?.text ?? "", words);
   }
 
-  #entries(statement: string, values: readonly Column[]): Entry[] {
-    return this.#rows<Stored>(statement, values).map(({ isOver, isEmpty, ...row }) => ({
-      ...row,
+  #entries(statement: string, values: readonly Column[]): IndexEntry[] {
+    return this.#rows<Stored>(statement, values).map(({ isOver, row, ...entry }) => ({
+      ...entry,
       isOver: isOver === 1,
-      isEmpty: isEmpty === 1,
+      row: row === null ? null : (JSON.parse(row) as ThreadRow),
     }));
   }
 
@@ -333,17 +339,17 @@ export class ThreadIndex {
     // Before it is read: what is appended meanwhile makes another size.
     const stat = system.files.stat(dataPath(this.#root, ref.hash, ref.threadId));
     if (stat === null) return this.#remove(ref);
-    const row = this.#read(ref);
-    const { status, workflow, steps, createdAt, updatedAt, isOver } = row ?? unread;
+    const found = this.#read(ref);
+    const { isOver = false, ...row } = found ?? {};
+    const { status = "corrupt", workflow = "" } = found ?? {};
     const [stored] = this.#rows<{ number: number }>(
-      `INSERT INTO threads (threadId, hash, size, changed, isOver, isEmpty, status, workflow, steps, createdAt,
-        updatedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET
-        size = excluded.size, changed = excluded.changed, isOver = excluded.isOver,
-        isEmpty = excluded.isEmpty, status = excluded.status, workflow = excluded.workflow, steps = excluded.steps, createdAt = excluded.createdAt,
-        updatedAt = excluded.updatedAt RETURNING number`,
+      `INSERT INTO threads (threadId, hash, size, changed, isOver, status, workflow, row)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET size = excluded.size,
+        changed = excluded.changed, isOver = excluded.isOver, status = excluded.status,
+        workflow = excluded.workflow, row = excluded.row RETURNING number`,
       [
-        ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, Number(isOver), Number(row === null)],
-        ...[status, workflow, steps, createdAt, updatedAt],
+        ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, Number(isOver)],
+        ...[status, workflow, found && JSON.stringify(row)],
       ],
     );
     const text = searchText(this.#root, ref);
@@ -364,15 +370,6 @@ const newestFirst = `ORDER BY threadId DESC, hash DESC LIMIT ${chunk}`;
 
 /** No file's time of change. */
 const never = -1;
-
-const unread = {
-  status: "corrupt",
-  workflow: "",
-  steps: 0,
-  createdAt: 0,
-  updatedAt: 0,
-  isOver: false,
-};
 
 const marks = (values: readonly unknown[]): string => values.map(() => "?").join(", ");
 

@@ -11,7 +11,13 @@ import { diskError, systemCode } from "../storage/disk-error.ts";
 import { dataPath, isThreadId, loggedHashes, type Root, threadIdsOf } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound, pickThread, threadWithId } from "../thread/selection.ts";
-import { type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import {
+  forkFromIn,
+  type LiveFacts,
+  statusOf,
+  type ThreadRef,
+  type ThreadView,
+} from "../thread/thread.ts";
 import { LiveWorkers } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
@@ -92,6 +98,6 @@ export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> 
     maxRounds: options.maxRounds,
     createdAt: start.timestamp,
     steps,
-    forkFrom: start.forkFrom ?? null,
+    forkFrom: forkFromIn(start),
   };
 }

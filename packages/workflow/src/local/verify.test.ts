@@ -18,7 +18,9 @@ import { putBundle } from "../bundle/store.ts";
 import { sealedLogOf } from "../../test/fixtures/records.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
+import { threadBlobs } from "../storage/blobs.ts";
 import {
+  blobsDir,
   bundlePath,
   bundlesDir,
   dataPath,
@@ -201,4 +203,17 @@ test("nothing is changed", async () => {
   const before = look();
   await problems();
   expect(look()).toEqual(before);
+});
+
+test("the blobs of a thread are read, and what else lies among them is named", async () => {
+  writeLog(startOf(thread) + step);
+  const folder = blobsDir(root, hash, thread);
+  const id = String(await threadBlobs(root, hash, thread).put(new TextEncoder().encode("old")));
+  expect(await problems()).toEqual([]);
+  writeFileSync(join(folder, id), "odd");
+  writeFileSync(join(folder, "mine.txt"), "", { mode: 0o600 });
+  expect(await problems()).toEqual([
+    { path: join(folder, "mine.txt"), message: "is no file of ours" },
+    { path: join(folder, id), message: "its bytes are not those that were kept" },
+  ]);
 });

@@ -8,12 +8,18 @@ import type { SyntaxViolation } from "../registry/parse.ts";
 import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
+import { isDueComplete, isDueEntry, isDueHour, listDue } from "../storage/due.ts";
+import { blobIds, isBlobId, readBlob } from "../storage/blobs.ts";
 import { readOwnFile } from "../storage/files.ts";
 import {
+  blobFolders,
+  blobsDir,
   bundlePath,
   bundlesDir,
   dataPath,
   descriptorPath,
+  dueDir,
+  isDevName,
   isHash,
   isThreadId,
   loggedHashes,
@@ -28,6 +34,7 @@ import {
 } from "../storage/paths.ts";
 import type { FileStat } from "../system/port.ts";
 import { system } from "../system/system.ts";
+import { quietWakingTime } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { isAside, isTrash } from "./gc.ts";
 import { allThreads } from "./threads.ts";
@@ -57,7 +64,22 @@ export async function verifyStore(
     const onUnsealed = () => withoutSums.push(ref.threadId);
     await count("threads", await threadProblems(root, ref, onUnsealed));
   }
-  return { checked, problems, withoutSums };
+  return { checked, problems: problems.concat(missingDue(root)), withoutSums };
+}
+
+/** The threads that sleep, and are not among what is due. */
+function missingDue(root: Root): Problem[] {
+  if (!isDueComplete(root)) return [];
+  const unlisted = (refs: readonly ThreadRef[]): ThreadRef[] => {
+    const sleepers = refs.filter((ref) => quietWakingTime(root, ref) !== null);
+    const due = new Set(listDue(root, Number.POSITIVE_INFINITY).map(({ threadId }) => threadId));
+    return sleepers.filter(({ threadId }) => !due.has(threadId));
+  };
+  // One that was just woken has no entry any more, and does not sleep either.
+  return unlisted(unlisted(allThreads(root))).map((ref) => ({
+    path: dataPath(root, ref.hash, ref.threadId),
+    message: `it sleeps, and nobody would wake it: delete ${dueDir(root)} and run uncaged-workflow wake`,
+  }));
 }
 
 async function missingBundles(root: Root): Promise<Problem[]> {
@@ -125,7 +147,18 @@ async function threadProblems(
     const message = `the last ${log.torn} bytes are no whole record: a crash cut them, and resume puts them aside`;
     problems.push({ path, line, offset: isEmpty ? 0 : log.size, message });
   });
-  return problems.concat(unread);
+  return problems.concat(unread, await blobProblems(root, { hash, threadId }));
+}
+
+async function blobProblems(root: Root, { hash, threadId }: ThreadRef): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  for (const id of blobIds(root, hash, threadId)) {
+    const path = join(blobsDir(root, hash, threadId), id);
+    // What is no plain file is in the inventory.
+    if (!system.files.statLink(path)?.isFile()) continue;
+    problems.push(...(await problemOf(path, async () => void readBlob(path, id))));
+  }
+  return problems;
 }
 
 /** The outline of a log that nobody is just now writing the last record of. */
@@ -168,27 +201,42 @@ function takeInventory(root: Root): Problem[] {
   for (const name of namesIn(logsDir(root)).filter(isHash)) {
     problems.push(...look(join(logsDir(root), name), rules.threads));
   }
+  for (const hash of loggedHashes(root)) {
+    const folders = blobFolders(root, hash);
+    problems.push(...folders.flatMap((folder) => look(folder, rules.blobs)));
+  }
+  for (const name of namesIn(dueDir(root)).filter(isDueHour)) {
+    problems.push(...look(join(dueDir(root), name), rules.hour));
+  }
+  problems.push(...look(dueDir(root), rules.due), ...look(join(root, "index"), rules.index));
   return problems.concat(look(trashDir(root), rules.trash));
 }
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
 const runFiles = new Set(["registry.lock", "server.json"]);
-const registryFiles = new Set(["workflow.yaml", "workflow.yaml.bak"]);
-const folders = new Set(["bundles", "logs", "run", "trash"]);
+const rootFiles = new Set(["workflow.yaml", "workflow.yaml.bak", ".gitignore"]);
+// What is in `plans` is for those who keep plans.
+const folders = new Set(["bundles", "due", "index", "logs", "plans", "run", "trash"]);
 
 const rules = {
-  root: (name) => (registryFiles.has(name) ? "file" : folders.has(name) ? "folder" : null),
+  root: (name) => (rootFiles.has(name) ? "file" : folders.has(name) ? "folder" : null),
   flat: (name) => {
     if (name.endsWith(".sock")) return isHash(name.slice(0, -5)) ? "socket" : null;
-    if (name.endsWith(".lock") && isThreadId(name.slice(0, -5))) return "file";
+    const owner = name.endsWith(".lock") ? name.slice(0, -5) : "";
+    if (isThreadId(owner) || isDevName(owner)) return "file";
     return flatFile.test(name) || runFiles.has(name) ? "file" : null;
   },
   logs: (name) => (isHash(name) ? "folder" : null),
   threads: (name) => {
+    if (name.slice(26) === ".blobs") return isThreadId(name.slice(0, 26)) ? "folder" : null;
     const ending = /^\.(data\.jsonl|info\.jsonl|values\.jsonl|torn-\d+)$/.test(name.slice(26));
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;
   },
+  blobs: (name) => (isBlobId(name) ? "file" : null),
   trash: (name) => (isTrash(name) ? "folder" : null),
+  index: (name) => (/^threads\.sqlite(-wal|-shm)?$/.test(name) ? "file" : null),
+  due: (name) => (isDueHour(name) ? "folder" : name === "complete" ? "file" : null),
+  hour: (name) => (isDueEntry(name) ? "file" : null),
 } satisfies Record<string, Rule>;
 
 function look(folder: string, rule: Rule): Problem[] {

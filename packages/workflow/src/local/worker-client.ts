@@ -7,6 +7,7 @@ import { openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
 import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
+import { type PrewarmedWorker, workerEnv } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
@@ -80,28 +81,45 @@ const busyCode = 75;
 const mostCandidates = 20;
 const largestWorkerLog = 1024 * 1024 * 1024;
 
-/** How many logs a worker syncs at once. The disk takes them together, so that more are not slower. */
-const syncsAtOnce = 32;
-
-/** What a worker may know of the shell that starts it; a thread's own environment comes with its request. */
-const passedOn =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|no|all)_proxy)$/i;
-
 /** Starts a worker of a hash, detached, without a pipe. Whether it gets the lock is seen later. */
 export function spawnWorker(root: Root, hash: string): Child {
   createRoot(root);
   const output = openWorkerLog(workerLogPath(root, hash));
-  const passed = Object.entries(process.env).filter(([name]) => passedOn.test(name));
   try {
     return system.processes.startWorker([root, hash, String(idleMs())], {
       folder: runDir(root),
-      // Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
-      env: { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: String(syncsAtOnce) },
+      env: workerEnv(() => system.random()),
       output,
     });
   } finally {
     system.files.close(output);
   }
+}
+
+/**
+ * Has a prewarmed process be the worker of a hash, with a request. Null when it gives no reply: it has found another one
+ * in its place, or was lost.
+ *
+ * @throws WorkflowError what the worker answered, `WORKER_SILENT`.
+ */
+export async function beginWorker<T>(
+  root: Root,
+  hash: string,
+  prewarmed: PrewarmedWorker,
+  { method, path, body, timeoutMs = controlTimeoutMs }: ControlRequest,
+): Promise<T | null> {
+  createRoot(root);
+  // The process opens it itself, and has nowhere else to report why it can't.
+  system.files.close(openWorkerLog(workerLogPath(root, hash)));
+  const silence = Promise.withResolvers<"silent">();
+  const cancel = system.clock.after(timeoutMs, () => silence.resolve("silent"));
+  const request = { method, path, ...(body !== undefined && { body: textOf(body) }) };
+  const began = prewarmed.begin({ args: [root, hash, String(idleMs())], request });
+  const response = await Promise.race([began, silence.promise]);
+  cancel();
+  if (response === "silent") throw silentWorker(root, hash, timeoutMs);
+  const reply = response && replyOf<T>(hash, response);
+  return reply?.kind === "reply" ? reply.value : null;
 }
 
 function idleMs(): number {
@@ -123,16 +141,11 @@ function openWorkerLog(path: string): number {
  *
  * @throws WorkflowError what the worker answered, `WORKER_SILENT`, `WORKER_FAILED`.
  */
-export async function askWorker<T>(
-  root: Root,
-  hash: string,
-  request: ControlRequest,
-  first: Child | null = null,
-): Promise<T> {
-  const deadline = system.clock.elapsed() + startTimeoutMs;
-  let candidate = first;
-  let candidates = first ? 1 : 0;
-  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 1.3, 25)) {
+export async function askWorker<T>(root: Root, hash: string, request: ControlRequest): Promise<T> {
+  const began = system.clock.elapsed();
+  let candidate: Child | null = null;
+  let candidates = 0;
+  for (;;) {
     const reply = await ask<T>(root, hash, request);
     if (reply.kind === "reply") return reply.value;
     if (reply.kind === "silent") {
@@ -145,17 +158,17 @@ export async function askWorker<T>(
       candidate = spawnWorker(root, hash);
       candidates += 1;
     }
-    if (system.clock.elapsed() > deadline) throw silent(hash, startTimeoutMs);
-    await system.clock.sleep(waitMs);
+    const waited = system.clock.elapsed() - began;
+    if (waited > startTimeoutMs) throw silent(hash, startTimeoutMs);
+    await system.clock.sleep(Math.min(1 + waited / 20, 25));
   }
 }
 
 /**
- * What {@link askAgain} may be given: the worker that was started already; whether one was lost with the request
- * before; and the reply where the next refuses, with such a code, because that one has done it.
+ * What {@link askAgain} may be given: whether a worker was lost with the request before; and the reply where the next
+ * refuses, with such a code, because that one has done it.
  */
 type Again<T> = {
-  first?: Child | null;
   wasLost?: boolean;
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
@@ -165,10 +178,10 @@ export async function askAgain<T>(
   root: Root,
   hash: string,
   request: ControlRequest,
-  { first, wasLost = false, done = () => null }: Again<T> = {},
+  { wasLost = false, done = () => null }: Again<T> = {},
 ): Promise<T> {
   try {
-    return await askWorker<T>(root, hash, request, first);
+    return await askWorker<T>(root, hash, request);
   } catch (error) {
     if (!wasLost && isLost(error))
       return await askAgain(root, hash, request, { wasLost: true, done });

@@ -1,6 +1,8 @@
 import type { SourceKind } from "../bundle/build.ts";
 import { readDescriptor } from "../bundle/descriptor.ts";
 import { hashOf } from "../bundle/hash.ts";
+import type { PrepareOptions } from "../bundle/prepare.ts";
+import { SourceMap } from "../bundle/source-map.ts";
 import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
@@ -25,7 +27,17 @@ import {
   workflowOf,
 } from "../registry/versions.ts";
 import { readOwnFile } from "../storage/files.ts";
-import { descriptorPath, mapPath, type Root, threadIdsOf } from "../storage/paths.ts";
+import {
+  checkWorkflowName,
+  descriptorPath,
+  devLockPath,
+  devNameOf,
+  mapPath,
+  type Root,
+  threadIdsOf,
+} from "../storage/paths.ts";
+import { takeLock } from "../storage/lock.ts";
+import { createRoot } from "../storage/root.ts";
 import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./start.ts";
 
@@ -44,7 +56,7 @@ export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
 
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.workflow */
 export async function showWorkflow(root: Root, name: string): Promise<WorkflowView> {
-  const workflow = workflowOf(await readRegistry(root), name);
+  const workflow = workflowOf(await readRegistry(root), name, root);
   const { hash, timestamp } = workflow;
   const history = versionsOf(workflow).filter((version) => version.hash !== hash);
   return { name, hash, timestamp, history, descriptor: await descriptorOf(root, hash) };
@@ -52,7 +64,7 @@ export async function showWorkflow(root: Root, name: string): Promise<WorkflowVi
 
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
 export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
-  const workflow = workflowOf(await readRegistry(root), name);
+  const workflow = workflowOf(await readRegistry(root), name, root);
   return versionsOf(workflow).map(({ hash, timestamp }) => ({
     hash,
     timestamp,
@@ -67,7 +79,7 @@ export async function rollbackWorkflow(
   name: string,
   version?: string,
 ): Promise<RolledBack> {
-  workflowOf(await readRegistry(root), name);
+  workflowOf(await readRegistry(root), name, root);
   const { hash, previous } = await changeRegistry(root, (registry) => {
     const moved = rollBack(registry, name, version);
     checkStored(root, name, moved.hash);
@@ -78,7 +90,7 @@ export async function rollbackWorkflow(
 
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`. @see Host.unregister */
 export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
-  workflowOf(await readRegistry(root), name);
+  workflowOf(await readRegistry(root), name, root);
   await changeRegistry(root, (registry) => ({ registry: unregister(registry, name) }));
   return { name };
 }
@@ -100,8 +112,10 @@ const maxMapBytes = 256 << 20;
 export async function showVersion(root: Root, version: string): Promise<VersionView> {
   const { name, hash } = await resolveWorkflow(root, version);
   const { length: bytes } = await readBundle(root, hash);
+  const descriptor = await descriptorOf(root, hash);
   const sources = [...sourcesOf(root, hash).keys()];
-  return { workflow: name, hash, bytes, descriptor: await descriptorOf(root, hash), sources };
+  const document = SourceMap.at(mapPath(root, hash))?.document ?? null;
+  return { workflow: name, hash, bytes, descriptor, sources, document };
 }
 
 /** @throws WorkflowError those of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source */
@@ -134,6 +148,22 @@ function sourcesOf(root: Root, hash: string): Map<string, string> {
   }
 }
 
+/** @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.changedRoles */
+export async function compareRoles(
+  root: Root,
+  [before, after]: readonly [string, string],
+  roles: readonly string[],
+): Promise<string[]> {
+  const { changedRoles } = await import("../bundle/roles.ts");
+  const sources = async (version: string) => {
+    const { hash } = await resolveWorkflow(root, version);
+    const found = sourcesOf(root, hash);
+    if (found.size > 0) return found;
+    return new Map([["bundle.js", new TextDecoder().decode(await readBundle(root, hash))]]);
+  };
+  return changedRoles(await sources(before), await sources(after), roles);
+}
+
 /**
  * Judges a bundle, stores it and makes it the name's current version. Nothing is written when it, the name
  * or the registry is refused. Adding the same bytes again brings back missing files.
@@ -142,19 +172,38 @@ export async function addWorkflow(
   root: Root,
   name: string,
   file: string,
-  options: RegisterOptions = {},
+  { dev = false, expected, ...options }: RegisterOptions = {},
 ): Promise<Added> {
-  checkNewName(await readRegistry(root), name);
+  const registered = dev ? devNameOf(checkWorkflowName(name)) : checkWorkflowName(name);
+  checkNewName(await readRegistry(root), registered);
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, ...beside } = await prepareBundle(file, options);
-  return await registerBundle(root, name, bytes, beside);
+  return await registerBundle(root, registered, bytes, beside, expected);
+}
+
+/**
+ * Keeps every other process from developing a workflow of this name, for as long as this one lives or until it is
+ * released.
+ *
+ * @throws WorkflowError `BAD_NAME` (usage), `DEV_RUNNING` when another has the name.
+ */
+export function lockDevelopment(root: string, name: string): { release(): void } {
+  const devName = devNameOf(checkWorkflowName(name));
+  createRoot(root as Root);
+  const lock = takeLock(devLockPath(root as Root, devName), 0);
+  if (lock) return lock;
+  throw WorkflowError.failed(
+    "DEV_RUNNING",
+    `another dev is at work on ${name}`,
+    "end it, or give this one a name of its own: --name",
+  );
 }
 
 /** Judges a bundle and stores it under its hash alone: it stays for as long as a thread needs it. */
 export async function storeBundle(
   root: Root,
   file: string,
-  options: RegisterOptions = {},
+  options: PrepareOptions = {},
 ): Promise<{ hash: string }> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, ...beside } = await prepareBundle(file, options);
@@ -170,14 +219,21 @@ export async function registerBundle(
   name: string,
   bytes: Uint8Array,
   beside: SideFiles,
+  expected?: string | null,
 ): Promise<Added> {
   const hash = await hashOf(bytes);
   const { unchanged } = await changeRegistry(root, async (registry) => {
-    const changed = register(registry, name, hash, system.clock.now());
+    const changed = register(registry, name, hash, system.clock.now(), expected);
     await putBundle(root, bytes, beside);
     return changed;
   });
   return { name, hash, unchanged };
+}
+
+/** The hash of the bundle that a file is or is built to, and that is sound. @throws WorkflowError those of `prepareBundle`. */
+export async function bundleHash(file: string, options: RegisterOptions = {}): Promise<string> {
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  return await hashOf((await prepareBundle(file, options)).bytes);
 }
 
 /** A bundle that was built and checked, and is stored nowhere yet. `map` is its source map. */

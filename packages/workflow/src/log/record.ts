@@ -1,5 +1,6 @@
 import { sliceText } from "../contract/intrinsics.ts";
 import { END, type Step } from "../contract/contract.ts";
+import type { AttemptError } from "../contract/event.ts";
 import { jsonText } from "../contract/json.ts";
 import { isRecord } from "../contract/show.ts";
 
@@ -14,20 +15,20 @@ export type StartRecord = {
     params?: unknown;
   };
   timestamp: number;
-  forkFrom?: { threadId: string; steps: number };
+  /** `origin` is the first thread of its line, where `threadId` is itself a fork. */
+  forkFrom?: { threadId: string; steps: number; origin?: string };
 };
 
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
- * Why a thread failed, beside the message: the error's name, the step (from 1) that was to be made, the
- * attempt that failed, a `WorkflowError`'s code and hint, and what the error brought to be kept.
+ * Why a thread failed, beside the message: what was thrown, the step (from 1) that was to be made, the attempt that
+ * failed and its role where they are known, a `WorkflowError`'s hint, and what the error brought to be kept.
  */
-export type FailureRecord = {
-  name: string;
+export type FailureRecord = Omit<AttemptError, "message"> & {
   step: number;
   attempt?: string;
-  code?: string;
+  role?: string;
   hint?: string;
   kept?: Record<string, unknown>;
 };

@@ -183,6 +183,26 @@ export class LogWriter {
     }
   }
 
+  /**
+   * Has the newline of the last record on the disk too, where records are synced; resolves to whether it is. Without
+   * it readers show the thread as it was before, after a loss of power, until somebody continues it. Never rejects.
+   */
+  async settle(): Promise<boolean> {
+    while (this.#last) await settled(this.#last);
+    if (this.#refusal) return false;
+    try {
+      this.#last = this.#writing.syncer?.sync(this.#fd, this) ?? null;
+      await this.#last;
+      return true;
+    } catch (error) {
+      this.#isSuspect = true;
+      this.#refuse(error, "sync");
+      return false;
+    } finally {
+      this.#last = null;
+    }
+  }
+
   /** Closes the file. What was being committed is waited for. Never throws. */
   async close(): Promise<void> {
     while (this.#last) await settled(this.#last);

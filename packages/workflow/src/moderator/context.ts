@@ -1,5 +1,5 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
-import type { END, START, Step } from "../contract/contract.ts";
+import type { Blobs, END, START, Step } from "../contract/contract.ts";
 
 /** Maps role names to their meta types: the one generic that drives all inference. */
 export type RoleMeta = Record<string, Record<string, unknown>>;
@@ -24,7 +24,8 @@ export type RoleStep<M extends RoleMeta> = {
  *
  * `steps` are the roles' steps. A role that asked with `waitFor` is there once it is answered,
  * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
- * `allSteps`, which is the log as it is. A role also sees its own name as `role`. The rest is what
+ * `allSteps`, which is the log as it is. A role also sees its own name as `role`, and as `key` an idempotency key,
+ * which is the same after a resume, in a retry and in a fork. The rest is what
  * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
  * `attempt` is the one that was opened for this role, when the role uses it as its own (`usesAttempt`); a
  * role that runs several agents concurrently opens one for each in `attempts`.
@@ -35,11 +36,13 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   steps: RoleStep<M>[];
   allSteps?: readonly Step[];
   role?: string;
+  key?: string;
   signal?: AbortSignal;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
   attempts?: Attempts;
   attempt?: OpenAttempt;
+  blobs?: Blobs;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

@@ -1,3 +1,4 @@
+import { stepKey } from "../contract/key.ts";
 import { ulidTime } from "../contract/base32.ts";
 import {
   INPUT,
@@ -18,6 +19,8 @@ const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 /** A thread's log and, folded from it step by step, the context that its roles see. */
 export class ContextHistory {
   readonly context: ThreadContext;
+  readonly #options: WorkflowOptions;
+  readonly #numbers = new Map<string, number>();
   readonly #allSteps: Step[] = [];
   readonly #steps: Step[] = [];
   readonly #now: () => number;
@@ -27,7 +30,8 @@ export class ContextHistory {
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
-    const { threadId, maxRounds, signal, cwd, env, attempts, ...rest } = options;
+    this.#options = options;
+    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, ...rest } = options;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -44,10 +48,16 @@ export class ContextHistory {
       cwd,
       env,
       attempts,
+      blobs,
       params: input.params,
       options: Object.freeze(rest),
     });
     for (const step of input.steps) this.add(step);
+  }
+
+  /** The idempotency key of a role's next step. */
+  keyOf(role: string): string {
+    return stepKey(this.#options, role, (this.#numbers.get(role) ?? 0) + 1);
   }
 
   /** How many steps the log holds. */
@@ -61,7 +71,9 @@ export class ContextHistory {
     const committed = { role, content, meta, timestamp };
     this.#allSteps.push(committed);
     const seen = this.#seen(committed);
-    if (seen !== null) this.#count = this.#steps.push(seen);
+    if (seen === null) return;
+    this.#count = this.#steps.push(seen);
+    this.#numbers.set(seen.role, (this.#numbers.get(seen.role) ?? 0) + 1);
   }
 
   /**

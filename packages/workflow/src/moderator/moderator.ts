@@ -41,7 +41,11 @@ export function createRoleModerator<M extends RoleMeta>(
       if (name === END) break;
       const play = roleNamed<M>(roles, name);
       const attempt = openAttempt(options, { role: name });
-      const result = await execute(play, attempt, { ...context, role: name });
+      const result = await execute(play, attempt, {
+        ...context,
+        role: name,
+        key: history.keyOf(name),
+      });
       history.checkUnchanged(name);
       const wait = waitOf(name, result);
       const output = wait ?? { role: name, content: result.content, meta: result.meta };

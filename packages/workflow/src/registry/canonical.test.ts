@@ -154,3 +154,10 @@ test("a registry of 20,000 versions is read in well under a second", () => {
   expect(readCanonical(text)?.size).toBe(20_000);
   expect(performance.now() - begin).toBeLessThan(1000);
 });
+
+test("a name of dev is written and read like any other", async () => {
+  const saved = new Map([["review@dev", { hash: "0000000000000", timestamp: 1, history: [] }]]);
+  const text = serialiseRegistry(saved);
+  expect(readCanonical(text)).toEqual(saved);
+  expect((await parseRegistry(text)).registry).toEqual(saved);
+});

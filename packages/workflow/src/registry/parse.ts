@@ -1,7 +1,7 @@
 import type { Node, YAMLError } from "yaml";
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkWorkflowName } from "../storage/paths.ts";
+import { checkRegisteredName } from "../storage/paths.ts";
 import {
   isTimestamp,
   isVersionHash,
@@ -83,7 +83,7 @@ class Reader {
     const registry = new Map<string, Workflow>();
     for (const [name, { value, at }] of this.entries(top.get("workflows")?.value, 0, "workflows")) {
       try {
-        checkWorkflowName(name);
+        checkRegisteredName(name);
       } catch (error) {
         throw this.violation(at, messageOf(error));
       }

@@ -1,4 +1,4 @@
-import { checkWorkflowName } from "../storage/paths.ts";
+import { checkRegisteredName } from "../storage/paths.ts";
 
 /** One registered version of a workflow: its bundle, and when it was registered (milliseconds). */
 export type Version = { readonly hash: string; readonly timestamp: number };
@@ -86,7 +86,7 @@ const areVersions = (versions: readonly Version[]): boolean =>
 
 function isName(text: string): boolean {
   try {
-    return checkWorkflowName(text) === text;
+    return checkRegisteredName(text) === text;
   } catch {
     return false;
   }

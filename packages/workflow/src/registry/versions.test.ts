@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isWorkflowError } from "../contract/error.ts";
 import type { Registry } from "./registry.ts";
-import { register, rollBack, unregister, versionsOf, workflowOf } from "./versions.ts";
+import { register, resolve, rollBack, unregister, versionsOf, workflowOf } from "./versions.ts";
 
 const [A, B, C, D] = ["A", "B", "C", "D"].map((digit) => digit.repeat(13)) as [
   string,
@@ -175,6 +175,20 @@ test("a name in the form of a hash is refused, unless it is there already", () =
   expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
 });
 
+test("a version is registered only on top of the one that is expected, and the same one always", () => {
+  const at = (registry: Registry, hash: string, expected: string | null) => () =>
+    current(register(registry, "w", hash, 9, expected).registry);
+  expect(at(added(A), B, A.toLowerCase())()).toBe(B);
+  expect(at(none, A, null)()).toBe(A);
+  expect(at(added(A), A, B)()).toBe(A);
+  expect([
+    codeOf(at(added(A, B), C, A)),
+    codeOf(at(added(A), B, null)),
+    codeOf(at(none, B, A)),
+    codeOf(at(added(A), B, "")),
+  ]).toEqual(Array.from({ length: 4 }, () => "VERSION_CONFLICT"));
+});
+
 test("names that every object has are names like any other", () => {
   const registry = register(none, "constructor", A, 1).registry;
   expect(workflowOf(registry, "constructor").hash).toBe(A);
@@ -194,5 +208,16 @@ test("a name in another case is pointed to", () => {
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     expect(error.hint).toBe("did you mean w?");
+  }
+});
+
+test("a name of dev has no history, and its workflow's own name is another", () => {
+  const { registry } = register(none, "review", A, 1);
+  const saved = register(register(registry, "review@dev", B, 2).registry, "review@dev", A, 3);
+  expect(saved.registry.get("review@dev")).toEqual({ hash: A, timestamp: 3, history: [] });
+  expect(saved.registry.get("review")).toEqual({ hash: A, timestamp: 1, history: [] });
+  expect(resolve(saved.registry, "review@dev", () => [])).toEqual({ name: "review@dev", hash: A });
+  for (const name of ["@dev", "a@dev@dev", "a@b", "con@dev"]) {
+    expect(() => register(none, name, A, 1)).toThrow("can't be a workflow's name");
   }
 });

@@ -1,24 +1,28 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkWorkflowName, isHash, isHashPrefix } from "../storage/paths.ts";
+import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../storage/paths.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
  * The registry with this bundle as the name's current version. The version that was current goes into
  * the history; one that stood in the history comes out of it and counts as registered now. A name
  * whose current version it is already stays `unchanged`. Within a name every registration is later than all before it, also when
- * two fall into one millisecond and when the clock was set back.
- * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only).
+ * two fall into one millisecond and when the clock was set back. A name of `dev` has no history: a version
+ * for each time that a file was saved is kept by the threads that need it.
+ * @param expected the version that must be current, null for none: so that of two writers at once one is refused
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
 export function register(
   registry: Registry,
   name: string,
   hash: string,
   now: number,
+  expected?: string | null,
 ): { registry: Registry; unchanged: boolean } {
   checkNewName(registry, name);
   const found = registry.get(name);
   if (found?.hash === hash) return { registry, unchanged: true };
+  checkExpected(name, found?.hash ?? null, expected);
   const versions = found ? versionsOf(found) : [];
   const timestamp = Math.max(now, (versions[0]?.timestamp ?? -1) + 1);
   if (!isTimestamp(timestamp)) {
@@ -29,9 +33,20 @@ export function register(
       "correct the timestamp in workflow.yaml",
     );
   }
-  const history = versions.filter((version) => version.hash !== hash);
+  const history = isDevName(name) ? [] : versions.filter((version) => version.hash !== hash);
   const workflow = { hash, timestamp, history };
   return { registry: new Map(registry).set(name, workflow), unchanged: false };
+}
+
+function checkExpected(name: string, current: string | null, expected?: string | null): void {
+  if (expected === undefined || (expected?.toUpperCase() ?? null) === current) return;
+  const is = current === null ? `there is no workflow ${name}` : `${name} is at ${current}`;
+  const instead = expected === null ? "" : `, and not at ${show(expected)}`;
+  throw WorkflowError.failed(
+    "VERSION_CONFLICT",
+    `${is}${instead}: it was changed by somebody else`,
+    "nothing was saved: compare the two versions, then save on top of the one that is current",
+  );
 }
 
 /**
@@ -40,7 +55,7 @@ export function register(
  * the same, and for file systems too. A name in the form of a hash would hide the bundle of that hash.
  */
 export function checkNewName(registry: Registry, name: string): void {
-  checkWorkflowName(name);
+  checkRegisteredName(name);
   if (registry.has(name)) return;
   if (isHash(name.toUpperCase())) {
     const hint = "use a name of another length than 13, or one with a dash";
@@ -94,17 +109,18 @@ export function unregister(registry: Registry, name: string): Registry {
   return rest;
 }
 
-/** The workflow of a name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
-export function workflowOf(registry: Registry, name: string): Workflow {
+/** The workflow of a name. `root` is where the registry is. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
+export function workflowOf(registry: Registry, name: string, root?: string): Workflow {
   const found = registry.get(name);
-  if (!found) throw workflowNotFound(registry, name);
+  if (!found) throw workflowNotFound(registry, name, root);
   return found;
 }
 
-export function workflowNotFound(registry: Registry, name: string): WorkflowError {
+function workflowNotFound(registry: Registry, name: string, root?: string): WorkflowError {
   const similar = casePair(registry, name);
   const hint = similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list";
-  return WorkflowError.missing("WORKFLOW_NOT_FOUND", `there is no workflow ${show(name)}`, hint);
+  const message = `there is no workflow ${show(name)}${root === undefined ? "" : ` in ${root}`}`;
+  return WorkflowError.missing("WORKFLOW_NOT_FOUND", message, hint);
 }
 
 /**
@@ -156,24 +172,29 @@ export type Resolved = { name: string; hash: string };
  * any unique prefix of it, in any case, of at least 4 digits when it stands alone. A name goes
  * before a hash. A bundle that no name points to has its hash as its name.
  *
- * `stored` gives the hashes of the bundles that are there, and is asked only for a lone hash.
+ * `stored` gives the hashes of the bundles that are there, and is asked only for a lone hash; `root` is where they are.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
  */
-export function resolve(registry: Registry, text: string, stored: () => string[]): Resolved {
+export function resolve(
+  registry: Registry,
+  text: string,
+  stored: () => string[],
+  root?: string,
+): Resolved {
   const named = registry.get(text);
   if (named) return { name: text, hash: named.hash };
   const at = text.indexOf("@");
   if (at > 0) {
     const name = text.slice(0, at);
-    const { hash } = versionOf(name, workflowOf(registry, name), text.slice(at + 1));
+    const { hash } = versionOf(name, workflowOf(registry, name, root), text.slice(at + 1));
     return { name, hash };
   }
   const prefix = text.toUpperCase();
-  if (!isHashPrefix(prefix)) throw workflowNotFound(registry, text);
+  if (!isHashPrefix(prefix)) throw workflowNotFound(registry, text, root);
   const known = new Set([...hashesOf(registry), ...stored()]);
   const found = [...known].filter((hash) => hash.startsWith(prefix)).sort();
   const [only] = found;
-  if (!only) throw workflowNotFound(registry, text);
+  if (!only) throw workflowNotFound(registry, text, root);
   if (found.length > 1) throw ambiguousHash(text, found);
   return { name: nameOf(registry, only), hash: only };
 }

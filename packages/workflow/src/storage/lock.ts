@@ -1,5 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
-import { O_CREAT, O_RDWR } from "../system/port.ts";
+import { O_CREAT, O_RDONLY, O_RDWR } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { openOwnFile } from "./files.ts";
@@ -44,6 +44,21 @@ export async function waitForLock(path: string, onWait: () => void): Promise<Loc
     await system.clock.sleep(2 + system.random() * 10);
   }
 }
+
+/** Finds out whether the file system of a folder has locks, and changes nothing. @throws WorkflowError `NO_LOCKS`. */
+export function requireLocks(folder: string): void {
+  const fd = system.files.open(folder, O_RDONLY);
+  try {
+    lock(fd, folder);
+  } catch (error) {
+    // A network file system has them for what can be written alone, which a folder can't.
+    if (((error as WorkflowError).cause as { errno?: number }).errno === badDescriptor) return;
+    throw error;
+  }
+  system.files.close(fd);
+}
+
+const badDescriptor = 9;
 
 function open(path: string): number {
   try {

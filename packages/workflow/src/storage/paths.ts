@@ -23,8 +23,13 @@ export const infoPath = (root: Root, hash: string, threadId: string) =>
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
+/** What the thread keeps, a file for each blob. */
+export const blobsDir = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}${blobsEnding}`);
 /** Where `gc` puts what nobody needs any more, for a day. */
 export const trashDir = (root: Root) => join(root, "trash");
+/** What is due: which threads continue when. */
+export const dueDir = (root: Root) => join(root, "due");
 export const runDir = (root: Root) => join(root, "run");
 /** The socket's own name in `runDir`: a whole path may be too long for a Unix socket. */
 export const socketName = (hash: string) => `${hash}.sock`;
@@ -34,9 +39,13 @@ export const registryLockPath = (root: Root) => join(root, "run", "registry.lock
 /** The lock under which a thread with an id of its caller's is started, whatever its version. */
 export const startLockPath = (root: Root, threadId: string) =>
   join(root, "run", `${threadId}.lock`);
+/** The lock of the `dev` that registers versions of a workflow, by {@link devNameOf} its name. */
+export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
 /** Where the HTTP server listens, and its token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
+
+const blobsEnding = ".blobs";
 
 /** Workflow names: what is a file name on every system and an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -60,6 +69,18 @@ export function checkWorkflowName(name: string): string {
     `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
     "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
   );
+}
+
+const devEnding = "@dev";
+
+/** The name of the versions that `dev` makes of a workflow's source. */
+export const devNameOf = (name: string): string => `${name}${devEnding}`;
+export const isDevName = (name: string): boolean => name.endsWith(devEnding);
+
+/** The name, when the registry may have it: a workflow's, or what {@link devNameOf} makes of one; else throws `BAD_NAME`. */
+export function checkRegisteredName(name: string): string {
+  checkWorkflowName(isDevName(name) ? name.slice(0, -devEnding.length) : name);
+  return name;
 }
 
 /** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
@@ -92,6 +113,12 @@ export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).fil
 /** The ids of the threads that one bundle has run, in no order: there may be very many. */
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
+
+/** The folders of blobs of the threads that one bundle has run, and of those that are gone. */
+export const blobFolders = (root: Root, hash: string): string[] =>
+  stems(threadsDir(root, hash), blobsEnding)
+    .filter(isThreadId)
+    .map((threadId) => blobsDir(root, hash, threadId));
 
 const stems = (folder: string, ending: string): string[] =>
   namesIn(folder).flatMap((name) => (name.endsWith(ending) ? name.slice(0, -ending.length) : []));

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -38,6 +39,31 @@ describe("the storage root", () => {
     expect(openRoot({ env }) as string).toBe(join(folder, "named"));
     expect(openRoot({ env: { HOME: folder } }) as string).toBe(join(folder, ".uncaged/workflow"));
     expect(openRoot({ env: { HOME: folder, [rootVariable]: "" } }) as string).toContain(".uncaged");
+  });
+
+  test("of a project is behind the path and the variable, and before the home's", () => {
+    const project = { root: join(folder, "own"), file: join(folder, "uncaged.json") };
+    const env = { [rootVariable]: join(folder, "named"), HOME: folder };
+    expect(openRoot({ project, env: { HOME: folder } }) as string).toBe(join(folder, "own"));
+    expect(openRoot({ project, env }) as string).toBe(join(folder, "named"));
+    expect(openRoot({ project, env, path: folder }) as string).toBe(folder);
+  });
+
+  test("of a project that is a file is refused by the key that names it", () => {
+    const root = join(folder, "file");
+    writeFileSync(root, "");
+    const project = { root, file: "/p/uncaged.json" };
+    expect(() => openRoot({ project, env: {} })).toThrow(
+      expect.objectContaining({ hint: 'let "root" in /p/uncaged.json be a folder' }),
+    );
+  });
+
+  test("is made with a .gitignore that keeps it out of git, unless something is in it", () => {
+    createRoot(openRoot({ path: join(folder, "new") }));
+    expect(readFileSync(join(folder, "new/.gitignore"), "utf8")).toBe("*\n");
+    mkdirSync(join(folder, "used/notes"), { recursive: true });
+    createRoot(openRoot({ path: join(folder, "used") }));
+    expect(existsSync(join(folder, "used/.gitignore"))).toBe(false);
   });
 
   test("without a home is a wrong usage", () => {
@@ -76,6 +102,22 @@ describe("the storage root", () => {
       expect(refusal(() => openRoot({ path: join(folder, "open") }))).toBe("ROOT_OPEN_TO_OTHERS");
     });
   }
+
+  test("that others can write is to be closed only when it is a storage root already", () => {
+    const open = join(folder, "open");
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    const hint = () => {
+      try {
+        openRoot({ path: open });
+      } catch (error) {
+        return isWorkflowError(error) ? error.hint : undefined;
+      }
+    };
+    expect(hint()).toBe(`give a folder of its own: ${open}/uncaged`);
+    mkdirSync(join(open, "run"));
+    expect(hint()).toBe(`run: chmod 700 ${open}`);
+  });
 
   test.if(process.geteuid?.() === 0)("of another user is refused", () => {
     mkdirSync(join(folder, "theirs"), { mode: 0o700 });

@@ -4,46 +4,63 @@ import { show } from "../contract/show.ts";
 import type { FileStat } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
-import { makeFolder } from "./files.ts";
-import { bundlesDir, logsDir, type Root, runDir } from "./paths.ts";
+import { makeFolder, writeFileAtomic } from "./files.ts";
+import { bundlesDir, logsDir, namesIn, type Root, runDir } from "./paths.ts";
 
 /** The environment variable that moves the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Which storage root: a folder, or the one that an environment names; that of this process without it. */
-export type RootOptions = { path?: string; env?: Environment };
+/**
+ * Which storage root: a folder, or the one that an environment names, that of this process without it; or a
+ * project's.
+ */
+export type RootOptions = {
+  path?: string;
+  env?: Environment;
+  project?: { root: string; file: string } | null;
+};
 
 /**
- * The storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else `~/.uncaged/workflow`.
+ * The storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's, else `~/.uncaged/workflow`.
  *
  * Writes nothing: a root that does not exist yet is an empty one, and {@link createRoot} makes it.
  * @throws WorkflowError `NO_HOME`, `ROOT_UNUSABLE`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
  */
-export function openRoot({ path, env = process.env }: RootOptions = {}): Root {
-  const root = resolve(path ?? fromEnvironment(env)) as Root;
-  checkPath(root);
+export function openRoot(options: RootOptions = {}): Root {
+  const { path, toChange } = chosen(options);
+  const root = resolve(path) as Root;
+  checkPath(root, toChange);
   try {
     const found = system.files.stat(root);
-    if (found) checkRoot(root, found);
+    if (found) checkRoot(root, found, toChange);
   } catch (error) {
     throw diskError(error, "open the storage root", root);
   }
   return root;
 }
 
-/** Makes the root and its folders, mode 0700, where they are missing. */
+/** Makes the root and its folders, mode 0700, where they are missing; a new one is kept out of git. */
 export function createRoot(root: Root): void {
   // The last to be made: where it is, the others are durable.
   if (system.files.exists(runDir(root))) return;
-  for (const folder of [root, bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
+  makeFolder(root);
+  // Whatever is in a storage root, nobody wants it in a repository.
+  if (namesIn(root).length === 0) writeFileAtomic(join(root, ".gitignore"), "*\n");
+  for (const folder of [bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }
 
-function fromEnvironment(env: Environment): string {
+/** The storage root that is meant, and where another one would be named. */
+type Chosen = { path: string; toChange: string };
+
+function chosen({ path, env = process.env, project }: RootOptions): Chosen {
+  const inVariable = `set ${rootVariable} to`;
+  if (path !== undefined) return { path, toChange: "give" };
   const named = env[rootVariable];
-  if (named) return named;
-  if (env.HOME) return join(env.HOME, ".uncaged", "workflow");
+  if (named) return { path: named, toChange: inVariable };
+  if (project) return { path: project.root, toChange: `let "root" in ${project.file} be` };
+  if (env.HOME) return { path: join(env.HOME, ".uncaged", "workflow"), toChange: inVariable };
   const hint = `set ${rootVariable} to a folder`;
   throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
 }
@@ -53,9 +70,9 @@ const longestName = "/logs/0000000000000/.00000000000000000000000000.values.json
   .length;
 
 /** Refuses a root from which no bundle could be loaded, or in which no log could be written. */
-function checkPath(root: Root): void {
+function checkPath(root: Root, toChange: string): void {
   const refuse = (what: string) => {
-    const hint = `set ${rootVariable} to another folder`;
+    const hint = `${toChange} another folder`;
     throw WorkflowError.failed("ROOT_UNUSABLE", `the storage root ${show(root)} ${what}`, hint);
   };
   // Bun takes the one for the beginning of a query and the other for a slash.
@@ -65,17 +82,20 @@ function checkPath(root: Root): void {
   if (Buffer.byteLength(root) > most) refuse(`has a path of more than ${most} bytes`);
 }
 
-function checkRoot(root: Root, found: FileStat): void {
+function checkRoot(root: Root, found: FileStat, toChange: string): void {
   const refuse = (code: string, what: string, hint: string) =>
     WorkflowError.failed(code, `the storage root ${root} ${what}`, hint);
   if (!found.isDirectory()) {
-    throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `set ${rootVariable} to a folder`);
+    throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `${toChange} a folder`);
   }
   if (process.geteuid && found.uid !== process.geteuid()) {
-    const hint = `set ${rootVariable} to a folder of your own`;
-    throw refuse("ROOT_NOT_OURS", "belongs to another user", hint);
+    throw refuse("ROOT_NOT_OURS", "belongs to another user", `${toChange} a folder of your own`);
   }
-  if ((found.mode & 0o022) !== 0) {
-    throw refuse("ROOT_OPEN_TO_OTHERS", "can be written by other users", `run: chmod 700 ${root}`);
-  }
+  if ((found.mode & 0o022) === 0) return;
+  // What is no storage root yet may be shared on purpose, as /tmp is.
+  const isOurs = system.files.exists(runDir(root));
+  const hint = isOurs
+    ? `run: chmod 700 ${root}`
+    : `${toChange} a folder of its own: ${join(root, "uncaged")}`;
+  throw refuse("ROOT_OPEN_TO_OTHERS", "can be written by other users", hint);
 }

@@ -116,9 +116,20 @@ export type Child = {
 /** What a worker begins in: its folder, its environment, and an open file for what it prints. */
 export type WorkerSurroundings = { folder: string; env: Record<string, string>; output: number };
 
+/** A process with what it was started as. */
+export type FoundProcess = {
+  identity: ProcessIdentity;
+  argv: string[];
+  env: Record<string, string>;
+};
+
 export type Processes = {
   /** This one's. */
   readonly pid: number;
+  /** The processes that were started with one of these values of a variable; none where that can't be seen. */
+  withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
+  /** Sends a signal to a process that is still the same. */
+  signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
   /** Who the process with this pid is; null when there is none. */
   identify(pid: number): ProcessIdentity | null;
   /** Starts the worker's program as a process and a group of its own. */

@@ -1,4 +1,3 @@
-import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 import {
   closeSync,
   constants,
@@ -24,13 +23,13 @@ import {
   watch,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import {
   type Clock,
   type Column,
   type Database,
   type Files,
+  type FoundProcess,
   O_RDONLY,
   type Processes,
   type ProcessIdentity,
@@ -39,6 +38,8 @@ import {
   type Sockets,
   type System,
 } from "./port.ts";
+import { length, lock } from "./libc.ts";
+import { commandOf } from "./programs.ts";
 
 // A bundle shares the worker's process: what it does to a built-in later must not reach the worker.
 const { now } = Date;
@@ -49,7 +50,7 @@ const chdir = process.chdir.bind(process);
 const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
 const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
 const monotonic = performance.now.bind(performance);
-const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, fileURLToPath } = Bun;
+const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL } = Bun;
 const fillRandom = crypto.getRandomValues.bind(crypto);
 const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
@@ -114,68 +115,6 @@ const files: Files = {
     watch(path, { persistent: false }, (_event, name) => onChange(name ?? "")).on("error", onError),
 };
 
-// Neither Node nor Bun has flock(2) or lseek(2). The locks of POSIX, which SQLite takes, belong to the process and
-// are lost when any code in it closes the same file.
-const isMac = process.platform === "darwin";
-const exclusive = 2;
-const nonBlocking = 4;
-const interrupted = 4;
-const heldByOther = isMac ? 35 : 11;
-const fromEnd = 2;
-
-type Libc = {
-  flock: (fd: number, operation: number) => number;
-  lseek: (fd: number, offset: number, whence: number) => number | bigint;
-  errno: () => number;
-};
-let libc: Libc | null = null;
-
-function lock(fd: number): boolean {
-  const { flock, errno } = (libc ??= loadLibc());
-  while (flock(fd, exclusive | nonBlocking) !== 0) {
-    const code = errno();
-    if (code === heldByOther) return false;
-    if (code !== interrupted) throw failed("flock", code);
-  }
-  return true;
-}
-
-// Reads name their position and writes append, so that nobody else uses the one that this moves.
-function length(fd: number): number {
-  const { lseek, errno } = (libc ??= loadLibc());
-  const end = Number(lseek(fd, 0, fromEnd));
-  if (end < 0) throw failed("lseek", errno());
-  return end;
-}
-
-const failed = (call: string, code: number) =>
-  Object.assign(new Error(`${call}: errno ${code}`), { errno: code });
-
-function loadLibc(): Libc {
-  const { i32, i64_fast: i64, ptr } = FFIType;
-  const location = { args: [], returns: ptr } as const;
-  const calls = {
-    flock: { args: [i32, i32], returns: i32 },
-    lseek: { args: [i32, i64, i32], returns: i64 },
-  } as const;
-  if (isMac) {
-    const { symbols } = dlopen("libSystem.B.dylib", { ...calls, __error: location });
-    return { ...symbols, errno: () => errnoAt(symbols.__error()) };
-  }
-  const { symbols } = dlopen(libcOfLinux(), { ...calls, __errno_location: location });
-  return { ...symbols, errno: () => errnoAt(symbols.__errno_location()) };
-}
-
-const errnoAt = (location: unknown): number => read.i32(location as Pointer, 0);
-
-// That of musl has the machine in its name.
-function libcOfLinux(): string {
-  const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
-  return ["/lib", "/usr/lib"].some((folder) => existsSync(`${folder}/${musl}`))
-    ? musl
-    : "libc.so.6";
-}
-
 const clock: Clock = {
   now,
   elapsed: monotonic,
@@ -214,7 +153,7 @@ const sockets: Sockets = {
   },
   async request(path, request, timeoutMs) {
     if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, timeoutMs);
-    const folder = makeTemporary();
+    const folder = await makeTemporary();
     try {
       symlinkSync(dirname(path), join(folder, "r"));
       return await send(join(folder, "r", basename(path)), request, timeoutMs);
@@ -224,7 +163,8 @@ const sockets: Sockets = {
   },
 };
 
-function makeTemporary(): string {
+async function makeTemporary(): Promise<string> {
+  const { tmpdir } = await import("node:os");
   try {
     return mkdtempSync(join(tmpdir(), "uw-"));
   } catch {
@@ -252,16 +192,29 @@ async function send(
   }
 }
 
-// Bun would run what a bunfig.toml names and read an .env file of the folder that it starts in.
-const bunFlags = ["--no-env-file", "--no-install", "--config=/dev/null"];
-const workerEntry = import.meta.url.endsWith(".ts") ? "../worker/main.ts" : "./worker.js";
+const isLinux = process.platform === "linux";
+const isPid = /^[0-9]+$/;
 
 const processes: Processes = {
   pid,
-  identify: process.platform === "linux" ? identifyByProc : identifyByPs,
+  identify: isLinux ? identifyByProc : identifyByPs,
+  withVariable(name, values) {
+    if (!isLinux || !existsSync("/proc")) return [];
+    return readdirSync("/proc").flatMap((entry) => {
+      const found = isPid.test(entry) ? findByProc(Number(entry), `${name}=`) : null;
+      return found && values.has(found.env[name] as string) ? [found] : [];
+    });
+  },
+  signal(identity, signal) {
+    try {
+      if (processes.identify(identity.pid)?.startTime === identity.startTime)
+        kill(identity.pid, signal);
+    } catch {
+      // It is gone, or another user's: who asks looks again.
+    }
+  },
   startWorker(args, { folder, env, output }) {
-    const entry = fileURLToPath(new URL(workerEntry, import.meta.url));
-    const child = spawn([process.execPath, ...bunFlags, entry, ...args], {
+    const child = spawn(commandOf("worker", args), {
       cwd: folder,
       env,
       stdio: ["ignore", output, output],
@@ -284,10 +237,16 @@ const processes: Processes = {
 };
 
 // proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
+/** Whether a process has ended, and only its parent has not asked how: in a container there may be nobody who does. */
+const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
+
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
     const stat = readFileSync(`/proc/${id}/stat`, "utf8");
-    const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+    const [state = "", ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [threads, , startTime = null] = fields.slice(16);
+    // Threads that have not ended yet have the files and the locks, also when the first one of all has ended.
+    if (isDead(state) && Number(threads) <= 1) return null;
     const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     return { pid: id, startTime, bootId };
   } catch {
@@ -295,10 +254,31 @@ function identifyByProc(id: number): ProcessIdentity | null {
   }
 }
 
+// proc(5): what can't be read is another user's, or gone; that of a zombie is empty.
+function findByProc(id: number, having: string): FoundProcess | null {
+  try {
+    const environ = readFileSync(`/proc/${id}/environ`, "utf8");
+    if (!environ.includes(having)) return null;
+    const env = Object.fromEntries(environ.split("\0").map(variable));
+    const identity = identifyByProc(id);
+    const argv = readFileSync(`/proc/${id}/cmdline`, "utf8").split("\0").slice(0, -1);
+    return identity && { identity, argv, env };
+  } catch {
+    return null;
+  }
+}
+
+function variable(text: string): [name: string, value: string] {
+  const at = text.indexOf("=");
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
 function identifyByPs(id: number): ProcessIdentity | null {
-  const found = spawnSync(["ps", "-o", "lstart=", "-p", String(id)], { stderr: "ignore" });
-  const startTime = found.stdout.toString().trim();
-  return startTime === "" ? null : { pid: id, startTime, bootId: null };
+  const fields = ["-o", "stat=", "-o", "lstart="];
+  const found = spawnSync(["ps", ...fields, "-p", String(id)], { stderr: "ignore" });
+  const [, state = "", startTime = ""] =
+    /^(\S+)\s+(.*)$/.exec(found.stdout.toString().trim()) ?? [];
+  return startTime === "" || isDead(state) ? null : { pid: id, startTime, bootId: null };
 }
 
 const drawn = new Uint32Array(1);

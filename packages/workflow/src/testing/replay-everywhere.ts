@@ -1,5 +1,7 @@
 import { INPUT, type RoleOutput, type Step, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { isRecord } from "../contract/show.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
 
 /**
@@ -25,7 +27,8 @@ export async function replayEverywhere(
   const details: string[] = [];
   for (let after = given; after <= whole.steps.length; after++) {
     const steps = whole.steps.slice(0, after);
-    const used = steps.slice(given).filter((step) => step.role === INPUT).length;
+    const isAnswer = ({ role, meta }: Step) => role === INPUT && meta.sleep !== true;
+    const used = steps.slice(given).filter(isAnswer).length;
     const answers = Array.isArray(options.answers) ? options.answers.slice(used) : options.answers;
     const again = await runThread(workflow, { ...options, steps, answers });
     const what = difference(whole, again);
@@ -67,8 +70,15 @@ function without(steps: readonly Step[], others: readonly Step[]): Step[] {
   });
 }
 
-const keyOf = ({ role, content, meta }: RoleOutput): string =>
-  JSON.stringify([role, content, meta]);
+/** What is compared of a step: no moment that it was computed at. */
+function keyOf(step: RoleOutput): string {
+  const { role, content, meta } = step;
+  if (sleepsUntil(step) !== null) return JSON.stringify([role, { ...meta, expiresAt: 0 }]);
+  const timeless = (key: string, value: unknown): unknown =>
+    key === "retry" && isRecord(value) ? { ...value, at: 0 } : value;
+  const mark = JSON.stringify(meta.__durable__, timeless);
+  return JSON.stringify([role, content, { ...meta, __durable__: mark }]);
+}
 
 const named = (steps: readonly Step[]): string =>
   steps.map(({ role, content }) => `${role} ${JSON.stringify(content.slice(0, 60))}`).join(", ");

@@ -8,6 +8,7 @@ import {
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { WorkflowError, messageOf } from "../contract/error.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 
 /** An answer to a waiting thread: its text, which may be JSON; or the content and meta of the `__input__` step. */
@@ -49,7 +50,7 @@ export type ThreadOutcome = { steps: Step[] } & Ending;
  * Drives a workflow in memory as the engine does: every step is checked and kept as its JSON before
  * the next is asked for, the thread ends with its maxRounds-th step, a `__wait__` gets the next
  * answer as an `__input__` step, an abort of `signal` ends it at once. Unlike the engine it checks no
- * answer against a schema and lets no wait expire. Never rejects for what the workflow does.
+ * answer against a schema, lets no wait expire, and every sleep end at once. Never rejects for what the workflow does.
  *
  *     const { steps, status } = await runThread(run, { prompt: "fix it", answers: ["yes"] });
  */
@@ -110,7 +111,7 @@ class TestThread {
     const sent = asks ? this.#answer(last) : undefined;
     if (asks && !sent) return { status: "waiting", wait: last };
     if (this.steps.length < this.#maxRounds) return { sent };
-    const summary = `stopped after ${this.steps.length} steps`;
+    const summary = `stopped at ${this.steps.length} steps`;
     return { status: "completed", reason: "maxRounds", result: { returnCode: 0, summary } };
   }
 
@@ -142,10 +143,18 @@ class TestThread {
 
   /** Commits the next answer, if there is one. */
   #answer(wait: Step): Step | undefined {
+    const { for: what } = wait.meta;
+    if (sleepsUntil(wait) !== null) {
+      return this.#keep({
+        role: INPUT,
+        content: "",
+        meta: { for: what, timedOut: true, sleep: true },
+      });
+    }
     const { answers = [] } = this.#options;
     const given = typeof answers === "function" ? answers(wait) : answers[this.#answered];
     this.#answered += 1;
-    return given === undefined ? undefined : this.#keep(inputOf(given, wait.meta.for));
+    return given === undefined ? undefined : this.#keep(inputOf(given, what));
   }
 }
 

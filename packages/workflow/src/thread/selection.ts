@@ -2,8 +2,11 @@ import { INPUT, type Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { InputRequest } from "../control/control.ts";
-import { readLog } from "../log/log.ts";
+import { wakesAt } from "../contract/wait.ts";
+import { readLast, readLog } from "../log/log.ts";
+import { isEnd } from "../log/record.ts";
 import { diskError } from "../storage/disk-error.ts";
+import { ifThere } from "../storage/files.ts";
 import { dataPath, loggedHashes, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import type { ThreadRef } from "./thread.ts";
@@ -136,5 +139,21 @@ export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: Input
     return log.kind === "thread" && takenIds(log.steps).includes(id);
   } catch (error) {
     throw diskError(error, "read", path);
+  }
+}
+
+/** When a thread that nobody drives wakes, in milliseconds since the epoch; null when it does not. @throws the system's error. */
+export function wakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
+  const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
+  if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
+  return wakesAt(last.record);
+}
+
+/** The same; null also for what can't be read, which can't be woken either. */
+export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
+  try {
+    return wakingTime(root, ref);
+  } catch {
+    return null;
   }
 }

@@ -29,7 +29,10 @@ describe("a thread's status", () => {
       for (const worker of lives) {
         expect(statusOf({ ...open, end: end(reason, code) }, worker)).toEqual({
           status: status as "completed",
-          result: { returnCode: code, summary: "" },
+          result: {
+            ...{ returnCode: code, summary: "" },
+            ...(reason === "maxRounds" && { reason }),
+          },
           ...(status === "failed" && { error: null }),
         });
       }

@@ -1,7 +1,9 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import type { AttemptError } from "../contract/event.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
-import type { Break, EndRecord, FailureRecord, LogFacts } from "../log/record.ts";
+import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "../log/record.ts";
 
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];
@@ -17,8 +19,20 @@ export const statuses: readonly Status[] = [
   "corrupt",
 ];
 
-/** What a thread that has ended returned: its summary, or the message of its failure. */
-export type ThreadResult = { returnCode: number; summary: string };
+/**
+ * What a thread that has ended returned: its summary, or the message of its failure. With the `reason` it returned
+ * nothing: it was stopped, for it had as many steps as it may have.
+ */
+export type ThreadResult = { returnCode: number; summary: string; reason?: "maxRounds" };
+
+/** Why a thread failed, with the message. */
+export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
+
+/** Why a thread failed; null for one that did not, or returned another code than 0. */
+export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
+  state.status === "failed" && state.error
+    ? { message: state.result.summary, ...state.error }
+    : null;
 
 /** The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread. */
 export type ThreadStatus =
@@ -49,16 +63,23 @@ export type ThreadView = ThreadStatus & {
 /** Which thread a fork was made of, and how many of its steps it keeps. */
 export type ForkFrom = { threadId: string; steps: number };
 
+/** What a start record says of that; null for no fork. */
+export const forkFromIn = ({ forkFrom }: StartRecord): ForkFrom | null =>
+  forkFrom ? { threadId: forkFrom.threadId, steps: forkFrom.steps } : null;
+
 /** A thread as `thread --json` and the HTTP API show it: what its status lacks is null. */
 export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
   status: Status;
   result: ThreadResult | null;
+  /** Only of one that failed by an error. */
+  error?: ThreadFailure;
   pid: number | null;
 };
 
 /** The form in which a thread is shown to other programs. */
 export function threadJson(view: ThreadView): ThreadJson {
   const { threadId, workflow, hash, status, prompt, params, maxRounds, createdAt } = view;
+  const error = failureOf(view);
   return {
     threadId,
     workflow,
@@ -70,20 +91,24 @@ export function threadJson(view: ThreadView): ThreadJson {
     createdAt,
     steps: view.steps,
     result: "result" in view ? view.result : null,
+    ...(error && { error }),
     forkFrom: view.forkFrom,
     pid: "pid" in view ? view.pid : null,
   };
 }
 
-/** A line of `threads --json`; `steps` is their number. */
+/** A line of `threads --json`; `steps` is their number. With the `reason` it was stopped at so many steps. */
 export type ThreadRow = {
   threadId: string;
   workflow: string;
   hash: string;
   status: Status;
+  reason?: "maxRounds";
   steps: number;
   createdAt: number;
   updatedAt: number;
+  /** Until when it sleeps, in milliseconds since the epoch; absent when it does not. */
+  sleepingUntil?: number;
 };
 
 /** A line of `ps --json`. */
@@ -96,6 +121,8 @@ export type LiveRow = {
   steps: number;
   role: string | null;
   elapsedMs: number;
+  /** Until when it sleeps, in milliseconds since the epoch. */
+  sleepingUntil?: number;
 };
 
 /** What a live worker reports of a thread that it drives. */
@@ -114,15 +141,21 @@ export function statusOf({ broken, end, last }: LogFacts, live: LiveFacts | null
   return { status: "interrupted" };
 }
 
-/** Whether a thread with this status goes on without anyone's doing, so that it makes sense to wait for it. */
+/** Whether a thread with this status has a worker that drives it. */
 export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
+
+/** Whether a thread in this state goes on without anyone's doing: it runs, or is paused or asleep. */
+export const goesOn = (state: ThreadStatus): boolean =>
+  isMoving(state.status) || (state.status === "waiting" && sleepsUntil(state.question) !== null);
 
 /** The status of a thread whose log has its end. */
 export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
-  const result = { returnCode: meta.returnCode, summary: content };
+  const result: ThreadResult = { returnCode: meta.returnCode, summary: content };
   if (meta.reason === "killed") return { status: "killed", result };
   const isDone = meta.reason === "returned" && meta.returnCode === 0;
-  if (isDone || meta.reason === "maxRounds") return { status: "completed", result };
+  if (isDone) return { status: "completed", result };
+  if (meta.reason === "maxRounds")
+    return { status: "completed", result: { ...result, reason: "maxRounds" } };
   return { status: "failed", result, error: meta.error ?? null };
 }
 

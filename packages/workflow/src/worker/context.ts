@@ -1,11 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import type { StackMapper } from "../bundle/source-map.ts";
+import { roleSchemasOf } from "../bundle/role-schemas.ts";
+import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
+import type { Bundle } from "../contract/contract.ts";
 import { eventsChannel } from "../contract/event.ts";
 import { uncurried } from "../contract/intrinsics.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
+import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
 import { system } from "../system/system.ts";
 
@@ -43,23 +46,44 @@ function currentAttempt(): string | null {
   return context ? (context.attempt ?? context.engine().attempt) : null;
 }
 
+/** What the engine of a thread needs of its async context and its debug log. */
+export const partsIn = (context: ThreadContext, bundle: Bundle, stacks: StackMapper) => ({
+  attempts: attemptsIn(context, stacks),
+  check: checkIn(context, bundle),
+  scope: <T>(fn: () => T): T => runInContext(context, fn),
+  note: (tag: string, content: string) => context.info.log(tag, content),
+});
+
 /** How the attempts of a thread are recorded: in its debug log, before what they publish. */
-export function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
+function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
   const { info } = context;
   const nextStep = () => context.engine().steps + 1;
   return {
     onStart: (id, payload) => info.start(id, payload, nextStep),
-    onEnd: (attempt, { outcome, error }) => {
-      const payload = { outcome, ...(error && { error: stacks.rewrite(error) }) };
+    onEnd: (attempt, payload) => {
       const type = "attempt_end";
       info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
+    rewrite: (error, role) => stacks.rewrite(error, role),
     takeBack: (id) => info.takeBack(id),
     enter: (id, fn) => runInContext({ ...context, attempt: id }, fn),
     current: currentAttempt,
     now: () => system.clock.now(),
   };
 }
+
+/** Warns in the debug log of a thread of steps that break the descriptor of its bundle. */
+const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorCheck =>
+  new DescriptorCheck(roleSchemasOf(bundle), (attempt, payload) =>
+    info.event({
+      tag: eventTag,
+      type: "step_warning",
+      stepID: null,
+      payload,
+      step: engine().steps,
+      ...(attempt !== undefined && { attempt }),
+    }),
+  );
 
 /** Records what workflows publish on the events' channel in the debug log of their thread. */
 export function recordEvents(): void {
@@ -95,3 +119,21 @@ const reservedTypes: ReadonlySet<string> = new Set([
   "attempt_start",
   "attempt_end",
 ]);
+
+/** The environments of threads: those that one shell starts share one copy. */
+export class SharedEnv {
+  readonly #own: Readonly<Record<string, string>>;
+  #last: { text: string; env: Readonly<Record<string, string>> } | null = null;
+
+  /** `own` is in the environment of each. */
+  constructor(own: Readonly<Record<string, string>>) {
+    this.#own = own;
+  }
+
+  with(given: Record<string, string>): Readonly<Record<string, string>> {
+    const env = { ...given, ...this.#own };
+    const text = JSON.stringify(env);
+    if (this.#last?.text !== text) this.#last = { text, env: Object.freeze(env) };
+    return this.#last.env;
+  }
+}

@@ -1,7 +1,15 @@
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
-import { type Bundle, INPUT, type JsonSchema, type Step, WAIT } from "../contract/contract.ts";
+import {
+  type Bundle,
+  INPUT,
+  type JsonSchema,
+  type Step,
+  WAIT,
+  type WorkflowOptions,
+} from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { wakesAt } from "../contract/wait.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 import {
   defaultMaxRounds,
@@ -32,6 +40,8 @@ import {
   type Writing,
 } from "../log/writer.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
+import { blobCopier, threadBlobs } from "../storage/blobs.ts";
+import { addDue } from "../storage/due.ts";
 import { makeFolder, removeQuietly, syncFolder } from "../storage/files.ts";
 import { waitForLock } from "../storage/lock.ts";
 import {
@@ -69,15 +79,19 @@ export function createLog(
   checkRecordSize(head.to - head.from);
   makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
+  const copyBlobs = fork && blobCopier(root, fork, { hash, threadId: request.threadId });
   const fill = (add: AddRecord) => {
     const addStep = (step: Step, text = recordText(textOf(step))) => {
       steps.push(step);
       add(text);
+      copyBlobs?.(step);
     };
     add(head);
     if (fork && source) copySteps(source.path, fork, addStep);
     const { input } = fork ?? request;
     if (input) addStep(inputStep(input));
+    const at = wakesAt(steps.at(-1) ?? null);
+    if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
   };
   return { start, writer: LogWriter.create(path, fill, writing), steps };
 }
@@ -87,6 +101,16 @@ function makeFolderOnce(folder: string, { made }: Writing): void {
   if (made?.has(folder) && system.files.exists(folder)) return;
   makeFolder(folder);
   made?.add(folder);
+}
+
+/** The second argument of a thread's `run`, but for what its engine adds. */
+export function optionsOf(
+  root: Root,
+  { hash, threadId, forkFrom, parameters: { options } }: StartRecord,
+  env: WorkflowOptions["env"],
+): WorkflowOptions {
+  const blobs = threadBlobs(root, hash, threadId);
+  return { ...options, threadId, env, blobs, ...(forkFrom && { forkFrom }) };
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -257,8 +281,16 @@ function startRecord(
       ...(params === undefined ? {} : { params }),
     },
     timestamp: system.clock.now(),
-    ...(fork && { forkFrom: { threadId: fork.threadId, steps: keptBy(fork.keep) } }),
+    ...(fork && { forkFrom: forkFromOf(fork, source) }),
   };
+}
+
+function forkFromOf(
+  { threadId, keep }: ForkRequest,
+  source?: StartRecord,
+): StartRecord["forkFrom"] {
+  const origin = source?.forkFrom && (source.forkFrom.origin ?? source.forkFrom.threadId);
+  return { threadId, steps: keptBy(keep), ...(origin !== undefined && { origin }) };
 }
 
 function inputStep({ content, value, meta }: InputRequest): Step {

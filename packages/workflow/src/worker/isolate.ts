@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../storage/files.ts";
 import { currentContext } from "./context.ts";
 import type { Threads } from "./threads.ts";
@@ -43,9 +43,10 @@ export function capturePrints(): void {
   }
 }
 
-// Bun makes the real stream as soon as the property is looked at or defined, but not when it is set.
+// Bun makes the real stream as soon as the property is looked at or defined, but not when it is set; and every
+// lazy property of `process` where this is not done by an assignment.
 function replace(name: "stdout" | "stderr", stream: () => Writable): void {
-  Object.assign(process, { [name]: null });
+  (process as { stdout: unknown; stderr: unknown })[name] = null;
   Object.defineProperty(process, name, { configurable: true, enumerable: true, get: stream });
 }
 
@@ -94,8 +95,7 @@ export function catchCrashes(threads: Threads): void {
     try {
       const fail = currentContext()?.fail ?? threads.failOnly;
       if (fail) return fail(thrown);
-      const note = `nobody caught, in one of this worker's threads: ${messageOf(thrown)}`;
-      threads.noteAll("R5DM7YB2", note);
+      threads.noteUncaught(thrown);
     } catch {
       // By built-ins that a bundle has replaced it can't be said whose it is: the threads go on.
     }

@@ -2,20 +2,32 @@
  * The worker: the one process that runs all threads of one bundle hash. Its folder is `<root>/run`.
  *
  *     bun worker/main.ts <root> <hash> <idleMs>
+ *
+ * Without arguments it was prewarmed: it reads them from stdin, with its first request, and responds on stdout.
  */
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import type { Root } from "../storage/paths.ts";
+import { O_APPEND, O_WRONLY } from "../system/port.ts";
+import { readOrder, redirectPrints } from "../system/order.ts";
+import { markVariable } from "../system/prewarm.ts";
+import { openOwnFile } from "../storage/files.ts";
+import { type Root, workerLogPath } from "../storage/paths.ts";
 import { keepBuiltIns } from "./built-ins.ts";
 import { recordEvents } from "./context.ts";
 import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
-import { runWorker } from "./worker.ts";
+import { type FirstRequest, runWorker } from "./worker.ts";
 
 process.umask(0o077);
-const [root, hash, idleText] = process.argv.slice(2) as [Root, string, string];
-keepAwait();
-keepBuiltIns();
+const order = process.argv.length > 2 ? null : (readOrder() ?? process.exit(0));
+const [root, hash, idleText] = (order?.args ?? process.argv.slice(2)) as [Root, string, string];
 try {
-  runWorker({ root, hash, idleMs: Number(idleText) }, (threads) => {
+  const mark = process.env[markVariable] ?? "";
+  const first: FirstRequest | null = order && {
+    request: order.request,
+    respond: redirectPrints(openOwnFile(workerLogPath(root, hash), O_WRONLY | O_APPEND)),
+  };
+  runWorker({ root, hash, idleMs: Number(idleText), mark, first }, (threads) => {
+    keepAwait();
+    keepBuiltIns();
     guardExit();
     capturePrints();
     recordEvents();

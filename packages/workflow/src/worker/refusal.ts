@@ -1,4 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
+import type { Step, WaitMeta } from "../contract/contract.ts";
+import { sleepsUntil } from "../contract/wait.ts";
+import { sleeping } from "../engine/answer.ts";
 import type { InfoLog } from "../log/info.ts";
 
 /** Why a log is not continued, where that has nothing to do with the disk. */
@@ -21,8 +24,9 @@ export function hadEnded(threadId: string): never {
   throw refuse("THREAD_ENDED", threadId, "has ended");
 }
 
-/** The error that a thread waits, and an answer is needed. */
-export function waits(threadId: string): WorkflowError {
+/** The error that a thread waits: it sleeps, or an answer is needed. */
+export function waiting(threadId: string, last: Step | null): WorkflowError {
+  if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
   const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }

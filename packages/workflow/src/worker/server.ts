@@ -1,6 +1,12 @@
 import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
-import { answerRequest, removeRequest, resumeRequest, startRequest } from "../control/requests.ts";
+import {
+  answerRequest,
+  removeRequest,
+  resumeRequest,
+  startRequest,
+  wakeRequest,
+} from "../control/requests.ts";
 import { removeFile } from "../storage/files.ts";
 import { checkThreadId } from "../storage/paths.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
@@ -9,41 +15,46 @@ import { withOwnBuiltIns } from "./built-ins.ts";
 import { workerClosing } from "./refusal.ts";
 import type { Threads } from "./threads.ts";
 
-export type ControlServer = {
-  /** How many requests are being answered. */
-  readonly pending: number;
-  /** Takes the socket away and answers no more requests: their senders start another worker. */
-  close(): void;
-};
-
 const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 409 };
 
-/** Serves the control socket. The caller holds the hash's lock, so a socket that is there is a dead one. */
-export function serveControl(path: string, threads: Threads, onChange: () => void): ControlServer {
-  let pending = 0;
-  let closing = false;
-  removeFile(path);
-  system.sockets.listen(path, async (request) => {
-    if (closing) return failure(workerClosing());
-    pending += 1;
+/** The control socket of a worker, which holds the hash's lock: a socket that is there before is a dead one. */
+export class ControlServer {
+  readonly #path: string;
+  readonly #threads: Threads;
+  readonly #onChange: () => void;
+  #isClosing = false;
+
+  /** How many requests are being answered. */
+  pending = 0;
+
+  /** Listens; `onChange` is called after each request. */
+  constructor(path: string, threads: Threads, onChange: () => void) {
+    this.#path = path;
+    this.#threads = threads;
+    this.#onChange = onChange;
+    removeFile(path);
+    system.sockets.listen(path, (request) => this.answer(request));
+  }
+
+  /** Answers a request, however it came. Never rejects. */
+  async answer(request: SocketRequest): Promise<SocketResponse> {
+    if (this.#isClosing) return failure(workerClosing());
+    this.pending += 1;
     try {
-      return reply((await withOwnBuiltIns(() => answer(request, threads))) ?? {}, 200);
+      return reply((await withOwnBuiltIns(() => answer(request, this.#threads))) ?? {}, 200);
     } catch (error) {
       return failure(error);
     } finally {
-      pending -= 1;
-      onChange();
+      this.pending -= 1;
+      this.#onChange();
     }
-  });
-  return {
-    get pending() {
-      return pending;
-    },
-    close() {
-      closing = true;
-      system.files.remove(path);
-    },
-  };
+  }
+
+  /** Takes the socket away and answers no more requests: their senders start another worker. */
+  close(): void {
+    this.#isClosing = true;
+    system.files.remove(this.#path);
+  }
 }
 
 function failure(error: unknown): SocketResponse {
@@ -57,6 +68,7 @@ const reply = (value: unknown, status: number): SocketResponse => ({
 });
 
 async function answer({ method, path, body = "" }: SocketRequest, threads: Threads) {
+  if (method === "POST" && path === "/wake") return threads.wake(wakeRequest(body));
   const [, noun, id, verb, ...rest] = path.split("/");
   if (noun !== "threads" || rest.length > 0) throw noSuchRequest(method, path);
   const route = `${method} ${id === undefined ? "" : ":id"}${verb ? `/${verb}` : ""}`;

@@ -1,5 +1,5 @@
-import { join } from "node:path";
-import { StackMapper } from "../bundle/source-map.ts";
+import { withStrictSchemas } from "../bundle/role-schemas.ts";
+import { StackMapper } from "../bundle/stack.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { OwnMap, OwnSet } from "../contract/own-collections.ts";
@@ -13,35 +13,31 @@ import type {
   Started,
   StartRequest,
   Surroundings,
+  WakeRequest,
+  WokenHere,
 } from "../control/control.ts";
 import { isOver } from "../engine/answer.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
+import { errorLine, errorOf } from "../engine/failure.ts";
 import { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
-import {
-  bundlePath,
-  dataPath,
-  infoPath,
-  mapPath,
-  namesIn,
-  type Root,
-  threadsDir,
-  valuesPath,
-} from "../storage/paths.ts";
-import { removeFile, syncFolder } from "../storage/files.ts";
+import { infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
-import { hadEnded, recordRefusal, refusals, refuse, waits, workerClosing } from "./refusal.ts";
-import { attemptsIn, runInContext, type ThreadContext } from "./context.ts";
+import { hadEnded, recordRefusal, refusals, refuse, waiting, workerClosing } from "./refusal.ts";
+import { dueOf, forgetDue, isDue, removeLogs, surroundingsFor, wakeDue } from "./wake.ts";
+import type { Orphans } from "./orphans.ts";
+import { partsIn, type SharedEnv, type ThreadContext } from "./context.ts";
 import {
   type CreatedThread,
   checkParams,
   compileForAnswer,
   createLog,
   isCreated,
+  optionsOf,
   roundsOf,
   startedBefore,
   type TakenOver,
@@ -54,6 +50,10 @@ export type ThreadsParts = {
   hash: string;
   /** Whether the worker before this one was lost, or left a log that failed to sync. */
   followsLost: boolean;
+  /** What a lost worker had left running: nothing is driven before it is ended. `load` waits for it. */
+  orphans: Orphans;
+  /** The environment of its threads, which has the mark of the processes that this worker starts. */
+  env: SharedEnv;
   load: () => Promise<Bundle>;
   writing: Writing;
   /** Notes for a forced kill which threads are being driven. */
@@ -71,6 +71,9 @@ type Live = {
   gone: Promise<void>;
 };
 
+/** For a thread that continues within so many milliseconds its worker stays. */
+const soonMs = 15 * 60_000;
+
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
@@ -78,7 +81,6 @@ export class Threads {
   readonly #stacks: StackMapper;
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
-  #env: { text: string; env: Readonly<Record<string, string>> } | null = null;
   /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
   readonly #driven = new OwnSet<string>();
   readonly #unsynced = new OwnSet<string>();
@@ -86,21 +88,20 @@ export class Threads {
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
-    this.#parts = parts;
-    const { root, hash } = parts;
-    this.#stacks = new StackMapper(
-      { bundle: bundlePath(root, hash), map: mapPath(root, hash) },
-      hash,
-    );
+    this.#parts = { ...parts, load: () => withStrictSchemas(parts.load()) };
+    this.#stacks = new StackMapper(parts.root, parts.hash);
   }
 
   /**
-   * Whether any thread runs, is paused, or waits for an answer that must come in time: one that waits
-   * for ever lets its worker exit.
+   * Whether any thread runs, is paused, or continues soon without an answer: one that waits or sleeps for
+   * longer lets its worker exit.
    */
   get busy(): boolean {
     let busy = false;
-    this.#live.forEach(({ engine }) => (busy ||= engine.status !== "waiting" || engine.timed));
+    const soon = system.clock.now() + soonMs;
+    const staysFor = ({ status, wakesAt }: ThreadEngine): boolean =>
+      status !== "waiting" || (wakesAt !== null && wakesAt <= soon);
+    this.#live.forEach(({ engine }) => (busy ||= staysFor(engine)));
     return busy;
   }
 
@@ -112,14 +113,12 @@ export class Threads {
   list(): LiveThread[] {
     const now = system.clock.elapsed();
     const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
-    return driven.map(([threadId, { engine, workflow, since }]) => ({
-      threadId,
-      workflow,
-      status: engine.status,
-      role: engine.last?.role ?? null,
-      steps: engine.steps,
-      elapsedMs: Math.round(now - since),
-    }));
+    return driven.map(([threadId, { engine, workflow, since }]) => {
+      const { status, last, steps, sleepsUntil } = engine;
+      const elapsedMs = Math.round(now - since);
+      const sleep = sleepsUntil === null ? {} : { sleepingUntil: sleepsUntil };
+      return { threadId, workflow, status, role: last?.role ?? null, steps, elapsedMs, ...sleep };
+    });
   }
 
   async start(request: StartRequest): Promise<Started> {
@@ -128,19 +127,19 @@ export class Threads {
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
-    const begin = () => withOwnBuiltIns(() => this.#begin(bundle, request));
+    const orphans = await this.#parts.orphans.besideFork(root, hash, request.fork?.hash);
+    const begin = () => withOwnBuiltIns(() => this.#begin(bundle, request, orphans));
     return request.isGiven ? withThreadId(root, threadId, begin) : begin();
   }
 
-  #begin(bundle: Bundle, request: StartRequest): Started {
+  #begin(bundle: Bundle, request: StartRequest, orphans?: Orphans["report"]): Started {
     const { root, hash } = this.#parts;
     const { threadId } = request;
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     if (request.isGiven && threadWithId(root, threadId)) {
       throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
     }
-    const created = this.#create(request, roundsOf(bundle));
-    this.#drive(bundle, created, request);
+    this.#drive(bundle, this.#create(request, roundsOf(bundle)), request, orphans);
     return { threadId, started: true };
   }
 
@@ -163,12 +162,12 @@ export class Threads {
       this.#parts.note(threadId, true);
       return { threadId };
     }
-    if (live?.engine.status === "waiting") throw waits(threadId);
+    if (live?.engine.status === "waiting") throw waiting(threadId, live.engine.last);
     if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     withOwnBuiltIns(() => this.#resumeFromLog(bundle, threadId, request));
-    return { threadId };
+    return { threadId, ...this.#parts.orphans.report };
   }
 
   #resumeFromLog(bundle: Bundle, threadId: string, request: ResumeRequest): void {
@@ -177,9 +176,27 @@ export class Threads {
     const last = taken.log.steps.at(-1);
     if (last?.role === WAIT && !isOver(last.meta as WaitMeta, system.clock.now())) {
       void taken.writer.close();
-      throw waits(threadId);
+      throw waiting(threadId, last);
     }
     this.#driveAgain(bundle, taken, request);
+  }
+
+  /** Wakes the threads that are due; what nobody drives continues with these surroundings. */
+  async wake(request: WakeRequest): Promise<WokenHere> {
+    const { root, hash } = this.#parts;
+    const bundle = await this.#parts.load();
+    return await wakeDue(root, hash, async (due) => {
+      await this.#find(due.threadId);
+      // Another request may have begun to drive it meanwhile.
+      if (!this.#live.has(due.threadId)) {
+        withOwnBuiltIns(() => {
+          const own = isDue(root, due) ? surroundingsFor(root, due, request) : null;
+          const taken = own && this.#takeOver(due.threadId, own);
+          if (own && taken) this.#driveAgain(bundle, taken, own);
+        });
+      }
+      return (await this.#live.get(due.threadId)?.engine.wake()) ?? false;
+    });
   }
 
   async pause(threadId: string): Promise<Controlled> {
@@ -195,19 +212,22 @@ export class Threads {
 
   async kill(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (live) await live.engine.kill();
-    else {
-      const taken = withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} }));
-      const { writer } = taken ?? hadEnded(threadId);
-      this.#ending.add(threadId);
-      try {
-        await writer.append(textOf(killed(system.clock.now())));
-      } finally {
-        await this.#close(threadId, writer);
-        this.#ending.delete(threadId);
-      }
+    if (live) {
+      await live.engine.kill();
+      return { threadId };
     }
-    return { threadId };
+    await this.#parts.orphans.ended;
+    const { writer, log } =
+      withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} })) ?? hadEnded(threadId);
+    this.#ending.add(threadId);
+    try {
+      await writer.append(textOf(killed(system.clock.now())));
+      await forgetDue({ ...this.#parts, threadId, writer }, log.steps.at(-1) ?? null);
+    } finally {
+      await this.#close(threadId, writer);
+      this.#ending.delete(threadId);
+    }
+    return { threadId, ...this.#parts.orphans.report };
   }
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
@@ -233,13 +253,8 @@ export class Threads {
       await live.engine.kill();
       await live.gone;
     }
-    const { root, hash } = this.#parts;
     this.#checkOpen(threadId);
-    const isThere = isCreated(root, hash, threadId);
-    // Whoever has removed it may have ended before that was durable.
-    if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
-    if (!isThere) throw notFound(threadId);
-    withOwnBuiltIns(() => this.#unlink(threadId));
+    withOwnBuiltIns(() => removeLogs(this.#parts.root, this.#parts.hash, threadId));
     return { threadId };
   }
 
@@ -259,35 +274,37 @@ export class Threads {
     return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
-  /** Adds a line to the debug log of every thread that is driven. */
-  noteAll(tag: string, content: string): void {
-    this.#live.forEach(({ info }) => info.log(tag, content));
+  /** Adds what nobody caught to the debug log of every thread that is driven. */
+  noteUncaught(thrown: unknown): void {
+    const line = errorLine(errorOf(thrown, (error) => this.#stacks.rewrite(error)));
+    const content = `nobody caught, in one of this worker's threads: ${line}`;
+    this.#live.forEach(({ info }) => info.log("R5DM7YB2", content));
   }
 
   #drive(
     bundle: Bundle,
     { start, steps, writer }: CreatedThread,
     surroundings: Surroundings,
+    orphans?: Orphans["report"],
   ): InfoLog {
+    const { root, hash, env: environment } = this.#parts;
     const { threadId } = start;
-    const env = this.#shared(surroundings.env);
-    const mask = maskOf(env);
+    const env = environment.with(surroundings.env);
+    const mask = maskOf(env, surroundings.secrets);
     const info = this.#infoOf(threadId, mask);
     const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
     const context: ThreadContext = { threadId, info, attempt: null, engine: () => engine, fail };
-    const { forkFrom } = start;
     const { prompt, params } = start.parameters;
-    const options = { ...start.parameters.options, threadId, env, ...(forkFrom && { forkFrom }) };
+    const options = optionsOf(root, start, env);
     const engine = new ThreadEngine(
       { run: bundle.run, prompt, steps, params, options },
       {
         log: { append: (record) => (info.flushEvents(), writer.append(record)) },
-        attempts: attemptsIn(context, this.#stacks),
-        scope: (fn) => runInContext(context, fn),
-        note: (tag, content) => info.log(tag, content),
+        ...partsIn(context, bundle, this.#stacks),
         onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
         judge: compileForAnswer,
         mask,
+        due: dueOf({ root, hash, threadId, writer }, this.#parts.writing.made),
         onWait: () => this.#parts.onChange(),
         now: () => system.clock.now(),
         closingMs: 5_000,
@@ -299,7 +316,7 @@ export class Threads {
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     this.#parts.note(threadId, true);
-    const payload = { pid: system.processes.pid, steps: steps.length };
+    const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
     info.event({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     engine.start();
     this.#parts.onChange();
@@ -338,7 +355,7 @@ export class Threads {
     if (taken.log.steps.at(-1)?.role !== WAIT) {
       void taken.writer.close();
       const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
-      const info = this.#infoOf(threadId, maskOf(request.env));
+      const info = this.#infoOf(threadId, maskOf(request.env, request.secrets));
       recordRefusal(info, null, refused.message, taken.log.steps.length + 1);
       info.close();
       throw refused;
@@ -347,7 +364,7 @@ export class Threads {
   }
 
   #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
-    const info = this.#drive(bundle, { ...log, writer }, request);
+    const info = this.#drive(bundle, { ...log, writer }, request, this.#parts.orphans.report);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
   }
 
@@ -377,24 +394,7 @@ export class Threads {
     }
   }
 
-  #unlink(threadId: string): void {
-    const { root, hash } = this.#parts;
-    const folder = threadsDir(root, hash);
-    for (const path of [dataPath, infoPath, valuesPath]) removeFile(path(root, hash, threadId));
-    for (const name of namesIn(folder)) {
-      if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
-    }
-    syncFolder(folder);
-  }
-
   #writing({ durability }: Surroundings): Writing {
     return durability === "os" ? { ...this.#parts.writing, syncer: null } : this.#parts.writing;
-  }
-
-  // Threads that one shell starts share one copy of its environment.
-  #shared(env: Record<string, string>): Readonly<Record<string, string>> {
-    const text = JSON.stringify(env);
-    if (this.#env?.text !== text) this.#env = { text, env: Object.freeze(env) };
-    return this.#env.env;
   }
 }

@@ -14,6 +14,22 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+test("a process that has ended and that its parent has not waited for is none", async () => {
+  // What becomes of the shell never waits for what the shell has started.
+  const parent = Bun.spawn(["sh", "-c", "sleep 60 & echo $!; exec sleep 60"], { stdout: "pipe" });
+  const { value } = await parent.stdout.getReader().read();
+  const pid = Number.parseInt(new TextDecoder().decode(value), 10);
+  const identity = identify(pid);
+  expect(identity && isAlive(identity)).toBe(true);
+  process.kill(pid, "SIGKILL");
+  for (let tries = 0; identify(pid) !== null && tries < 500; tries += 1) await Bun.sleep(10);
+  expect(identify(pid)).toBeNull();
+  // It is still there for its parent.
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  parent.kill("SIGKILL");
+  await parent.exited;
+});
+
 describe("the holder file", () => {
   test("says who holds the lock and what it drives", () => {
     const holder = new WorkerInfoFile(path);

@@ -6,8 +6,16 @@ import { system } from "../system/system.ts";
 
 const longestFile = 1024 * 1024 * 1024;
 
-/** What `run/<hash>.holder` records: who took the lock, what it drives, and whether it ever drove anything. */
-export type WorkerInfo = { identity: ProcessIdentity; live: string[]; drove: boolean };
+/**
+ * What `run/<hash>.holder` records: who took the lock, what it drives, whether it ever drove anything; and the marks
+ * with which processes may run that nobody waits for any more, should it have been lost.
+ */
+export type WorkerInfo = {
+  identity: ProcessIdentity;
+  live: string[];
+  drove: boolean;
+  marks: string[];
+};
 
 /**
  * The worker's own record, for the one case in which it can't be asked: `kill --force`. It proves
@@ -19,19 +27,24 @@ export class WorkerInfoFile {
    * Which logs are concerned nobody knows: who follows a lost worker leaves its own file too.
    */
   readonly followsLost: boolean;
+  /** The marks of the workers before this one that were lost. */
+  readonly lostMarks: readonly string[];
   readonly #path: string;
 
-  constructor(path: string) {
+  constructor(path: string, mark = "") {
     this.#path = path;
     const { files, processes } = system;
     const { pid } = processes;
     const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
-    const before = readWorkerInfo(path)?.identity.bootId ?? identity.bootId;
-    this.followsLost = files.exists(path) && before === identity.bootId;
+    const before = readWorkerInfo(path);
+    this.followsLost =
+      files.exists(path) && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
+    this.lostMarks = this.followsLost ? (before?.marks ?? []) : [];
     // There is a file at any time: were this worker lost now, the next must see that one was.
     const aside = asideName(path);
     try {
-      write(aside, JSON.stringify(identity), O_WRONLY | O_CREAT | O_EXCL);
+      const marks = [...this.lostMarks, mark].filter(Boolean);
+      write(aside, JSON.stringify({ ...identity, marks }), O_WRONLY | O_CREAT | O_EXCL);
       files.rename(aside, path);
     } catch (error) {
       throw diskError(error, "write", path);
@@ -40,10 +53,19 @@ export class WorkerInfoFile {
 
   /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
   note(threadId: string, live: boolean): void {
+    this.#append(`${live ? "+" : "-"}${threadId}`);
+  }
+
+  /** Notes that what runs with a mark need not be ended: it has been, or its worker was not lost. */
+  forget(marks: readonly string[]): void {
+    for (const mark of marks) this.#append(`=${mark}`);
+  }
+
+  #append(line: string): void {
     try {
-      write(this.#path, `${live ? "+" : "-"}${threadId}`, O_WRONLY | O_APPEND);
+      write(this.#path, line, O_WRONLY | O_APPEND);
     } catch {
-      // Without the note a forced kill leaves the thread interrupted; nothing is lost.
+      // Without the note a forced kill leaves a thread interrupted, or a mark is looked for again; nothing is lost.
     }
   }
 
@@ -58,13 +80,21 @@ const write = (path: string, line: string, flags: number): void =>
 /** Reads a worker's info; null when there is none that can be read. */
 export function readWorkerInfo(path: string): WorkerInfo | null {
   try {
-    const text = new TextDecoder().decode(readOwnFile(path, longestFile) ?? undefined);
+    const bytes = readOwnFile(path, longestFile);
+    if (bytes === null) return null;
+    const text = new TextDecoder().decode(bytes);
     const [first = "", ...notes] = text.split("\n");
-    const identity = JSON.parse(first) as ProcessIdentity | null;
-    if (!Number.isInteger(identity?.pid) || !identity) return null;
+    const record = JSON.parse(first) as (ProcessIdentity & { marks?: string[] }) | null;
+    if (!Number.isInteger(record?.pid) || !record) return null;
+    const { marks = [], ...identity } = record;
     const last = new Map(notes.filter(Boolean).map((note) => [note.slice(1), note[0]]));
     const live = [...last.keys()].filter((threadId) => last.get(threadId) === "+");
-    return { identity, live, drove: notes.some((note) => note.startsWith("+")) };
+    return {
+      identity,
+      live,
+      drove: notes.some((note) => note.startsWith("+")),
+      marks: marks.filter((mark) => !notes.includes(`=${mark}`)),
+    };
   } catch {
     return null;
   }

@@ -6,8 +6,12 @@ import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
+import type { SocketRequest, SocketResponse } from "../system/port.ts";
+import { markVariable } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
-import { type ControlServer, serveControl } from "./server.ts";
+import { SharedEnv } from "./context.ts";
+import { Orphans } from "./orphans.ts";
+import { ControlServer } from "./server.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
@@ -17,24 +21,37 @@ const busyCode = 75;
 /** How long a worker that has let everything go still refuses the requests that were on their way to it. */
 const lingerMs = 250;
 
-export type WorkerOptions = { root: Root; hash: string; idleMs: number };
+/** `mark` is what its environment has of {@link markVariable}, which the processes that it starts inherit. */
+export type WorkerOptions = {
+  root: Root;
+  hash: string;
+  idleMs: number;
+  mark?: string;
+  first?: FirstRequest | null;
+};
+
+/** A request that a worker is started with, and what takes the response to it. */
+export type FirstRequest = { request: SocketRequest; respond: (response: SocketResponse) => void };
 
 /**
  * Runs the worker of a hash in this process, until it exits. It takes the hash's lock or exits with 75; serves
  * the control socket; and exits automatically when it has had nothing to run for `idleMs` milliseconds. It loads the
  * bundle at once, and again for each request that needs one that could not be loaded: that is then its answer.
  *
- * All of its state is in this call. `isolate` is called once, before a bundle is loaded: what a bundle may do to
+ * All of its state is in this call. `isolate` is called once, before a bundle's top level runs: what a bundle may do to
  * the process that it shares is then kept from others.
  */
 export function runWorker(
-  { root, hash, idleMs }: WorkerOptions,
+  { root, hash, idleMs, mark = "", first = null }: WorkerOptions,
   isolate: (threads: Threads) => void,
 ): void {
   const lock = takeLock(lockPath(root, hash), 0);
   if (!lock) system.processes.exit(busyCode);
 
-  const info = new WorkerInfoFile(workerInfoPath(root, hash));
+  const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
+  // Nothing is driven beside what a lost worker has left.
+  const { lostMarks } = info;
+  const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
   let bundle: Promise<Bundle> | null = null;
   let cancelRest: (() => void) | null = null;
   let server: ControlServer | null = null;
@@ -45,6 +62,8 @@ export function runWorker(
     root,
     hash,
     followsLost: info.followsLost,
+    orphans,
+    env: new SharedEnv(mark === "" ? {} : { [markVariable]: mark }),
     load,
     writing: durableWriting(),
     note: (threadId, live) => info.note(threadId, live),
@@ -52,9 +71,11 @@ export function runWorker(
   });
 
   system.processes.onStop(() => void close());
-  server = serveControl(join(runDir(root), socketName(hash)), threads, rest);
+  // Who reads the log of a thread, and finds nobody listening, takes it for interrupted: this comes first.
+  server = new ControlServer(join(runDir(root), socketName(hash)), threads, rest);
   // The request that this worker was started for is on its way. Should this fail, its own load reports it.
   void load().catch(() => undefined);
+  if (first) void server.answer(first.request).then(first.respond);
   rest();
 
   function load(): Promise<Bundle> {
@@ -66,9 +87,12 @@ export function runWorker(
   }
 
   async function prepare(): Promise<Bundle> {
-    if (!isIsolated) isolate(threads);
-    isIsolated = true;
-    return Promise.race([loadBundle(root, hash), lateLoad(hash)]);
+    const isolateOnce = () => {
+      if (!isIsolated) isolate(threads);
+      isIsolated = true;
+    };
+    const loaded = orphans.ended.then(() => loadBundle(root, hash, isolateOnce));
+    return Promise.race([loaded, lateLoad(hash)]);
   }
 
   /** Arms the idle timer anew while there is nothing to run. */
@@ -94,7 +118,7 @@ export function runWorker(
         await threads.release();
         isReleased = true;
       },
-      () => info.followsLost || threads.hasUnsynced || info.remove(),
+      () => (info.followsLost || threads.hasUnsynced ? info.forget([mark]) : info.remove()),
       // A thread that is still driven keeps it until this process is gone.
       () => isReleased && lock?.release(),
       () => system.clock.sleep(lingerMs),

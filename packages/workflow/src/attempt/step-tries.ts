@@ -1,0 +1,33 @@
+import type { Step } from "../contract/contract.ts";
+import type { AttemptError } from "../contract/event.ts";
+import { isRecord } from "../contract/show.ts";
+import { readAmount } from "../contract/usage.ts";
+import type { Attempt, Retry } from "./attempt.ts";
+import { textOr } from "./spending.ts";
+
+/** The failed tries of durable steps, as their records show them. */
+export class StepTries {
+  readonly #tries = new Map<string, Retry[]>();
+
+  /** Takes a record and the attempt that committed it, which gets the tries before it at the same step. */
+  take(attempt: Attempt, { role, meta, timestamp: at }: Step): void {
+    const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
+    const key = `${readAmount(mark.member) ?? ""} ${role}`;
+    const before = this.#tries.get(key) ?? [];
+    const ofModels = attempt.retries.filter((retry) => retry.attempt === undefined);
+    attempt.retries = [...before, ...ofModels];
+    if (!isRecord(mark.retry)) return void this.#tries.delete(key);
+    const delayMs = readAmount(mark.retry.delayMs);
+    const error = attempt.error?.message ?? "";
+    this.#tries.set(key, [...before, { at, delayMs, error, attempt: attempt.attempt }]);
+  }
+}
+
+/** The failure that a durable step records when the workflow has caught it. */
+export function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
+  const mark = meta.__durable__;
+  const failure = isRecord(mark) ? mark.failure : undefined;
+  if (!isRecord(failure) || typeof failure.message !== "string") return null;
+  const { name, message, code } = failure;
+  return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
+}

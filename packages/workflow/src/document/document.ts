@@ -1,0 +1,80 @@
+import { WorkflowError } from "../contract/error.ts";
+import { readJson } from "./json.ts";
+import { type DocumentPath, type Read, Unreadable } from "./text.ts";
+import { readYaml } from "./yaml.ts";
+
+/** The most characters of a text. The YAML library needs seconds for more than it may have. */
+const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
+
+/** A position in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
+export type Position = { line: number; column: number };
+
+/** The value that a text holds, and the position of each of its parts. */
+export type ReadDocument = { document: unknown; positionOf: (path: DocumentPath) => Position };
+
+/**
+ * Reads a document. `file` is named in messages, and is YAML when its name ends in `.yaml` or `.yml`, else JSON.
+ * What is in the document is not checked. `positionOf` gives, for a path that the document does not have, the
+ * position of what it would be in.
+ *
+ * @throws WorkflowError `code`, as `file:line:column: message`.
+ */
+export function readDocument(text: string, file: string, code = "DOCUMENT_INVALID"): ReadDocument {
+  const kind = /\.ya?ml$/i.test(file) ? "YAML" : "JSON";
+  const positionAt = positionsIn(text);
+  try {
+    const { value, offsetOf } = parsed(text, kind);
+    return { document: value, positionOf: (path) => positionAt(offsetOf(path)) };
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    const { line, column } = positionAt(error.offset);
+    const first = error.first === undefined ? null : positionAt(error.first);
+    const earlier = first ? `, first in line ${first.line}, column ${first.column}` : "";
+    throw WorkflowError.failed(
+      code,
+      `${file}:${line}:${column}: ${error.message}${earlier}`,
+      `fix the file: it must be one ${kind} document`,
+    );
+  }
+}
+
+/** What is wrong with a part of a document. */
+export type DocumentProblem = { path: DocumentPath; message: string };
+
+/** Problems as `file:line:column: message`, in the order of the text. */
+export function locatedProblems(
+  problems: readonly DocumentProblem[],
+  file: string,
+  positionOf: ReadDocument["positionOf"],
+): string[] {
+  return problems
+    .map(({ path, message }) => ({ ...positionOf(path), message }))
+    .toSorted((one, other) => one.line - other.line || one.column - other.column)
+    .map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`);
+}
+
+function parsed(text: string, kind: keyof typeof longest): Read {
+  if (text.length > longest[kind]) {
+    const limit = `${longest[kind] / 1024 / 1024} Mi characters`;
+    throw new Unreadable(0, `the file is too large: ${kind} may have at most ${limit}`);
+  }
+  // The mark of UTF-8, and a space in its place so that the offsets stay.
+  const plain = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
+  if (plain.trim() === "") throw new Unreadable(0, "the file is empty");
+  return kind === "YAML" ? readYaml(plain) : readJson(plain);
+}
+
+/** Finds the positions of offsets. The lines are counted once, and only when one is asked for. */
+function positionsIn(text: string): (offset: number) => Position {
+  let starts: number[] | null = null;
+  return (offset) => {
+    starts ??= [0, ...Array.from(text.matchAll(/\r\n?|\n/g), (end) => end.index + end[0].length)];
+    let [low, high] = [0, starts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
+}

@@ -1,0 +1,88 @@
+import {
+  findNodeAtLocation,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
+import { messageOf } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import { checkKeys, deepestText, type DocumentPath, type Read, Unreadable } from "./text.ts";
+
+/** Reads JSON as the standard has it: no comments, no key twice. */
+export function readJson(text: string): Read {
+  checkDepth(text);
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { disallowComments: true });
+  const [error] = errors;
+  if (error) throw new Unreadable(error.offset, sentence(error, text));
+  if (!tree) throw new Unreadable(0, "the file is empty");
+  checkObjects(tree);
+  return { value: parsed(text), offsetOf: (path) => offsetIn(tree, path) };
+}
+
+// Before anything that calls itself for each level sees the text.
+function checkDepth(text: string): void {
+  let depth = 0;
+  for (const { 0: sign, index } of text.matchAll(/"(?:[^"\\\n]|\\.)*"?|[[\]{}]/g)) {
+    if (sign === "[" || sign === "{") depth += 1;
+    else if (sign === "]" || sign === "}") depth -= 1;
+    if (depth > deepestText) {
+      throw new Unreadable(index, `it is nested more than ${deepestText} deep`);
+    }
+  }
+}
+
+function checkObjects(tree: Node): void {
+  const waiting = [tree];
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    const children = node.children ?? [];
+    if (node.type === "object") {
+      const keys = children.flatMap((property) => property.children?.[0] ?? []);
+      checkKeys(keys.map(({ value, offset }) => [String(value), offset]));
+    }
+    for (const child of children) if (child.children) waiting.push(child);
+  }
+}
+
+// The tree would give `__proto__` a meaning.
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Unreadable(0, messageOf(error));
+  }
+}
+
+function offsetIn(tree: Node, path: DocumentPath): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = findNodeAtLocation(tree, path.slice(0, length));
+    if (node) return node.offset;
+  }
+  return tree.offset;
+}
+
+const expected: Readonly<Record<string, string>> = {
+  PropertyNameExpected: 'a key in " is expected',
+  ValueExpected: "a value is expected",
+  ColonExpected: 'a ":" is expected',
+  CommaExpected: 'a "," or the end of the object or array is expected',
+  CloseBraceExpected: 'a "}" is expected',
+  CloseBracketExpected: 'a "]" is expected',
+  EndOfFileExpected: "the end of the file is expected",
+  InvalidSymbol: "a value is expected",
+  InvalidNumberFormat: "this is no number",
+  InvalidCommentToken: "JSON has no comments",
+  UnexpectedEndOfComment: "JSON has no comments",
+  UnexpectedEndOfString: 'the text has no closing " in its line',
+  UnexpectedEndOfNumber: "the number has no end",
+  InvalidUnicode: "\\u must be followed by four hexadecimal digits",
+  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
+  InvalidCharacter: "the text has a control character that is not escaped",
+};
+
+function sentence({ error, offset, length }: ParseError, text: string): string {
+  const what = expected[printParseErrorCode(error)] ?? "this is no JSON";
+  if (offset >= text.trimEnd().length) return `${what}, and the file ends here`;
+  return `${what}, not ${show(text.slice(offset, offset + Math.min(length, 20)))}`;
+}

@@ -1,0 +1,32 @@
+import { show } from "../contract/show.ts";
+
+/** The keys and indexes that lead from a document to a part of it. */
+export type DocumentPath = readonly (string | number)[];
+
+/** A text's value, and where in the text (an offset) each part of it begins. */
+export type Read = { value: unknown; offsetOf: (path: DocumentPath) => number };
+
+/** A text that has no value: what is wrong, and where; `first` is where it began, for what stands twice. */
+export class Unreadable extends Error {
+  constructor(
+    readonly offset: number,
+    message: string,
+    readonly first?: number,
+  ) {
+    super(message);
+  }
+}
+
+export const deepestText = 500;
+
+/** Refuses a key that stands twice among those of one object. */
+export function checkKeys(keys: readonly (readonly [name: string, offset: number])[]): void {
+  const seen = new Map<string, number>();
+  for (const [name, offset] of keys) {
+    const first = seen.get(name);
+    if (first !== undefined) {
+      throw new Unreadable(offset, `the key ${show(name)} stands twice`, first);
+    }
+    seen.set(name, offset);
+  }
+}

@@ -1,0 +1,22 @@
+import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+
+/** The last moment that a date can be, in milliseconds since the epoch. */
+const latest = 8.64e15;
+
+/** How the moment of a sleep is found when it begins. @throws WorkflowError `BAD_SLEEP` (usage). */
+export function sleepTime(time: Duration | Date): () => number {
+  if (time instanceof Date) {
+    const at = time.getTime();
+    if (Number.isNaN(at)) throw badSleep("an invalid Date");
+    return () => at;
+  }
+  const ms = durationMs(time);
+  if (ms === null || Math.abs(ms) > latest / 2)
+    throw badSleep(typeof time === "string" ? show(time) : String(time));
+  return () => Date.now() + Math.ceil(ms);
+}
+
+const badSleep = (what: string): WorkflowError =>
+  WorkflowError.usage("BAD_SLEEP", `step.sleep can't take ${what}`, `${durationHint}, or a Date`);

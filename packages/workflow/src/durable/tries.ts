@@ -1,0 +1,226 @@
+import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { isPlainObject, kindOf, show } from "../contract/show.ts";
+import type { RoleOutput } from "../contract/contract.ts";
+import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
+
+/**
+ * How often the work of a step is tried, and when again. `attempts` counts the first one too. The delay before the
+ * second is `backoff`, one second without it, and doubles each time up to `maxDelay`, 100 times the backoff without
+ * it. `on` is which failures are tried again: those with one of these codes or names, or those for which the function
+ * is true; without it all but those that no further try can help.
+ */
+export type RetryPolicy = {
+  attempts: number;
+  backoff?: Duration;
+  maxDelay?: Duration;
+  on?: readonly string[] | ((failure: StepFailure) => boolean);
+};
+
+/** How the work of a step is done. After `timeout` its signal is aborted, and that attempt has failed. */
+export type StepOptions = { retry?: RetryPolicy; timeout?: Duration };
+
+/** Step options that were checked, in milliseconds. */
+export type Policy = {
+  attempts: number;
+  backoffMs: number;
+  maxDelayMs: number;
+  on: RetryPolicy["on"];
+  timeoutMs: number | null;
+};
+
+const once: Policy = {
+  attempts: 1,
+  backoffMs: 0,
+  maxDelayMs: 0,
+  on: undefined,
+  timeoutMs: null,
+};
+
+const mostAttempts = 1_000;
+const defaultBackoffMs = 1_000;
+const growth = 100;
+const yearMs = 365 * 86_400_000;
+/** The longest time that a timer takes. */
+const longestTimer = 2 ** 31 - 1;
+
+/** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
+export function policyOf(role: string, options: StepOptions | undefined): Policy {
+  if (options === undefined) return once;
+  const bad = (what: string, hint: string): never => {
+    const message = `step ${show(role)}: ${what}`;
+    throw WorkflowError.usage("BAD_STEP_OPTIONS", message, hint);
+  };
+  const known = (name: string, value: unknown, keys: readonly string[]) => {
+    if (!isPlainObject(value))
+      return bad(`${name} is ${kindOf(value)}, not an object`, `it may have ${keys.join(", ")}`);
+    const other = Object.keys(value).find((key) => !keys.includes(key));
+    if (other !== undefined) bad(`${name} has no ${show(other)}`, `it may have ${keys.join(", ")}`);
+  };
+  const ms = (name: string, value: unknown, least: number, most: number): number => {
+    const found = durationMs(value);
+    if (found !== null && found >= least && found <= most) return found;
+    const text = typeof value === "string" ? show(value) : String(value);
+    return bad(
+      `${name} can't be ${text}`,
+      `${durationHint}; ${least} ms to ${Math.floor(most / 86_400_000)} days`,
+    );
+  };
+  known("options", options, ["retry", "timeout"]);
+  const { retry, timeout } = options;
+  const timeoutMs = timeout === undefined ? null : ms("timeout", timeout, 1, longestTimer);
+  if (retry === undefined) return { ...once, timeoutMs };
+  known("retry", retry, ["attempts", "backoff", "maxDelay", "on"]);
+  const { attempts, backoff = defaultBackoffMs, maxDelay, on } = retry;
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts)
+    bad(
+      `retry.attempts can't be ${String(attempts)}`,
+      `a whole number from 1 to ${mostAttempts}, the first try included`,
+    );
+  const backoffMs = ms("retry.backoff", backoff, 0, yearMs);
+  const maxDelayMs =
+    maxDelay === undefined
+      ? Math.min(backoffMs * growth, yearMs)
+      : ms("retry.maxDelay", maxDelay, 0, yearMs);
+  if (maxDelayMs < backoffMs)
+    bad("retry.maxDelay is shorter than retry.backoff", "give a longer one, or leave it out");
+  const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
+  if (on !== undefined && typeof on !== "function" && !isList)
+    bad(`retry.on is ${kindOf(on)}`, 'a list of codes, such as ["RATE_LIMITED"], or a function');
+  return { attempts, backoffMs, maxDelayMs, on, timeoutMs };
+}
+
+/** A backoff of at least so many milliseconds is a sleep, which needs no process. */
+const longBackoffMs = 10_000;
+
+/** The tries of one step: how many have failed, and when the next one may begin. */
+export class Tries {
+  readonly #role: string;
+  readonly #policy: Policy;
+  /** Whether there were any, also those that a fork has copied. */
+  any = false;
+  #failed = 0;
+  #at = 0;
+  #delayMs = 0;
+  #attempt: string | undefined;
+
+  constructor(role: string, policy: Policy) {
+    this.#role = role;
+    this.#policy = policy;
+  }
+
+  /** When the next one may begin, in milliseconds since the epoch. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** How long the next one must wait, in milliseconds. */
+  get leftMs(): number {
+    return this.any ? Math.max(0, this.#at - Date.now()) : 0;
+  }
+
+  get mustSleep(): boolean {
+    return this.leftMs >= longBackoffMs;
+  }
+
+  /** A sleep until that moment is over; null when none is. */
+  wake(until: number | null): void {
+    if (until !== null && this.#at <= until) this.#at = 0;
+  }
+
+  /** The try before the next one, for its attempt. */
+  get after(): { attempt: string; delay_ms: number } | undefined {
+    const attempt = this.#attempt;
+    return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };
+  }
+
+  /** What the next one is, for people. */
+  get next(): string {
+    return `try ${this.#failed + 1} of ${this.#policy.attempts} of ${this.#role}`;
+  }
+
+  /** Takes the record of a failed try; false when it is the step's result. One that a fork has copied is not counted. */
+  take(record: RoleOutput, isCopied: boolean): boolean {
+    const found = tryOf(record);
+    if (found === null) return false;
+    this.any = true;
+    this.#failed = isCopied ? 0 : this.#failed + 1;
+    this.#at = found.at;
+    this.#delayMs = found.delayMs;
+    this.#attempt = record.attempt;
+    return true;
+  }
+
+  /** What the record of a try that has just failed has to say of the next one; null when there is none. */
+  failed(failure: StepFailure, attempt: string | undefined): FailedTry | null {
+    const { attempts, backoffMs, maxDelayMs } = this.#policy;
+    if (this.#failed + 1 >= attempts || !isRetried(failure, this.#policy.on)) return null;
+    this.any = true;
+    const delayMs = Math.min(backoffMs * 2 ** this.#failed, maxDelayMs);
+    this.#failed += 1;
+    this.#delayMs = delayMs;
+    this.#at = Date.now() + delayMs;
+    this.#attempt = attempt;
+    return { try: this.#failed, of: attempts, delayMs, at: this.#at };
+  }
+}
+
+/** The codes of what fails again however often it is tried. */
+const hopeless = new Set<unknown>(["BAD_STEP_VALUE", "BUDGET_EXCEEDED"]);
+
+function isRetried(failure: StepFailure, on: RetryPolicy["on"]): boolean {
+  const { name, code, cause } = failure;
+  if (hopeless.has(code)) return false;
+  if (typeof on === "function") return on(failure);
+  if (on !== undefined) return on.includes(name) || (code !== undefined && on.includes(code));
+  return !(cause instanceof Error && "retryable" in cause && cause.retryable === false);
+}
+
+/** Resolves after so many milliseconds; rejects when the signal is aborted. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/**
+ * Does work with a signal of its own that is aborted with the given one, and after a time, which is a failure at once,
+ * whatever the work does with the signal.
+ */
+export async function withTimeout<T>(
+  role: string,
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
+  const own = new AbortController();
+  const onAbort = (): void => own.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = WorkflowError.failed(
+        "STEP_TIMEOUT",
+        `step ${show(role)} took longer than ${ms} ms`,
+      );
+      reject(error);
+      own.abort(error);
+    }, ms);
+  });
+  try {
+    return await Promise.race([late, work(own.signal)]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

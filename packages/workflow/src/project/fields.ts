@@ -1,0 +1,128 @@
+import { dirname, relative, resolve } from "node:path";
+import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
+import { isPlainObject, kindOf, show } from "../contract/show.ts";
+import type { DocumentProblem } from "../document/document.ts";
+import { readJson } from "../document/json.ts";
+import { nearestName } from "../document/nearest.ts";
+import { type DocumentPath, Unreadable } from "../document/text.ts";
+import { checkWorkflowName } from "../storage/paths.ts";
+import { projectSchema } from "./schema.ts";
+
+/** What a project file may have. */
+export type ProjectFields = {
+  root?: string;
+  env?: string[];
+  workflows?: Record<string, string>;
+};
+
+const code = "PROJECT_INVALID";
+const keys = Object.keys(projectSchema.properties);
+
+/**
+ * The fields of a project file, or below a key of it; null when it does not have the key.
+ * @throws WorkflowError `PROJECT_INVALID` with file, line and column.
+ */
+export async function readFields(
+  file: string,
+  text: string,
+  key?: string,
+): Promise<ProjectFields | null> {
+  const value = valueOf(text);
+  if (value === unreadable) return await locate(file, text, []);
+  const fields = key === undefined ? value : isPlainObject(value) ? value[key] : undefined;
+  if (fields === undefined) return null;
+  const problems = problemsOf(fields, dirname(file));
+  if (problems.length === 0) return fields;
+  const base = key === undefined ? [] : [key];
+  const located = problems.map(({ path, message }) => ({ path: [...base, ...path], message }));
+  return await locate(file, text, located);
+}
+
+const unreadable = Symbol();
+
+function valueOf(text: string): unknown {
+  try {
+    return readJson(text).value;
+  } catch (error) {
+    if (error instanceof Unreadable) return unreadable;
+    throw error;
+  }
+}
+
+// Only now what reads YAML too is loaded.
+async function locate(
+  file: string,
+  text: string,
+  problems: readonly DocumentProblem[],
+): Promise<never> {
+  const { locatedProblems, readDocument } = await import("../document/document.ts");
+  const { positionOf } = readDocument(text, file, code);
+  const details = locatedProblems(problems, file, positionOf);
+  const [message = ""] = details;
+  const hint =
+    'a project file is {"root": "folder", "env": [".env"], "workflows": {"name": "file"}}, each of them optional';
+  throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
+}
+
+/** All that is wrong with the fields of the project in a folder. */
+function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
+  if (!isPlainObject(fields)) return mustBe("an object", fields, []);
+  const { $schema, root, env, workflows } = fields;
+  return [
+    ...Object.keys(fields).flatMap(unknownKey),
+    ...($schema === undefined ? [] : pathProblems($schema, ["$schema"])),
+    ...(root === undefined ? [] : rootProblems(root, folder)),
+    ...(env === undefined ? [] : envProblems(env)),
+    ...(workflows === undefined ? [] : workflowsProblems(workflows)),
+  ];
+}
+
+function unknownKey(key: string): DocumentProblem[] {
+  if (keys.includes(key)) return [];
+  const nearest = nearestName(key, keys);
+  const advice = nearest === null ? `there are ${keys.join(", ")}` : `did you mean ${nearest}?`;
+  return [{ path: [key], message: `the key ${show(key)} is not known; ${advice}` }];
+}
+
+function rootProblems(root: unknown, folder: string): DocumentProblem[] {
+  const problems = pathProblems(root, ["root"]);
+  if (problems.length > 0) return problems;
+  const [first] = relative(resolve(folder, String(root)), folder).split("/");
+  if (first === "..") return [];
+  const message = "the storage root can't be the project's own folder, or one above it";
+  return [{ path: ["root"], message }];
+}
+
+function envProblems(env: unknown): DocumentProblem[] {
+  if (!Array.isArray(env)) return mustBe("an array of files", env, ["env"]);
+  return env.flatMap((file: unknown, index) => pathProblems(file, ["env", index]));
+}
+
+function workflowsProblems(workflows: unknown): DocumentProblem[] {
+  if (!isPlainObject(workflows)) return mustBe("an object", workflows, ["workflows"]);
+  return Object.entries(workflows).flatMap(([name, file]) => {
+    const path = ["workflows", name];
+    return [...nameProblems(name, path), ...pathProblems(file, path)];
+  });
+}
+
+function nameProblems(name: string, path: DocumentPath): DocumentProblem[] {
+  try {
+    checkWorkflowName(name);
+    return [];
+  } catch (error) {
+    if (!isWorkflowError(error)) throw error;
+    return [{ path, message: `${messageOf(error)}: ${error.hint}` }];
+  }
+}
+
+function pathProblems(value: unknown, path: DocumentPath): DocumentProblem[] {
+  const isPath = typeof value === "string" && value !== "" && !value.includes("\0");
+  return isPath ? [] : mustBe("a path", value, path);
+}
+
+function mustBe(what: string, value: unknown, path: DocumentPath): DocumentProblem[] {
+  const named = path.length === 0 ? "a project" : show(path.join("."));
+  const found = typeof value === "string" ? show(value) : kindOf(value);
+  return [{ path, message: `${named} must be ${what}, not ${found}` }];
+}

@@ -1,0 +1,28 @@
+const path = (description: string) => ({ type: "string", minLength: 1, description }) as const;
+
+/** The JSON Schema of a project file, which is published for editors. What it can't express, the reader reports. */
+export const projectSchema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "A project of uncaged-workflow",
+  description:
+    "The file uncaged.json: where a folder's threads are stored, and what its workflows are made of.",
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    $schema: path("For editors; it is not read."),
+    root: { ...path("The storage root, from the project's folder."), default: ".uncaged" },
+    env: {
+      type: "array",
+      items: path("A file of variables. It may be missing."),
+      default: [".env"],
+      description: "The .env files of threads that are started in the project; the last counts.",
+    },
+    workflows: {
+      type: "object",
+      propertyNames: { pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+      additionalProperties: path("TypeScript, a step workflow, an agent graph, or a bundle."),
+      default: {},
+      description: "The source of each workflow, by name.",
+    },
+  },
+} as const;

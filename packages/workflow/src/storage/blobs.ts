@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import type { Blobs, Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { O_CREAT, O_EXCL, O_WRONLY } from "../system/port.ts";
+import { system } from "../system/system.ts";
+import { diskError } from "./disk-error.ts";
+import {
+  asideName,
+  makeFolder,
+  openOwnFile,
+  readOwnFile,
+  removeQuietly,
+  syncFolder,
+  writeAll,
+  writeFileAtomic,
+} from "./files.ts";
+import { blobsDir, namesIn, type Root } from "./paths.ts";
+
+// As much as the values of a thread: what only serves to take something back must not fill the disk.
+const mostBytes = 256 * 1024 * 1024;
+
+/** The id of a blob: the first 128 bits of its SHA-256. */
+const idOf = (bytes: Uint8Array): string =>
+  new Bun.CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 32);
+
+export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
+/** The blobs that a thread has, in no order. */
+export const blobIds = (root: Root, hash: string, threadId: string): string[] =>
+  namesIn(blobsDir(root, hash, threadId)).filter(isBlobId);
+
+/**
+ * What a thread keeps beside its log, a file each. A blob is on the disk, with its name, before `put` resolves;
+ * one that is there is not written again, and none ever changes.
+ */
+export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
+  const folder = blobsDir(root, hash, threadId);
+  let total: number | null = null;
+  return {
+    async put(bytes) {
+      const id = idOf(bytes);
+      if (isWhole(join(folder, id), id)) {
+        // Whoever has written it may have ended before its name was durable.
+        syncFolder(folder);
+        return id;
+      }
+      total ??= sizeOfAll(folder);
+      if (total + bytes.length > mostBytes) return null;
+      total += bytes.length;
+      makeFolder(folder);
+      await writeDurably(join(folder, id), bytes);
+      return id;
+    },
+    get: async (id) => (isBlobId(id) ? readBlob(join(folder, id), id) : null),
+    ids: async () => blobIds(root, hash, threadId),
+  };
+}
+
+/** @throws WorkflowError `BLOB_DAMAGED` when its bytes are not those that were kept. */
+export function readBlob(path: string, id: string): Uint8Array | null {
+  const bytes = readOwnFile(path, mostBytes);
+  if (bytes === null || idOf(bytes) === id) return bytes;
+  const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
+  throw WorkflowError.failed(
+    "BLOB_DAMAGED",
+    `${path}: its bytes are not those that were kept`,
+    hint,
+  );
+}
+
+function isWhole(path: string, id: string): boolean {
+  const bytes = system.files.exists(path) ? readOwnFile(path, mostBytes) : null;
+  return bytes !== null && idOf(bytes) === id;
+}
+
+const sizeOfAll = (folder: string): number =>
+  namesIn(folder)
+    .map((name) => system.files.statLink(join(folder, name))?.size ?? 0)
+    .reduce((sum, size) => sum + size, 0);
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  const { files } = system;
+  const aside = asideName(path);
+  try {
+    const fd = openOwnFile(aside, O_WRONLY | O_CREAT | O_EXCL);
+    try {
+      writeAll(fd, bytes);
+      await files.syncDataLater(fd);
+    } finally {
+      files.close(fd);
+    }
+    files.rename(aside, path);
+    files.syncFolder(join(path, ".."));
+  } catch (error) {
+    removeQuietly(aside);
+    throw diskError(error, "write", path);
+  }
+}
+
+type Thread = { hash: string; threadId: string };
+
+/** Copies to a fork those blobs of its source that a step names; one that is missing there stays missing. */
+export function blobCopier(root: Root, from: Thread, to: Thread): (step: Step) => void {
+  const left = new Set(blobIds(root, from.hash, from.threadId));
+  const [source, folder] = [from, to].map((one) => blobsDir(root, one.hash, one.threadId)) as [
+    string,
+    string,
+  ];
+  return ({ content, meta }) => {
+    if (left.size === 0) return;
+    for (const [id] of JSON.stringify([content, meta]).matchAll(named)) {
+      if (!left.delete(id)) continue;
+      const bytes = readOwnFile(join(source, id), mostBytes);
+      if (bytes === null) continue;
+      makeFolder(folder);
+      writeFileAtomic(join(folder, id), bytes);
+    }
+  };
+}
+
+const named = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g;

@@ -1,0 +1,42 @@
+import { closeSync, readSync, writeSync } from "node:fs";
+import { duplicate, replace } from "./libc.ts";
+import type { SocketResponse } from "./port.ts";
+import type { WorkerOrder } from "./prewarm.ts";
+
+// A bundle shares this process: what it does to JSON later must not reach the response.
+const { parse, stringify } = JSON;
+
+const [stdin, stdout, stderr] = [0, 1, 2];
+const newline = 10;
+
+/** Waits for the order of a process that was prewarmed, which is a line; null when nobody is left to give one. */
+export function readOrder(): WorkerOrder | null {
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = new Uint8Array(64 * 1024);
+    const length = readSync(stdin, chunk);
+    // What is there of a line whose writer has ended is no order.
+    if (length === 0) return null;
+    chunks.push(chunk.subarray(0, length));
+    if (chunk[length - 1] === newline) break;
+  }
+  return parse(Buffer.concat(chunks).toString("utf8")) as WorkerOrder;
+}
+
+/**
+ * Has all that this process prints go to an open file. Its stdout leads to who gave the order, until the response to
+ * it is sent with what this gives.
+ */
+export function redirectPrints(log: number): (response: SocketResponse) => void {
+  const answer = duplicate(stdout);
+  for (const fd of [stdout, stderr]) replace(fd, log);
+  closeSync(log);
+  return (response) => {
+    try {
+      writeSync(answer, stringify(response));
+    } catch {
+      // Who waited for it has ended.
+    }
+    closeSync(answer);
+  };
+}

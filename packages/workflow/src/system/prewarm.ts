@@ -1,0 +1,79 @@
+import type { Child, SocketRequest, SocketResponse } from "./port.ts";
+import { commandOf } from "./programs.ts";
+
+/*
+ * A worker's process that begins before it is known what it will run, while that is found out. It has no trace on the
+ * disk: until it has its order it waits, and it ends when nobody is left to give one. This module imports nothing, so
+ * that a command starts the process before anything else is loaded.
+ */
+
+/** What a prewarmed process becomes: a worker with these arguments, an open log, and a first request. */
+export type WorkerOrder = {
+  args: [root: string, hash: string, idleMs: string];
+  request: SocketRequest;
+};
+
+/** A process that waits for its order. It takes one. */
+export type PrewarmedWorker = Child & {
+  /** Gives the order. Resolves to the response to its request; to null when the process ended without one. */
+  begin(order: WorkerOrder): Promise<SocketResponse | null>;
+  /** Ends the process: what it was started for is done otherwise. */
+  drop(): void;
+};
+
+/** The variable that has a worker's mark. What is started without it is left alone when the worker is lost. */
+export const markVariable = "UNCAGED_WORKFLOW_WORKER";
+
+/** How many logs a worker syncs at once. The disk takes them together, so that more are not slower. */
+const syncsAtOnce = 32;
+
+/** What a worker may know of the shell that starts it; a thread's own environment comes with its request. */
+const passedOn: ReadonlySet<string> = new Set([
+  ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "NODE_EXTRA_CA_CERTS"],
+  ...["SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"],
+]);
+
+/** The environment of a worker's process: what it may know of the one that starts it, and a mark of its own. */
+export function workerEnv(random: () => number): Record<string, string> {
+  const env: Record<string, string> = {
+    // Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
+    UV_THREADPOOL_SIZE: String(syncsAtOnce),
+    [markVariable]: random().toString(36).slice(2).padEnd(8, "0"),
+  };
+  for (const [name, value] of Object.entries(process.env)) {
+    const known = name.toUpperCase();
+    const isPassedOn = passedOn.has(known) || known.startsWith("LC_");
+    if (value !== undefined && isPassedOn) env[name] = value;
+  }
+  return env;
+}
+
+/** Starts the process of a worker without an order. */
+export function prewarmWorker(): PrewarmedWorker {
+  const child = Bun.spawn(commandOf("worker", []), {
+    env: workerEnv(Math.random),
+    stdio: ["pipe", "pipe", "ignore"],
+    detached: true,
+  });
+  child.unref();
+  return {
+    get exitCode() {
+      return child.exitCode;
+    },
+    get signalCode() {
+      return child.signalCode;
+    },
+    async begin(order) {
+      try {
+        await child.stdin.write(`${JSON.stringify(order)}\n`);
+        await child.stdin.flush();
+        const text = await new Response(child.stdout).text();
+        return text === "" ? null : (JSON.parse(text) as SocketResponse);
+      } catch {
+        // It ended while it was read or written.
+        return null;
+      }
+    },
+    drop: () => child.kill("SIGKILL"),
+  };
+}

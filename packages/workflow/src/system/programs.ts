@@ -1,0 +1,25 @@
+/** What this package runs in processes of its own, each by the file that it begins with. */
+const sources = {
+  worker: "../worker/main.ts",
+  "inspect-child": "../bundle/inspect-child.ts",
+  "build-child": "../bundle/build-child.ts",
+} as const;
+
+export type Program = keyof typeof sources;
+
+/** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
+export const bunFlags = ["--no-env-file", "--no-install", `--config=/dev/null`];
+
+/** The first argument that has a standalone binary run one of its programs and not its command line. */
+export const programArgument = (program: Program): string => `__${program}`;
+
+/**
+ * The command that runs a program: a file for this Bun, which is beside the running one where that is packed;
+ * in a standalone binary the binary itself.
+ */
+export function commandOf(program: Program, args: readonly string[]): [string, ...string[]] {
+  const { execPath } = process;
+  if (Bun.isStandaloneExecutable) return [execPath, programArgument(program), ...args];
+  const file = import.meta.url.endsWith(".ts") ? sources[program] : `./${program}.js`;
+  return [execPath, ...bunFlags, Bun.fileURLToPath(new URL(file, import.meta.url)), ...args];
+}

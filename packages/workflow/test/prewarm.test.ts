@@ -1,0 +1,104 @@
+import { afterEach, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { allThreads } from "../src/local/threads.ts";
+import { startThread } from "../src/local/start.ts";
+import { workerLogPath } from "../src/storage/paths.ts";
+import { type PrewarmedWorker, prewarmWorker } from "../src/system/prewarm.ts";
+import { system } from "../src/system/system.ts";
+import { counter, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+const startIn = async (store: TestStore, hash: string, prewarmed: PrewarmedWorker) => {
+  const given = { workflow: hash, prompt: "", cwd: store.folder, env: store.env };
+  const { threadId } = await startThread(store.root, given, prewarmed);
+  return { hash, threadId };
+};
+
+const hasEnded = ({ exitCode, signalCode }: PrewarmedWorker) =>
+  exitCode !== null || signalCode !== null;
+
+const driverOf = (store: TestStore, ref: { hash: string; threadId: string }) =>
+  /"type":"worker_start".*?"pid":(\d+)/.exec(store.notes(ref))?.[1];
+
+test("a prewarmed process drives the thread that it is given, serves others, and goes away", async () => {
+  const store = new TestStore();
+  const hash = await store.add(counter);
+  const prewarmed = prewarmWorker();
+  const first = await startIn(store, hash, prewarmed);
+  expect(hasEnded(prewarmed)).toBe(false);
+  const second = await store.start(hash);
+  for (const ref of [first, second]) await store.whenStatus(ref, "completed");
+  expect(driverOf(store, first)).toMatch(/^\d+$/);
+  expect(driverOf(store, second)).toBe(driverOf(store, first));
+  await until(() => hasEnded(prewarmed));
+  expect(prewarmed.exitCode).toBe(0);
+});
+
+test("a prewarmed process is ended where a worker serves already", async () => {
+  const store = new TestStore();
+  const hash = await store.add(endless);
+  const first = await store.start(hash);
+  const prewarmed = prewarmWorker();
+  const second = await startIn(store, hash, prewarmed);
+  await until(() => hasEnded(prewarmed));
+  await until(() => driverOf(store, second) !== undefined);
+  expect(driverOf(store, second)).toBe(driverOf(store, first));
+});
+
+test("of prewarmed processes that begin at once one drives the threads of all", async () => {
+  const store = new TestStore();
+  const hash = await store.add(counter);
+  const prewarmed = Array.from({ length: 6 }, prewarmWorker);
+  const refs = await Promise.all(prewarmed.map((one) => startIn(store, hash, one)));
+  for (const ref of refs) await store.whenStatus(ref, "completed");
+  expect(new Set(refs.map((ref) => driverOf(store, ref))).size).toBe(1);
+});
+
+test("a thread is started also when its prewarmed process was lost", async () => {
+  const store = new TestStore();
+  const hash = await store.add(counter);
+  const prewarmed = prewarmWorker();
+  prewarmed.drop();
+  const ref = await startIn(store, hash, prewarmed);
+  await store.whenStatus(ref, "completed");
+  expect(allThreads(store.root)).toEqual([ref]);
+});
+
+test("what a bundle prints while it is loaded goes to the worker's log, and is no response", async () => {
+  const store = new TestStore();
+  const prints = `console.log("loud"); console.error("louder"); process.stdout.write("{}");`;
+  const hash = await store.add(`${prints}\n${counter}`);
+  const ref = await startIn(store, hash, prewarmWorker());
+  await store.whenStatus(ref, "completed");
+  const log = readFileSync(workerLogPath(store.root, hash), "utf8");
+  expect(log).toContain("loud\nlouder\n{}");
+});
+
+test("a bundle that can't be loaded is refused by its prewarmed process, and nothing is written", async () => {
+  const store = new TestStore();
+  const hash = await store.add(`throw new Error("not today");\n${counter}`);
+  const refused = startIn(store, hash, prewarmWorker());
+  const code = await refused.then(
+    () => "none",
+    (error: { code: string }) => error.code,
+  );
+  expect(code).toBe("BUNDLE_LOAD_FAILED");
+  expect(allThreads(store.root)).toEqual([]);
+});
+
+test("a prewarmed process ends, and leaves no trace, when whoever started it has ended", async () => {
+  const store = new TestStore();
+  const marker = join(store.folder, "temporary");
+  mkdirSync(marker);
+  const source = join(import.meta.dir, "../src/system/prewarm.ts");
+  const script = `(await import(${JSON.stringify(source)})).prewarmWorker(); process.exit(0);`;
+  const env = { PATH: process.env.PATH ?? "", TMPDIR: marker, HOME: marker };
+  const { exitCode } = Bun.spawnSync([process.execPath, "-e", script], { env });
+  expect(exitCode).toBe(0);
+  await until(() => system.processes.withVariable("TMPDIR", new Set([marker])).length === 0);
+  expect(existsSync(join(marker, ".uncaged"))).toBe(false);
+});

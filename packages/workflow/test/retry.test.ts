@@ -1,0 +1,125 @@
+import { afterEach, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { retryOptions } from "../src/host/rules.ts";
+import { killThread, resumeThread } from "../src/local/control.ts";
+import { readAttempts } from "../src/local/events.ts";
+import { forkThread } from "../src/local/start.ts";
+import { readView } from "../src/local/threads.ts";
+import { listDue } from "../src/storage/due.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+
+/** A workflow of one step that fails `params.failures` times, and writes the key and the time of each try to a file. */
+async function bundled(): Promise<string> {
+  const entry = join(import.meta.dir, "entry.ts");
+  const source = `
+    import { appendFileSync, readFileSync } from "node:fs";
+    import { durable } from ${JSON.stringify(entryPoint)};
+    export const descriptor = { description: "calls", roles: {} };
+    export const run = durable(async function* (step, input) {
+      const { failures, retry } = input.params;
+      yield* step("caller", ({ key, env }) => {
+        const path = env.FOLDER + "/tries";
+        appendFileSync(path, key + " " + Date.now() + "\\n");
+        const tries = readFileSync(path, "utf8").trimEnd().split("\\n").length;
+        if (tries <= failures) throw new Error("busy " + tries);
+        return "after " + tries;
+      }, { retry });
+      return "done";
+    });`;
+  const files = { [entry]: source };
+  const { outputs } = await Bun.build({ entrypoints: [entry], files, target: "node" });
+  return await (outputs[0] as Blob).text();
+}
+
+async function calling(failures: number, retry: object) {
+  const store = new TestStore();
+  const params = { failures, retry };
+  const ref = await store.start(await store.add(await bundled()), "", { params });
+  const path = join(store.folder, "tries");
+  const tries = (): [key: string, at: number][] =>
+    !existsSync(path)
+      ? []
+      : readFileSync(path, "utf8")
+          .trimEnd()
+          .split("\n")
+          .map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]);
+  return { store, ref, tries };
+}
+
+test("each try is an attempt, and the last one knows those before it", async () => {
+  const { store, ref, tries } = await calling(2, { attempts: 5, backoff: 5 });
+  await store.whenStatus(ref, "completed");
+  const attempts = await readAttempts(store.root, ref);
+  expect(attempts).toMatchObject([
+    { role: "caller", status: "failed", step: 1, retries: [], error: { message: "busy 1" } },
+    { role: "caller", status: "failed", step: 2, error: { message: "busy 2" } },
+    { role: "caller", status: "committed", step: 3, error: null },
+  ]);
+  const [first, second, third] = attempts;
+  const before = [
+    { at: first?.endedAt, delayMs: 5, error: "busy 1", attempt: first?.attempt },
+    { at: second?.endedAt, delayMs: 10, error: "busy 2", attempt: second?.attempt },
+  ];
+  expect(second?.retries).toEqual(before.slice(0, 1) as never);
+  expect(third?.retries).toEqual(before as never);
+  expect(new Set(tries().map(([key]) => key))).toEqual(new Set([`${ref.threadId}:caller:1`]));
+});
+
+type Calling = Awaited<ReturnType<typeof calling>>;
+
+/** A thread whose worker was killed before its second try, on a slow machine with more time for that. */
+async function killedInBackoff(backoff = 2_000): Promise<Calling & { backoff: number }> {
+  const one = await calling(9, { attempts: 2, backoff });
+  await one.store.whenSteps(one.ref, 1);
+  await one.store.signalWorkers("SIGKILL");
+  const { status } = await one.store.read(one.ref);
+  return status === "interrupted" ? { ...one, backoff } : await killedInBackoff(backoff * 2);
+}
+
+test("a crash in a backoff loses neither the number of tries nor the moment of the next one", async () => {
+  const { store, ref, tries, backoff } = await killedInBackoff();
+  await resumeThread(store.root, ref, { env: store.env });
+  const { result } = await store.whenStatus(ref, "failed");
+  expect(result?.summary).toContain("busy 2");
+  const [first, second, ...more] = tries();
+  expect(more).toEqual([]);
+  expect((second?.[1] ?? 0) - (first?.[1] ?? 0)).toBeGreaterThanOrEqual(backoff - 10);
+}, 180_000);
+
+test("kill ends a backoff at once, and the workflow closes", async () => {
+  const { store, ref, tries } = await calling(9, { attempts: 2, backoff: 600_000 });
+  await store.whenSteps(ref, 1);
+  await killThread(store.root, ref);
+  await until(() => store.workers().length === 0);
+  expect(store.notes(ref)).not.toContain("0WJ5PYBE");
+  expect(tries()).toHaveLength(1);
+}, 180_000);
+
+test("a long backoff needs no worker: it is a sleep, and due", async () => {
+  const { store, ref, tries } = await calling(9, { attempts: 2, backoff: "1h" });
+  const { steps } = await store.whenStatus(ref, "waiting");
+  await store.signalWorkers("SIGKILL");
+  expect((await store.read(ref)).status).toBe("waiting");
+  expect(steps[1]?.content).toMatch(/^try 2 of 2 of caller; sleeping until 20/);
+  const at = steps[1]?.meta.expiresAt as number;
+  expect(listDue(store.root, Number.POSITIVE_INFINITY)).toEqual([{ ...ref, at }]);
+  expect(tries()).toHaveLength(1);
+});
+
+test("a retry has all tries again, and the same key as the thread that it comes from", async () => {
+  const { store, ref, tries } = await calling(5, { attempts: 2, backoff: 0 });
+  const again = async (from: typeof ref) => {
+    await store.whenStatus(from, "failed");
+    const options = retryOptions(await readView(store.root, from), { env: store.env });
+    return await forkThread(store.root, from, options);
+  };
+  const last = await again(await again(ref));
+  expect((await store.whenStatus(last, "completed")).steps.at(-1)?.content).toBe("after 6");
+  expect(tries().map(([key]) => key)).toEqual(Array(6).fill(`${ref.threadId}:caller:1`));
+});

@@ -1,0 +1,239 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { killThread, removeThread, resumeThread } from "../src/local/control.ts";
+import { listLive } from "../src/local/live.ts";
+import { forkThread } from "../src/local/start.ts";
+import { verifyStore } from "../src/local/verify.ts";
+import { wakeThreads } from "../src/local/wake.ts";
+import { addDue, listDue, nextDue, removeDue } from "../src/storage/due.ts";
+import { bundlePath, dueDir } from "../src/storage/paths.ts";
+import { openRoot } from "../src/storage/root.ts";
+import { loadBundle } from "../src/bundle/store.ts";
+import { Syncer } from "../src/log/writer.ts";
+import { SharedEnv } from "../src/worker/context.ts";
+import { Orphans } from "../src/worker/orphans.ts";
+import { Threads } from "../src/worker/threads.ts";
+import { realSystem } from "../src/system/real.ts";
+import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, messageOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+const day = 86_400_000;
+
+type Asleep = {
+  store: TestStore;
+  ref: Awaited<ReturnType<TestStore["start"]>>;
+  expiresAt: number;
+  wake: () => ReturnType<typeof wakeThreads>;
+  due: () => ReturnType<typeof listDue>;
+  isPast: () => Promise<void>;
+};
+
+/**
+ * A thread that sleeps, or waits, for so many milliseconds, and whose worker is gone. Of these at least half are left:
+ * a machine that is too slow for that gets more.
+ */
+async function asleep(
+  ms: number,
+  wait: Record<string, unknown> = { sleep: true },
+): Promise<Asleep> {
+  const store = new TestStore();
+  const expiresAt = Date.now() + ms;
+  const options = { wait: { ...wait, expiresAt } };
+  const ref = await store.start(await store.add(asker), "", { options });
+  await until(() => store.roles(ref).includes("__wait__"));
+  await store.signalWorkers("SIGKILL");
+  if (Date.now() + ms / 2 > expiresAt || store.roles(ref).at(-1) !== "__wait__")
+    return await asleep(ms * 2, wait);
+  const wake = () => wakeThreads(store.root, { env: {} });
+  const due = () => listDue(store.root, Number.POSITIVE_INFINITY);
+  const isPast = () => until(() => Date.now() > expiresAt);
+  return { store, ref, expiresAt, wake, due, isPast };
+}
+
+describe("a thread that sleeps, and whose worker was killed", () => {
+  test("is woken once when its time has come, by twenty at once", async () => {
+    const { store, ref, expiresAt, wake, due, isPast } = await asleep(2_000);
+    expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
+    await isPast();
+    const all = await Promise.all(Array.from({ length: 20 }, wake));
+    expect(all.flatMap(({ woken }) => woken)).toEqual([ref]);
+    expect(all.flatMap(({ failed }) => failed)).toEqual([]);
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "heard"]);
+    expect(steps[1]?.meta).toEqual({ for: "leave", timedOut: true, sleep: true });
+    expect(due()).toEqual([]);
+    expect(await wake()).toEqual({ woken: [], failed: [], next: null });
+  });
+
+  test("can be neither answered nor resumed", async () => {
+    const { store, ref } = await asleep(day);
+    const env = {};
+    const answer = () => resumeThread(store.root, ref, { env, input: { content: "yes" } });
+    for (const act of [answer, () => resumeThread(store.root, ref, { env }), answer]) {
+      expect(await codeOf(act())).toBe("SLEEPING");
+    }
+    expect(await messageOf(answer())).toMatch(/is sleeping until 20\S+Z, and asks nothing$/);
+    expect(store.roles(ref)).toEqual([undefined, "__wait__"]);
+    const [live] = await listLive(store.root);
+    expect(live).toMatchObject({ status: "waiting", sleepingUntil: expect.any(Number) });
+  });
+
+  test("is no more due when it was killed or removed", async () => {
+    const { store, ref, due } = await asleep(day);
+    const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
+    await store.signalWorkers("SIGKILL");
+    expect(due().map(({ threadId }) => threadId)).toContainEqual(forked.threadId);
+    await killThread(store.root, ref);
+    await removeThread(store.root, forked, { force: true });
+    expect(due()).toEqual([]);
+    expect(nextDue(store.root)).toBeNull();
+  });
+
+  test("is forked with the time until which it sleeps", async () => {
+    const { store, ref, due, expiresAt } = await asleep(day);
+    const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
+    expect(await store.read(forked)).toMatchObject({ status: "waiting" });
+    expect(due()).toHaveLength(2);
+    expect(due().map(({ at }) => at)).toEqual([expiresAt, expiresAt]);
+  });
+});
+
+test("a question whose time is over continues without its worker", async () => {
+  const { store, ref, wake, isPast } = await asleep(2_000, { onTimeout: "late" });
+  await isPast();
+  expect((await wake()).woken).toEqual([ref]);
+  const { steps } = await store.whenStatus(ref, "completed");
+  expect(steps[1]?.meta).toEqual({ for: "leave", timedOut: true, value: "late" });
+});
+
+describe("what is due", () => {
+  test("is found again in the logs when its folder is gone", async () => {
+    const { store, ref, wake, due, expiresAt } = await asleep(day);
+    rmSync(dueDir(store.root), { recursive: true });
+    expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
+    expect(due()).toEqual([{ ...ref, at: expiresAt }]);
+  });
+
+  test("counts for nothing where the log knows better", async () => {
+    const { store, ref, wake, due, expiresAt } = await asleep(day);
+    const other = { hash: ref.hash, threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
+    const running = await store.start(await store.add(endless));
+    await store.whenSteps(running, 1);
+    await store.signalWorkers("SIGKILL");
+    for (const one of [ref, other, running]) addDue(store.root, { ...one, at: 5 });
+    expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
+    expect(due()).toEqual([{ ...ref, at: expiresAt }]);
+    expect((await store.read(running)).status).toBe("interrupted");
+  });
+
+  test("is tried again in a minute when it could not be woken", async () => {
+    const { store, ref, wake, due } = await asleep(day);
+    rmSync(bundlePath(store.root, ref.hash));
+    addDue(store.root, { ...ref, at: 5 });
+    const { woken, failed, next } = await wake();
+    expect(woken).toEqual([]);
+    expect(failed).toMatchObject([{ ...ref, error: { kind: expect.any(String) } }]);
+    expect(next).toBeGreaterThan(Date.now());
+    expect(next).toBeLessThanOrEqual(Date.now() + 60_000);
+    expect(due()).toHaveLength(2);
+  });
+
+  test("is not looked for where there is no storage root", async () => {
+    const root = openRoot({ path: join(new TestStore().folder, "none") });
+    expect((await wakeThreads(root, { env: {} })).next).toBeNull();
+    expect(existsSync(root)).toBe(false);
+  });
+
+  test("leaves no folder of an hour that has passed", async () => {
+    const { store, wake } = await asleep(day);
+    addDue(store.root, { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV", at: -5 });
+    await wake();
+    await wake();
+    expect(readdirSync(dueDir(store.root)).sort()).toEqual([expect.any(String), "complete"]);
+  });
+});
+
+test("threads are woken with the .env files of their projects, and not at all when one is broken", async () => {
+  const store = new TestStore();
+  const reader = bundleOf(`
+    const sleeps = { for: "x", sleep: true, expiresAt: options.expiresAt };
+    if (input.steps.length === 0) yield step("__wait__", "", sleeps);
+    yield step("reader", env.GREETING);
+  `);
+  const hash = await store.add(reader);
+  const startIn = async (name: string, expiresAt: number) => {
+    const cwd = join(store.folder, name);
+    mkdirSync(cwd, { recursive: true });
+    writeFileSync(join(cwd, "uncaged.json"), "{}");
+    return await store.start(hash, "", { cwd, options: { expiresAt } });
+  };
+  /** Both asleep, and their worker gone; a machine that is too slow for a short sleep gets a longer one. */
+  const bothAsleep = async (ms: number): ReturnType<typeof startBoth> => {
+    const both = await startBoth(Date.now() + ms);
+    const refs = [both.good, both.bad];
+    await until(() => refs.every((ref) => store.roles(ref).includes("__wait__")));
+    await store.signalWorkers("SIGKILL");
+    if (refs.every((ref) => store.roles(ref).at(-1) === "__wait__")) return both;
+    for (const ref of refs) await removeThread(store.root, ref, { force: true });
+    return await bothAsleep(ms * 2);
+  };
+  const startBoth = async (expiresAt: number) => ({
+    ...{ good: await startIn("good", expiresAt), bad: await startIn("bad", expiresAt) },
+    expiresAt,
+  });
+  const { good, bad, expiresAt } = await bothAsleep(1_000);
+  writeFileSync(join(store.folder, "good/.env"), "GREETING=hello there");
+  writeFileSync(join(store.folder, "bad/.env"), "hello");
+  await until(() => Date.now() > expiresAt);
+  expect(await wakeThreads(store.root, { env: {} })).toMatchObject({
+    woken: [good],
+    failed: [{ ...bad, error: { code: "ENV_FILE_INVALID" } }],
+  });
+  expect((await store.whenStatus(good, "completed")).steps.at(-1)?.content).toBe("hello there");
+  expect(store.roles(bad)).toEqual([undefined, "__wait__"]);
+});
+
+test("verify knows what is due, and names a thread that nobody would wake", async () => {
+  const { store, ref, wake, due } = await asleep(day);
+  await wake();
+  expect((await verifyStore(store.root)).problems).toEqual([]);
+  for (const one of due()) removeDue(store.root, one);
+  expect((await verifyStore(store.root)).problems).toMatchObject([
+    { path: expect.stringContaining(ref.threadId), message: expect.stringContaining("it sleeps") },
+  ]);
+  rmSync(dueDir(store.root), { recursive: true });
+  await wake();
+  expect((await verifyStore(store.root)).problems).toEqual([]);
+});
+
+test("a thread that two requests wake at the same moment is driven once", async () => {
+  const { store, ref } = await asleep(1_500);
+  const bundle = await loadBundle(store.root, ref.hash);
+  const driven: boolean[] = [];
+  // As if other threads committed too: a sync takes its time.
+  const syncer = new Syncer();
+  syncer.sync = (fd) => realSystem.files.syncDataLater(fd);
+  const threads = new Threads({
+    root: store.root,
+    hash: ref.hash,
+    followsLost: false,
+    orphans: new Orphans([], () => undefined),
+    env: new SharedEnv({}),
+    load: async () => bundle,
+    writing: { syncer },
+    note: (_, live) => void (live && driven.push(live)),
+    onChange: () => undefined,
+  });
+  await until(() => listDue(store.root, Date.now()).length === 1);
+  const request = { env: {}, folders: { [store.folder]: { env: {} } } };
+  const woken = await Promise.all([1, 2, 3].map(() => threads.wake(request)));
+  expect(woken.flatMap((one) => one.woken)).toEqual([ref.threadId]);
+  await store.whenStatus(ref, "completed");
+  expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__", "heard", "__end__"]);
+  await threads.release();
+  expect(driven).toHaveLength(1);
+});
